@@ -1,0 +1,95 @@
+// Package command is what gangrun's command line does: flags, variables and configuration file, and then the packages
+// that do the work.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous/meeting"
+	"github.com/gangrun/gangrun/supervisor/signals"
+)
+
+// version is set by the linker for releases.
+var version = ""
+
+// program is one run of the program.
+type program struct {
+	open meeting.Open // nil: only this process's memory can be opened yet
+	code int          // to exit with
+}
+
+// ErrStoreNeeded is returned where a store is needed that is not in this process, and no Open was given. Nothing has been
+// done then.
+var ErrStoreNeeded = errors.New("a store outside this process is needed")
+
+// Run does what the arguments say, of which the first is the program's name, and returns the exit code. open opens
+// stores outside this process; without it the error may be ErrStoreNeeded, and is nothing else.
+func Run(args []string, open meeting.Open) (code int, err error) {
+	if filepath.Base(args[0]) == launcherName {
+		args = append([]string{"gangrun", "launch"}, args[1:]...)
+	}
+	p := &program{open: open}
+	app := &cli.App{
+		Name:            "gangrun",
+		Usage:           "run a training job, know why it died, restart it together",
+		Version:         versionText(),
+		UsageText:       "gangrun COMMAND [flags] ...\n\nExample: gangrun run -- torchrun --standalone --nproc-per-node 8 train.py",
+		HideHelpCommand: true,
+		Commands: append([]*cli.Command{
+			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
+			installTorchrunCommand(), completionCommand(), statusCommand(p),
+		}, verbCommands(p)...),
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
+		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library
+		Action: func(c *cli.Context) error {
+			if name := c.Args().First(); name != "" {
+				return &configError{fmt.Sprintf("%q is not a command%s", name, nearest(name, commandNames(c.App)))}
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	err = app.Run(args)
+	switch ce := (*configError)(nil); {
+	case err == nil:
+		return p.code, nil
+	case errors.Is(err, ErrStoreNeeded):
+		return 0, ErrStoreNeeded
+	case errors.As(err, &ce):
+		code = exitcodes.CodeBadConfig
+	default:
+		code = exitcodes.CodeInternalError
+	}
+	fmt.Fprintln(os.Stderr, "gangrun:", err)
+	return code, nil
+}
+
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && !strings.Contains(text, s.Value[:min(12, len(s.Value))]) {
+			text += " " + s.Value
+		}
+	}
+	return text
+}
+
+// withoutSupervising gives the signals back their usual meaning before a command that supervises nothing.
+func withoutSupervising(*cli.Context) error {
+	signals.Default()
+	return nil
+}

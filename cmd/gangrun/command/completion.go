@@ -1,0 +1,148 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+func completionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print a script that completes gangrun's commands and flags in a shell",
+		UsageText: "gangrun completion bash|zsh|fish\n\nExample: source <(gangrun completion bash)\n         gangrun completion fish > ~/.config/fish/completions/gangrun.fish",
+		Before:    withoutSupervising,
+		Action: func(c *cli.Context) error {
+			write, known := completions[c.Args().First()]
+			if !known || c.NArg() != 1 {
+				return &configError{fmt.Sprintf("completion %s: want one of bash, zsh, fish", strings.Join(c.Args().Slice(), " "))}
+			}
+			write(os.Stdout, completable(c.App))
+			return nil
+		},
+	}
+}
+
+// completable is what can be completed: the commands, each with its flags.
+type completableCommand struct {
+	name, usage string
+	flags       []completableFlag
+}
+
+type completableFlag struct {
+	long, short, usage string
+	values             []string // when there are only these
+}
+
+func completable(app *cli.App) []completableCommand {
+	var commands []completableCommand
+	for _, command := range app.Commands {
+		if command.Hidden {
+			continue
+		}
+		c := completableCommand{name: command.Name, usage: command.Usage}
+		for _, flag := range command.Flags {
+			c.flags = append(c.flags, completableOf(flag))
+		}
+		c.flags = append(c.flags, completableFlag{long: "help", short: "h", usage: "show help"})
+		commands = append(commands, c)
+	}
+	return commands
+}
+
+func completableOf(flag cli.Flag) completableFlag {
+	f := completableFlag{}
+	for _, name := range flag.Names() {
+		if len(name) == 1 {
+			f.short = name
+		} else {
+			f.long = name
+		}
+	}
+	if s, ours := flag.(settingFlag); ours {
+		f.usage = s.setting.usage
+		if values := strings.Split(s.setting.hint, "|"); len(values) > 1 && strings.ToLower(s.setting.hint) == s.setting.hint {
+			f.values = values
+		}
+	}
+	return f
+}
+
+var completions = map[string]func(io.Writer, []completableCommand){
+	"bash": bashCompletion,
+	"zsh": func(w io.Writer, commands []completableCommand) {
+		fmt.Fprintln(w, "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit")
+		bashCompletion(w, commands)
+	},
+	"fish": fishCompletion,
+}
+
+// bashCompletion completes commands and flags of gangrun itself, up to the command that it runs, where files are.
+func bashCompletion(w io.Writer, commands []completableCommand) {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.name)
+	}
+	fmt.Fprintf(w, `_gangrun() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags values=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        COMPREPLY=($(compgen -W "%s" -- "$word"))
+        return
+    fi
+    case ${COMP_WORDS[1]} in
+`, strings.Join(names, " "))
+	for _, c := range commands {
+		var words []string
+		fmt.Fprintf(w, "    %s)\n", c.name)
+		for _, f := range c.flags {
+			words = append(words, "--"+f.long)
+			if f.values != nil {
+				fmt.Fprintf(w, "        [ \"$before\" = --%s ] && values=%q\n", f.long, strings.Join(f.values, " "))
+			}
+		}
+		fmt.Fprintf(w, "        flags=%q ;;\n", strings.Join(words, " "))
+	}
+	io.WriteString(w, `    esac
+    if [ -n "$values" ]; then
+        COMPREPLY=($(compgen -W "$values" -- "$word"))
+    elif [ "${word#-}" != "$word" ]; then
+        COMPREPLY=($(compgen -W "$flags" -- "$word"))
+    fi
+}
+complete -o default -F _gangrun gangrun
+`)
+}
+
+func fishCompletion(w io.Writer, commands []completableCommand) {
+	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'" }
+	for _, c := range commands {
+		fmt.Fprintf(w, "complete -c gangrun -n __fish_use_subcommand -f -a %s -d %s\n", c.name, quote(c.usage))
+		for _, f := range c.flags {
+			line := fmt.Sprintf("complete -c gangrun -n '__fish_seen_subcommand_from %s' -l %s", c.name, f.long)
+			if f.short != "" {
+				line += " -s " + f.short
+			}
+			if f.values != nil {
+				line += " -x -a " + quote(strings.Join(f.values, " "))
+			}
+			fmt.Fprintln(w, line+" -d "+quote(f.usage))
+		}
+	}
+}
+
+// commandNames are the names of the commands, for suggestions.
+func commandNames(app *cli.App) []string {
+	var names []string
+	for _, c := range app.Commands {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,66 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// docs/configuration.md is written from the settings, so that it cannot disagree with them.
+func TestConfigurationPage(t *testing.T) {
+	const page = "../../../docs/configuration.md"
+	want := configurationPage()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what the settings say; UPDATE_GOLDEN=1 go test ./cmd/gangrun rewrites it", page)
+	}
+}
+
+func configurationPage() string {
+	var b strings.Builder
+	b.WriteString(`# Configuration
+
+A flag outranks its variable, the variable outranks the file that --config names, the file outranks the default. The file
+is YAML, with the names of the flags as keys:
+
+` + "```yaml\nmax-restarts: 5\ngrace: 50s\npod-grace: 60s\nsignal-map: [15:10, 2:0]\n```" + `
+
+An unknown flag or key, or a value that is none, ends gangrun with 64 and one line that names it; nothing is started.
+Durations are written as 500ms, 90s, 2m or 1h30m. Relative paths are from the folder in which gangrun was started. The
+variables are not passed on to the worker.
+
+`)
+	o := defaultOptions()
+	table(&b, "gangrun run", o.runSettings(), nil)
+	table(&b, "gangrun launch, beside those of run", o.launchSettings(), o.runSettings())
+	l := &localOptions{options: defaultOptions()}
+	table(&b, "gangrun local, beside those of run that are not about several nodes", l.settings(), o.runSettings())
+	return b.String()
+}
+
+// table lists the settings that are not among others.
+func table(b *strings.Builder, title string, settings, others []*setting) {
+	fmt.Fprintf(b, "## %s\n\n| flag | variable | default | |\n|---|---|---|---|\n", title)
+	for _, s := range settings {
+		if slices.ContainsFunc(others, func(o *setting) bool { return o.name == s.name && o.usage == s.usage }) {
+			continue
+		}
+		left, _ := s.help()
+		variable := "`" + s.variable() + "`"
+		if s.group == groupTorchrun && s.name != "numa-binding" && s.name != "logs-specs" {
+			variable += ", `PET_" + strings.TrimPrefix(s.variable(), variablePrefix) + "`"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", strings.ReplaceAll(left, "|", `\|`), variable, strings.ReplaceAll(s.standard, "|", `\|`), s.usage)
+	}
+	b.WriteString("\n")
+}

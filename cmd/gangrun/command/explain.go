@@ -1,0 +1,325 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor/output"
+)
+
+func explainCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "explain",
+		Usage:     "say what a code, a signal, a termination message or a log means",
+		UsageText: "gangrun explain [flags] [CODE | SIGNAL | MESSAGE]\n\nExample: gangrun explain 137\n         kubectl logs POD | gangrun explain --log - --code 1",
+		Description: "Without arguments: all codes of gangrun. MESSAGE is a termination message, as JSON text or as the name of a file that\n" +
+			"holds one.",
+		Before: withoutSupervising,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "log", Usage: "try the rules on `FILE` (- is standard input)"},
+			&cli.IntFlag{Name: "code", Value: 1, Usage: "with --log: the exit code of the worker that printed it"},
+			&cli.BoolFlag{Name: "rules", Usage: "show the rules, in order"},
+			&cli.StringFlag{Name: "rules-file", Usage: "put the rules in `FILE` before the built-in ones"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "text or json"},
+		},
+		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
+		Action: func(c *cli.Context) error {
+			e := explainer{out: os.Stdout, json: c.String("output") == "json", rules: exitcodes.BuiltinRules}
+			if o := c.String("output"); o != "json" && o != "text" {
+				return &configError{fmt.Sprintf("--output %s: want text or json", o)}
+			}
+			if c.NArg() > 1 {
+				return &configError{fmt.Sprintf("one thing at a time: %q is one too many", c.Args().Get(1))}
+			}
+			if path := c.String("rules-file"); path != "" {
+				rules, err := readRules(path)
+				if err != nil {
+					return &configError{"--rules-file: " + err.Error()}
+				}
+				e.rules = func() *exitcodes.Rules { return rules }
+			}
+			switch {
+			case c.Bool("rules"):
+				return e.showRules()
+			case c.IsSet("log"):
+				return e.log(c.String("log"), c.Int("code"))
+			case c.NArg() == 0:
+				return e.codes()
+			}
+			return e.argument(c.Args().First())
+		},
+	}
+}
+
+type explainer struct {
+	out   io.Writer
+	json  bool
+	rules func() *exitcodes.Rules
+}
+
+// explained is a code and what becomes of it.
+type explained struct {
+	exitcodes.Meaning
+	Signal    string               `json:"signal,omitempty"`
+	Reactions []exitcodes.Reaction `json:"reactions"`
+}
+
+func (e explainer) argument(arg string) error {
+	if code, err := strconv.Atoi(arg); err == nil {
+		if code < 0 || code > 255 {
+			return &configError{fmt.Sprintf("%d is not an exit code; those are 0 to 255", code)}
+		}
+		return e.code(explained{Meaning: exitcodes.MeaningOf(code), Reactions: exitcodes.Reactions(code)})
+	}
+	if n, err := exitcodes.ParseSignal(arg); err == nil {
+		code := exitcodes.CodeSignalBase + n
+		return e.code(explained{exitcodes.MeaningOf(code), exitcodes.SignalName(n), exitcodes.Reactions(code)})
+	}
+	text := []byte(arg)
+	if !strings.Contains(arg, "{") {
+		var err error
+		if text, err = readBounded(arg, 64<<10); err != nil {
+			return &configError{fmt.Sprintf("%q is not a code, a signal, a termination message or a file that holds one (%v)", arg, err)}
+		}
+	}
+	m, err := exitcodes.ParseMessage(text)
+	if err != nil {
+		return &configError{err.Error()}
+	}
+	return e.message(m)
+}
+
+func (e explainer) code(x explained) error {
+	if e.json {
+		return e.encode(x)
+	}
+	fmt.Fprintf(e.out, "%d  %s  %s\n%s\n\n", x.Code, x.Verdict, x.Reason, x.Text)
+	e.reactions(x.Reactions)
+	return nil
+}
+
+func (e explainer) reactions(list []exitcodes.Reaction) {
+	for _, r := range list {
+		fmt.Fprintf(e.out, "%-22s %s\n", r.By, r.Does)
+	}
+}
+
+func (e explainer) codes() error {
+	if e.json {
+		var all []explained
+		for _, m := range exitcodes.Codes() {
+			all = append(all, explained{Meaning: m, Reactions: exitcodes.Reactions(m.Code)})
+		}
+		return e.encode(all)
+	}
+	tab := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "CODE\tVERDICT\tREASON\tMEANING")
+	for _, m := range exitcodes.Codes() {
+		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\n", m.Code, m.Verdict, m.Reason, m.Text)
+	}
+	fmt.Fprintln(tab, "other 1-127\tfatal\tError, or a rule's\tthe worker's own code")
+	fmt.Fprintln(tab, "other 128-255\tretry\tError, KilledBy..., or a rule's\tthe worker's own code, or 128+n: death by signal n")
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(e.out, "\ngangrun explain CODE says what the operators do with one.")
+	return nil
+}
+
+func (e explainer) message(m exitcodes.Message) error {
+	if e.json {
+		return e.encode(struct {
+			Message   exitcodes.Message    `json:"message"`
+			Reactions []exitcodes.Reaction `json:"reactions"`
+		}{m, exitcodes.Reactions(m.ExitCode)})
+	}
+	fmt.Fprintf(e.out, "%s: %s (exit code %d)\n%s\n", m.Verdict, m.Reason, m.ExitCode, m.Message)
+	line := func(name string, value any) { fmt.Fprintf(e.out, "  %-12s %v\n", name, value) }
+	if m.Job != "" || m.Node != "" {
+		line("job, node", strings.TrimPrefix(m.Job+", "+m.Node, ", "))
+	}
+	if c := m.RootCause; c != nil {
+		cause := c.Reason
+		if c.Rank != nil {
+			cause += fmt.Sprintf(", rank %d", *c.Rank)
+		}
+		if c.Node != "" {
+			cause += ", node " + c.Node
+		}
+		line("root cause", cause)
+		if c.Rule != "" {
+			line("rule", c.Rule)
+		}
+		line("evidence", c.Evidence)
+	}
+	if r := m.Restarts; r != nil {
+		line("restarts", fmt.Sprintf("%d of %d used", r.Used, r.Max))
+	}
+	if m.Step != nil {
+		line("step", *m.Step)
+	}
+	if m.LogTail != "" {
+		fmt.Fprintf(e.out, "  last output:\n    %s\n", strings.ReplaceAll(strings.TrimRight(m.LogTail, "\n"), "\n", "\n    "))
+	}
+	fmt.Fprintln(e.out)
+	e.reactions(exitcodes.Reactions(m.ExitCode))
+	return nil
+}
+
+// ruleRow is a rule as it is shown.
+type ruleRow struct {
+	Name          string            `json:"name"`
+	Role          string            `json:"role"`
+	Verdict       exitcodes.Verdict `json:"verdict,omitempty"`
+	AfterProgress exitcodes.Verdict `json:"afterProgress,omitempty"`
+	Reason        string            `json:"reason,omitempty"`
+	Pattern       string            `json:"pattern,omitempty"`
+	ExitCodes     []int             `json:"exitCodes,omitempty"`
+	Seen          string            `json:"seen,omitempty"`
+}
+
+func (e explainer) showRules() error {
+	var rows []ruleRow
+	for _, r := range e.rules().All() {
+		row := ruleRow{Name: r.Name, Role: r.Role.String(), Verdict: r.Verdict, AfterProgress: r.AfterProgress,
+			Reason: r.Reason, ExitCodes: r.ExitCodes, Seen: r.Seen}
+		if r.Pattern != nil {
+			row.Pattern = r.Pattern.String()
+		}
+		rows = append(rows, row)
+	}
+	if e.json {
+		return e.encode(rows)
+	}
+	tab := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "RULE\tROLE\tVERDICT\tREASON\tSEEN WITH\tPATTERN")
+	for _, r := range rows {
+		verdict := string(r.Verdict)
+		if r.AfterProgress != "" {
+			verdict += ", after progress " + string(r.AfterProgress)
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Role, dash(verdict), dash(r.Reason), dash(r.Seen), dash(r.Pattern))
+	}
+	return tab.Flush()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// logged is what the rules say about a log.
+type logged struct {
+	Verdict  exitcodes.Verdict `json:"verdict"`
+	Reason   string            `json:"reason"`
+	Message  string            `json:"message"`
+	ExitCode int               `json:"exitCode"`
+	Rule     string            `json:"rule,omitempty"`
+	Evidence string            `json:"evidence"`
+	Lines    []loggedLine      `json:"lines,omitempty"`
+}
+
+type loggedLine struct {
+	Number int    `json:"number"` // within the end of the log that is read, from 1
+	Rule   string `json:"rule"`
+	Role   string `json:"role"`
+	Text   string `json:"text"`
+}
+
+// log judges a log as the supervisor would judge the worker that printed it: by its end.
+func (e explainer) log(path string, code int) error {
+	if code < 0 || code > 255 {
+		return &configError{fmt.Sprintf("--code %d: want an exit code from 0 to 255", code)}
+	}
+	text, err := readTail(path, output.TailSize)
+	if err != nil {
+		return &configError{"--log: " + err.Error()}
+	}
+	rules := e.rules()
+	f := exitcodes.Judge(exitcodes.Outcome{Rank: -1, LocalRank: -1, Status: exitcodes.Status{Code: code}, Output: text}, rules)
+	result := logged{Verdict: f.Verdict, Reason: f.Reason, Message: f.Message, ExitCode: f.Code, Rule: f.Rule, Evidence: f.Evidence}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line = bytes.TrimRight(line, "\r\n")
+		if rule := rules.Line(line, code); rule != nil && len(result.Lines) < 1000 {
+			result.Lines = append(result.Lines, loggedLine{number, rule.Name, rule.Role.String(), string(line)})
+		}
+	}
+	if e.json {
+		return e.encode(result)
+	}
+	for _, l := range result.Lines {
+		fmt.Fprintf(e.out, "%6d  %-22s %-8s %s\n", l.Number, l.Rule, l.Role, l.Text)
+	}
+	if len(result.Lines) == 0 {
+		fmt.Fprintln(e.out, "no rule fits any line")
+	}
+	fmt.Fprintf(e.out, "\nwith exit code %d: %s (%s), gangrun would leave with %d\n%s\n", code, f.Verdict, f.Reason, f.Code, f.Message)
+	return nil
+}
+
+func (e explainer) encode(v any) error {
+	enc := json.NewEncoder(e.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// readBounded reads a whole file that is not longer than most bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return data, err
+}
+
+// readTail reads the last bytes of a file or, for "-", of standard input, from the start of a line.
+func readTail(path string, most int) ([]byte, error) {
+	in := os.Stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	var tail []byte
+	cut := false
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := in.Read(buf)
+		tail = append(tail, buf[:n]...)
+		if len(tail) > most {
+			tail, cut = append(tail[:0], tail[len(tail)-most:]...), true
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if i := bytes.IndexByte(tail, '\n'); cut && i >= 0 {
+		tail = tail[i+1:]
+	}
+	return tail, nil
+}

@@ -1,0 +1,332 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/rendezvous/meeting"
+	"github.com/gangrun/gangrun/rendezvous/port"
+	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/platform"
+	"github.com/gangrun/gangrun/supervisor/process"
+)
+
+// job is what the flags say about the job as a whole and this node's place in it.
+type job struct {
+	spec                              rendezvous.Spec
+	backoff, backoffMax, window       time.Duration
+	fence, joinTimeout, lastCall, ttl time.Duration
+	storeTimeout                      time.Duration
+	lastCallGiven                     bool
+	nodes                             string // N or MIN:MAX
+	slots                             int    // workers on this node
+	role                              string // of the node
+	pin                               int    // the rank that was given to this node; -1 for none
+	address                           string // at which the others reach this node
+	firstPort                         int    // for the first round's master; 0 for any
+	noPort                            bool   // the workers need none
+	namespace, runUID                 string
+	endpoints                         string // of an etcd
+	storePort                         int
+	meet                              meeting.Point
+	open                              meeting.Open
+	unique                            bool
+	nodeGiven                         bool
+	held                              heldName
+}
+
+func defaultJob() job {
+	return job{
+		spec: rendezvous.DefaultSpec(1), slots: 1, pin: -1,
+		backoff: rendezvous.DefaultBackoff, backoffMax: rendezvous.DefaultBackoffMax,
+		fence: rendezvous.DefaultFence, joinTimeout: rendezvous.DefaultJoinTimeout, lastCall: rendezvous.DefaultLastCall,
+		ttl: rendezvous.DefaultTTL, storeTimeout: agent.DefaultStoreTimeout, storePort: meeting.DefaultPort,
+	}
+}
+
+// jobSettings are those about several nodes.
+func (o *options) jobSettings() []*setting {
+	s := []*setting{
+		{name: "nodes", hint: "N|MIN:MAX", parse: o.parseNodes, standard: "from the operator's variables, else 1",
+			usage: "how many nodes take part, or from how many to how many"},
+		{name: "node-rank", hint: "N", parse: number(&o.pin, 0, 4095), standard: "from the operator's variables, else any",
+			usage: "the rank of this node"},
+		{name: "role", hint: "NAME", parse: text(&o.role), standard: "none", usage: "what this node is: chief, worker, ps, ..."},
+		{name: "node-address", hint: "ADDRESS", parse: text(&o.address), standard: "the one by which it reaches the store",
+			usage: "at which the other nodes reach this one"},
+		{name: "store", hint: "URL,...", parse: text(&o.endpoints), standard: "within gangrun, on the first node",
+			usage: "etcd through which the nodes meet"},
+		{name: "store-ca", hint: "FILE", parse: text(&o.meet.CA), standard: "the system's", usage: "certificate authority of the store"},
+		{name: "store-cert", hint: "FILE", parse: text(&o.meet.Cert), standard: "none", usage: "client certificate for the store"},
+		{name: "store-key", hint: "FILE", parse: text(&o.meet.Key), standard: "none", usage: "its key"},
+		{name: "store-user-file", hint: "FILE", parse: text(&o.meet.UserFile), standard: "none", usage: "holds the user name for the store"},
+		{name: "store-password-file", hint: "FILE", parse: text(&o.meet.PasswordFile), standard: "none", usage: "holds the password"},
+		{name: "store-port", hint: "PORT", parse: number(&o.storePort, 1, 65535), standard: strconv.Itoa(meeting.DefaultPort),
+			usage: "of the store within gangrun, where the operator names only a host"},
+		{name: "store-dir", hint: "DIR", parse: text(&o.meet.Dir), standard: "temporary", usage: "for the files of the store within gangrun"},
+		{name: "store-timeout", hint: "TIME", parse: duration(&o.storeTimeout), standard: "10m",
+			usage: "how long to wait for a store that does not answer"},
+		{name: "namespace", hint: "NAME", parse: text(&o.namespace), standard: "default", usage: "under which the job's record is kept in the store"},
+		{name: "run-uid", hint: "ID", parse: text(&o.runUID), standard: "from the operator's variables, else made",
+			usage: "tells this run of the job from an earlier one"},
+		{name: "fence-timeout", hint: "TIME", parse: duration(&o.fence), standard: "1m",
+			usage: "after this silence a node counts as gone; it has stopped its workers long before"},
+		{name: "join-timeout", hint: "TIME", parse: duration(&o.joinTimeout), standard: "10m", usage: "how long to wait for missing nodes"},
+		{name: "last-call", hint: "TIME", parse: o.parseLastCall, standard: "30s, 1s before a restart",
+			usage: "how long to wait for more nodes when there are enough, but not the most"},
+		{name: "grow", hint: "restart|checkpoint", parse: choice(&o.spec.Grow, rendezvous.GrowRestart, rendezvous.GrowCheckpoint),
+			standard: "restart", usage: "when to take in nodes that came late"},
+		{name: "max-preemptions", hint: "N", parse: number(&o.spec.Restarts.MaxPreemptions, 0, 1_000_000), standard: "no limit",
+			usage: "restarts after nodes that left as announced"},
+		{name: "ttl-after-finished", hint: "TIME", parse: duration(&o.ttl), standard: "1h", usage: "how long a finished job's record is kept"},
+	}
+	for _, setting := range s {
+		setting.group = groupNodes
+	}
+	return s
+}
+
+func (o *options) parseNodes(s string) error {
+	low, high, elastic := strings.Cut(s, ":")
+	if !elastic {
+		high = low
+	}
+	if err := number(&o.spec.MinNodes, 1, 4096)(low); err != nil {
+		return fmt.Errorf("want N or MIN:MAX: %w", err)
+	}
+	if err := number(&o.spec.MaxNodes, o.spec.MinNodes, 4096)(high); err != nil {
+		return fmt.Errorf("want N or MIN:MAX: %w", err)
+	}
+	o.nodes = s
+	return nil
+}
+
+func (o *options) parseLastCall(s string) error {
+	o.lastCallGiven = true
+	return duration(&o.lastCall)(s)
+}
+
+// settle decides where the nodes meet and what this node is called, from the flags and what the operator says.
+func (o *options) settle(p platform.Platform) error {
+	if o.nodes == "" && p.Several() {
+		if err := o.parseNodes(p.Nodes.Value); err != nil {
+			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Nodes.From, p.Nodes.Value, err)}
+		}
+	}
+	if err := o.settleStore(p); err != nil || o.meet.Alone() {
+		return err
+	}
+	if o.open == nil {
+		return ErrStoreNeeded
+	}
+	if o.pin < 0 && p.Rank.Value != "" {
+		if err := number(&o.pin, 0, 4095)(p.Rank.Value); err != nil {
+			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Rank.From, p.Rank.Value, err)}
+		}
+	}
+	o.unique = p.Unique
+	o.runUID = cmp.Or(o.runUID, p.RunUID.Value)
+	o.meet.Namespace = cmp.Or(o.namespace, "default")
+	o.meet.Job = o.Job
+	if o.Job == "" {
+		if len(o.meet.Endpoints) > 0 {
+			return &configError{"a job in a shared store needs a name: give --job, the same on all its nodes"}
+		}
+		o.meet.Job = "job" // the only one in its own store
+	}
+	if o.address == "" {
+		return o.findAddress()
+	}
+	return nil
+}
+
+// settleStore decides where the nodes meet.
+func (o *options) settleStore(p platform.Platform) error {
+	switch {
+	case o.endpoints != "":
+		o.meet.Endpoints = strings.Split(o.endpoints, ",")
+	case o.spec.MaxNodes == 1 || !o.meet.Alone():
+	case p.Endpoint.Value == "":
+		return &configError{fmt.Sprintf("%d nodes have to meet somewhere: give --store, the URL of an etcd", o.spec.MaxNodes)}
+	default:
+		host, number := p.Host()
+		if strings.HasPrefix(p.Backend.Value, "etcd") {
+			o.meet.Endpoints = []string{net.JoinHostPort(host, strconv.Itoa(cmp.Or(number, 2379)))}
+			return nil
+		}
+		if p.Backend.Value == "" {
+			number = 0 // it is the workers', not the store's
+		}
+		o.meet.Host, o.meet.Port = host, cmp.Or(number, o.storePort)
+	}
+	return nil
+}
+
+// findAddress finds this node's address: the one by which it reaches the store.
+func (o *options) findAddress() error {
+	host, number := o.meet.Host, o.meet.Port
+	if host == "" {
+		endpoint := o.meet.Endpoints[0]
+		if _, after, found := strings.Cut(endpoint, "://"); found {
+			endpoint = after
+		}
+		host, number = endpoint, 2379
+		if h, p, err := net.SplitHostPort(endpoint); err == nil {
+			host = h
+			number, _ = strconv.Atoi(p) // whatever it is: nothing is sent
+		}
+	}
+	address, err := meeting.Reaches(host, number)
+	if err != nil { // its name may not resolve yet
+		address, _ = os.Hostname()
+	}
+	o.address = address
+	return nil
+}
+
+// checkTimes refuses times that contradict each other.
+func (o *options) checkTimes() error {
+	if stop := o.RestartGrace + stopMargin; !o.meet.Alone() && o.fence/2 <= stop {
+		return &configError{fmt.Sprintf("--fence-timeout %v: half of it has to be more than --restart-grace and %v (%v), or workers that "+
+			"cannot reach the store could not be stopped in time", o.fence, stopMargin, stop)}
+	}
+	return nil
+}
+
+// connect opens the job's store.
+func (o *options) connect(ctx context.Context) (store.Store, error) {
+	if o.meet.Alone() {
+		return meeting.InMemory(ctx, o.meet)
+	}
+	return o.open(ctx, o.meet)
+}
+
+// join takes part in the job.
+func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, error) {
+	spec := o.spec
+	r := &spec.Restarts
+	r.Backoff, r.BackoffMax, r.Window = rendezvous.Duration(o.backoff), rendezvous.Duration(o.backoffMax), rendezvous.Duration(o.window)
+	spec.Fence, spec.JoinTimeout, spec.TTL = rendezvous.Duration(o.fence), rendezvous.Duration(o.joinTimeout), rendezvous.Duration(o.ttl)
+	if spec.LastCall = rendezvous.Duration(o.lastCall); o.lastCallGiven {
+		spec.LastCallRestart = spec.LastCall
+	}
+	o.MaxRestarts, o.RestartAny = r.Max, r.Any
+	o.NoRestart = r.Never || r.Max == 0
+	cfg := agent.Config{
+		Connect: o.connect, Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log,
+		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,
+		Node: rendezvous.Node{
+			Incarnation: rand.Text(), Slots: o.slots, Role: o.role, Address: cmp.Or(o.address, "127.0.0.1"),
+			RunUID: o.runUID, Unique: o.unique,
+		},
+	}
+	if o.pin >= 0 {
+		cfg.Node.Pin = &o.pin
+	}
+	if !o.noPort {
+		cfg.ReservePort = port.Reserve
+	}
+	if o.meet.Alone() {
+		return agent.Join(ctx, cfg), nil
+	}
+	o.meet.Log = slog.New(warnings{log.Handler()})
+	cfg.Volatile = o.meet.Host != ""
+	record := o.recordID()
+	var err error
+	if o.held, err = hold(record, o.Node, o.nodeGiven); err != nil {
+		return nil, err
+	}
+	o.Node, cfg.Name = o.held.name, o.held.name
+	o.Member = record + "/" + o.Node
+	o.succeed(ctx, &cfg.Node, log)
+	return agent.Join(ctx, cfg), nil
+}
+
+// succeed ends what a dead gangrun of this name has left behind on this machine. Only then may the record say where this
+// one runs: to the lead, a newcomer from the same place is proof that nothing of the old one runs any more.
+func (o *options) succeed(ctx context.Context, node *rendezvous.Node, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, predecessorTime)
+	defer cancel()
+	killed, err := process.EndPredecessor(ctx, supervisor.MemberVariable+"="+o.Member)
+	if len(killed) > 0 {
+		log.Warn("killed what an earlier gangrun of this name has left behind", "processes", killed)
+	}
+	if err != nil {
+		log.Error("not proof that an earlier gangrun of this name is gone", "err", err)
+		return
+	}
+	boot, bootErr := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	pidns, nsErr := os.Readlink("/proc/self/ns/pid")
+	if bootErr == nil && nsErr == nil {
+		node.BootID, node.PIDNS = strings.TrimSpace(string(boot)), pidns
+	}
+}
+
+// predecessorTime is how long an end by SIGKILL may take: a process with much memory takes seconds.
+const predecessorTime = 30 * time.Second
+
+// stopMargin is what it takes, beyond the grace, until the last process is gone: the leftovers' own grace, and the kill.
+const stopMargin = 2 * time.Second
+
+// warnings is the part of the log that is worth reading when the libraries of the store write it.
+type warnings struct{ slog.Handler }
+
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs)}
+}
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
+
+// heldName is a node's name that no other gangrun on this machine has.
+type heldName struct {
+	name string
+	lock net.Listener
+}
+
+// recordID is equal for gangruns that meet in the same record: the same store, namespace and job.
+func (o *options) recordID() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{o.meet.String(), o.meet.Namespace, o.meet.Job}, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// hold takes a node's name on this machine. Where another gangrun of the same record has it, a name that was derived from
+// the host gets a suffix; one that was given is an error. The name is free again as soon as the process ends, however it
+// ends: it is that of an abstract socket.
+func hold(record, name string, given bool) (heldName, error) {
+	for i := 1; i < 1000; i++ {
+		candidate := name
+		if i > 1 {
+			candidate = fmt.Sprintf("%s-%d", name, i)
+		}
+		sum := sha256.Sum256([]byte(candidate)) // a socket's name is short
+		lock, err := net.Listen("unix", "@gangrun/"+record+"/"+hex.EncodeToString(sum[:8]))
+		switch {
+		case err == nil:
+			return heldName{candidate, lock}, nil
+		case !errors.Is(err, unix.EADDRINUSE):
+			return heldName{}, fmt.Errorf("--node %s: %w", candidate, err)
+		case given:
+			return heldName{}, fmt.Errorf("--node %s: another gangrun of this job on this machine has that name", name)
+		}
+	}
+	return heldName{}, errors.New("no name is left for this node")
+}

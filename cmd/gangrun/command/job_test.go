@@ -1,0 +1,121 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/rendezvous/meeting"
+	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/supervisor/platform"
+)
+
+func never(context.Context, meeting.Point) (store.Store, error) { return nil, errors.New("not here") }
+
+func detect(env map[string]string) platform.Platform {
+	return platform.Detect(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "host")
+}
+
+// settled resolves flags as run does, up to where the nodes meet.
+func settled(t *testing.T, open meeting.Open, flags map[string]string, env map[string]string) (*options, error) {
+	t.Helper()
+	o := defaultOptions()
+	o.open = open
+	for _, s := range o.runSettings() {
+		if value, found := flags[s.name]; found {
+			if err := s.parse(value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err := o.settle(detect(env))
+	if err == nil {
+		err = o.checkTimes()
+	}
+	return o, err
+}
+
+func TestWhereNodesMeet(t *testing.T) {
+	pytorch := map[string]string{"PET_NNODES": "2", "PET_NODE_RANK": "1", "MASTER_ADDR": "127.0.0.1", "PET_MASTER_ADDR": "127.0.0.1", "PET_MASTER_PORT": "23456"}
+	elastic := map[string]string{"PET_NNODES": "1:4", "PET_RDZV_ENDPOINT": "127.0.0.1:23456", "PET_RDZV_BACKEND": "c10d"}
+	for _, test := range []struct {
+		name  string
+		flags map[string]string
+		env   map[string]string
+		where string
+		nodes [2]int
+		pin   int
+		err   string
+	}{
+		{"one node", nil, nil, "this process", [2]int{1, 1}, -1, ""},
+		{"an etcd", map[string]string{"store": "http://e1:2379,http://e2:2379", "job": "j", "nodes": "2:4"}, nil, "etcd http://e1:2379,http://e2:2379", [2]int{2, 4}, -1, ""},
+		{"an etcd without a job", map[string]string{"store": "http://e:2379"}, nil, "", [2]int{}, 0, "--job"},
+		{"nowhere", map[string]string{"nodes": "2"}, nil, "", [2]int{}, 0, "--store"},
+		{"PyTorchJob", nil, pytorch, "the store within gangrun at 127.0.0.1:29400", [2]int{2, 2}, 1, ""},
+		{"PyTorchJob, another port", map[string]string{"store-port": "1234"}, pytorch, "the store within gangrun at 127.0.0.1:1234", [2]int{2, 2}, 1, ""},
+		{"PyTorchJob of one", nil, map[string]string{"PET_NNODES": "1", "MASTER_ADDR": "a"}, "this process", [2]int{1, 1}, -1, ""},
+		{"elastic PyTorchJob", nil, elastic, "the store within gangrun at 127.0.0.1:23456", [2]int{1, 4}, -1, ""},
+		{"flags outrank the operator", map[string]string{"nodes": "3", "node-rank": "2"}, pytorch, "the store within gangrun at 127.0.0.1:29400", [2]int{3, 3}, 2, ""},
+		{"a rank that is none", nil, map[string]string{"PET_NNODES": "2", "PET_NODE_RANK": "x", "MASTER_ADDR": "127.0.0.1"}, "", [2]int{}, 0, "PET_NODE_RANK=x"},
+		{"no time to stop", map[string]string{"nodes": "2", "store": "http://127.0.0.1:1", "job": "j", "fence-timeout": "10s"}, nil, "", [2]int{}, 0, "--fence-timeout"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o, err := settled(t, never, test.flags, test.env)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("error %v, want one about %s", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.meet.String() != test.where || o.spec.MinNodes != test.nodes[0] || o.spec.MaxNodes != test.nodes[1] || o.pin != test.pin {
+				t.Errorf("%s, %d:%d nodes, rank %d", o.meet, o.spec.MinNodes, o.spec.MaxNodes, o.pin)
+			}
+		})
+	}
+}
+
+func TestAStoreIsNeededBeforeAnythingIsDone(t *testing.T) {
+	if _, err := settled(t, nil, map[string]string{"nodes": "2", "store": "http://e:2379", "job": "j"}, nil); !errors.Is(err, ErrStoreNeeded) {
+		t.Errorf("%v", err)
+	}
+	if _, err := settled(t, nil, nil, nil); err != nil {
+		t.Errorf("one node: %v", err)
+	}
+	log := t.TempDir() + "/log"
+	for _, args := range []string{
+		"gangrun run --nodes 2 --job j --store http://e:2379 --termination-log " + log + " -- true",
+		"gangrun launch --nnodes 2 --master-addr 127.0.0.1 --log-dir " + log + " x.py",
+		"gangrun status --store http://e:2379 j",
+		"gangrun stop --store http://e:2379 j",
+	} {
+		if code, err := Run(strings.Fields(args), nil); !errors.Is(err, ErrStoreNeeded) {
+			t.Errorf("%s: %d, %v", args, code, err)
+		}
+	}
+}
+
+func TestNamesOnOneMachine(t *testing.T) {
+	record := "TestNamesOnOneMachine" + t.TempDir()
+	first, err := hold(record, "host", false)
+	if err != nil || first.name != "host" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	defer first.lock.Close() // until then it is held
+	second, err := hold(record, "host", false)
+	if err != nil || second.name != "host-2" {
+		t.Errorf("%+v, %v", second, err)
+	}
+	if _, err := hold(record, "host", true); err == nil || !strings.Contains(err.Error(), "--node host") {
+		t.Errorf("%v", err)
+	}
+	if other, err := hold(record+"x", "host", true); err != nil || other.name != "host" {
+		t.Errorf("another job: %+v, %v", other, err)
+	}
+	if long, err := hold(record, strings.Repeat("n", 300), true); err != nil {
+		t.Errorf("%+v, %v", long, err)
+	}
+}

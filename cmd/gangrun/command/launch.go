@@ -1,0 +1,310 @@
+package command
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/gang"
+	"github.com/gangrun/gangrun/supervisor/torchrun"
+)
+
+func launchCommand(p *program) *cli.Command {
+	o := defaultOptions()
+	o.open = p.open
+	settings := o.launchSettings()
+	return &cli.Command{
+		Name:  "launch",
+		Usage: "start the ranks of this node as torchrun does, with its flags",
+		CustomHelpTemplate: help("launch", "[torchrun's flags] [gangrun's flags] SCRIPT [ARGUMENT...]",
+			"launch --nproc-per-node 8 --max-restarts 3 train.py --epochs 10",
+			"Takes the place of torchrun: also under the name torchrun, see gangrun install-torchrun.\n"+
+				"torchrun's flags have their PET_ variables too, and can be shortened as there.\n"+configurable, settings),
+		Flags:           flags(settings),
+		SkipFlagParsing: true, // torchrun's rules are not the library's
+		Action: func(c *cli.Context) error {
+			t, err := o.parseLaunch(c.Args().Slice(), settings)
+			switch {
+			case err != nil:
+				return badConfig(o, err)
+			case t == nil:
+				return cli.ShowSubcommandHelp(c)
+			}
+			p.code = supervise(o)
+			return nil
+		},
+	}
+}
+
+// launchSettings are torchrun's flags, for the help, the configuration file and completion, and then those of gangrun
+// that torchrun has not.
+func (o *options) launchSettings() []*setting {
+	var settings []*setting
+	for _, f := range torchrun.Flags() {
+		if f.Name == "help" || f.Name == "print-completion" {
+			continue
+		}
+		settings = append(settings, &setting{
+			name: f.Name, short: f.Short, group: groupTorchrun, hint: f.Hint, usage: f.Usage, standard: f.Default,
+			isBool: f.Kind == torchrun.Switch, parse: func(string) error { return nil }, // package torchrun reads them
+		})
+	}
+	theirs := settingNames(settings)
+	for _, s := range append(o.common(), o.jobSettings()...) {
+		if s.name == "nodes" { // it is --nnodes here
+			continue
+		}
+		if !slices.Contains(theirs, s.name) {
+			settings = append(settings, s)
+		}
+	}
+	return settings
+}
+
+// parseLaunch reads the command line, variables and configuration file and completes the configuration with the ranks.
+// It returns nil without an error when help was asked for.
+func (o *options) parseLaunch(args []string, settings []*setting) (*gang.Torchrun, error) {
+	t, err := parseTorchrun(args, settings, nil)
+	if err != nil || t.Help {
+		return nil, errors.Join(err, o.recover(settings, err))
+	}
+	for _, own := range t.Own {
+		s := settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == own.Name })]
+		s.given = append(s.given, own.Value)
+	}
+	if err := o.prepare(settings, os.LookupEnv); err != nil {
+		return nil, err
+	}
+	if o.config != "" { // it may say what neither flag nor variable does
+		file, err := readConfig(o.config, settings)
+		if err != nil {
+			return nil, err
+		}
+		if t, err = parseTorchrun(args, settings, file); err != nil {
+			return nil, err
+		}
+	}
+	return o.launch(t, settings)
+}
+
+// recover reads what the settings say after a mistake on the command line: where to report it is one of them.
+func (o *options) recover(settings []*setting, mistake error) error {
+	if mistake != nil {
+		_ = resolve(settings, os.LookupEnv)
+	}
+	return nil
+}
+
+// parseTorchrun parses the command line. A flag that is not given is looked up as GANGRUN_<FLAG>, PET_<FLAG>, and in the
+// configuration file.
+func parseTorchrun(args []string, settings []*setting, file map[string]fileValue) (torchrun.Options, error) {
+	lookup := func(variable string) (string, bool) {
+		flag, pet := strings.CutPrefix(variable, "PET_")
+		if pet {
+			if value, found := os.LookupEnv(variablePrefix + flag); found {
+				return value, true
+			}
+		}
+		if value, found := os.LookupEnv(variable); found || !pet {
+			return value, found
+		}
+		value, found := file[strings.ToLower(strings.ReplaceAll(flag, "_", "-"))]
+		return strings.Join(value.values, ","), found
+	}
+	own := func(name string) (takesValue, known bool) {
+		for _, s := range settings {
+			if s.name == name && s.group != groupTorchrun {
+				return !s.isBool, true
+			}
+		}
+		return false, false
+	}
+	t, err := torchrun.Parse(args, lookup, own)
+	if unknown := (*torchrun.UnknownFlagError)(nil); errors.As(err, &unknown) {
+		var known []string
+		for _, name := range settingNames(settings) {
+			known = append(known, "--"+name)
+		}
+		return t, &configError{err.Error() + nearest(unknown.Flag, known)}
+	}
+	if err != nil {
+		return t, &configError{err.Error()}
+	}
+	return t, nil
+}
+
+// launch completes the configuration with the ranks that torchrun's flags ask for.
+func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchrun, error) {
+	if err := t.Check(); err != nil {
+		return nil, &configError{err.Error()}
+	}
+	nproc, err := t.Workers(torchrun.Devices{
+		CPUs: processors, GPUs: func() (int, error) { return torchrun.CountGPUs(os.DirFS("/"), os.LookupEnv) },
+	})
+	if err != nil {
+		return nil, &configError{err.Error()}
+	}
+	if err := o.adoptTorchrun(t); err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname() // without one, prefixes and reports have no name
+	g := &gang.Torchrun{
+		Options: t, NProc: nproc, RunID: t.RunID, MaxRestarts: t.MaxRestarts, Host: host, Env: workerEnvironment(settings),
+		Python:   torchrun.FindPython(os.LookupEnv, besideTorchrun(), executable),
+		Terminal: isTerminal(os.Stdin),
+	}
+	if t.Standalone {
+		g.RunID = uuid() // as torchrun, whatever was given
+	}
+	if o.Job == "" && t.RunID != "none" {
+		o.Job = t.RunID
+	}
+	o.slots, o.role = nproc, t.Role
+	if err := o.place(t); err != nil {
+		return nil, err
+	}
+	if err := g.MakeFolder(); err != nil {
+		return nil, &configError{err.Error()}
+	}
+	o.Workers, o.RoundEnded = g.Workers, g.RoundEnded
+	o.Epilogue = func(w io.Writer) {
+		g.Report(w, os.Getenv("TORCHELASTIC_ERROR_FILE"))
+		g.RemoveEmpty()
+	}
+	o.started = func(log *slog.Logger) {
+		g.Log = log
+		if _, set := os.LookupEnv("OMP_NUM_THREADS"); nproc > 1 && !set {
+			log.Info("OMP_NUM_THREADS is not set: each rank gets 1, as under torchrun; a higher value may be faster")
+		}
+	}
+	return g, nil
+}
+
+// place says where the nodes meet, and at which address and port the ranks do. A port that was asked for is honoured in
+// round 0; each later round has a new one, so that nothing of an old round is met there.
+func (o *options) place(t torchrun.Options) error {
+	_, addressGiven := t.Given["master-addr"]
+	_, portGiven := t.Given["master-port"]
+	static := t.Backend == "static" && !t.Standalone
+	if portGiven && static {
+		o.firstPort = t.MasterPort
+	}
+	o.address = cmp.Or(o.address, t.LocalAddr)
+	if t.Standalone || t.MaxNodes == 1 {
+		if addressGiven && static {
+			o.address = t.MasterAddr
+		}
+		return nil
+	}
+	o.spec.MinNodes, o.spec.MaxNodes = t.MinNodes, t.MaxNodes
+	o.nodes = fmt.Sprintf("%d:%d", t.MinNodes, t.MaxNodes)                      // torchrun's flags have looked at the operator's variables
+	if _, given := t.Given["node-rank"]; given || static && o.endpoints == "" { // torchrun's default, where ranks are all that tells nodes apart
+		o.pin = t.NodeRank
+	}
+	switch {
+	case o.endpoints != "":
+	case static:
+		o.spec.MinNodes = t.MaxNodes // as torchrun, which waits for all
+		o.meet.Host, o.meet.Port = t.Host, o.storePort
+		if t.Endpoint == "" {
+			o.meet.Host = t.MasterAddr
+		}
+	case t.Backend == "c10d":
+		o.meet.Host, o.meet.Port = cmp.Or(t.Host, "localhost"), t.Port
+	default:
+		o.meet.Endpoints = []string{cmp.Or(t.Conf["protocol"], "http") + "://" + net.JoinHostPort(t.Host, strconv.Itoa(t.Port))}
+		o.meet.CA = cmp.Or(o.meet.CA, t.Conf["ca_cert"], t.Conf["cacert"])
+		o.meet.Cert = cmp.Or(o.meet.Cert, t.Conf["ssl_cert"], t.Conf["cert"])
+		o.meet.Key = cmp.Or(o.meet.Key, t.Conf["ssl_cert_key"], t.Conf["key"])
+	}
+	for key, timing := range map[string]*time.Duration{"join_timeout": &o.joinTimeout, "last_call_timeout": &o.lastCall} {
+		if value, found := t.Conf[key]; found {
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil || seconds < 0 || seconds > 1e9 {
+				return &configError{fmt.Sprintf("--rdzv-conf %s=%s: want a number of seconds", key, value)}
+			}
+			*timing = time.Duration(seconds * float64(time.Second))
+		}
+	}
+	if err := o.settle(o.platform); err != nil {
+		return err
+	}
+	return o.checkTimes()
+}
+
+// adoptTorchrun takes over what torchrun's flags say about gangrun's own doing.
+func (o *options) adoptTorchrun(t torchrun.Options) error {
+	o.spec.Restarts.Max, o.spec.Restarts.Any = t.MaxRestarts, true
+	if _, given := t.Given["shutdown-timeout"]; given && !o.graceGiven {
+		o.Grace, o.RestartGrace = t.ShutdownTimeout, t.ShutdownTimeout
+		o.graceGiven = true
+		if err := o.adaptGrace(); err != nil {
+			return err
+		}
+	}
+	o.StopSignals = nil
+	for _, name := range t.Signals {
+		n, err := exitcodes.ParseSignal(name)
+		if err != nil {
+			return &configError{fmt.Sprintf("--signals-to-handle %s: %v", name, err)}
+		}
+		o.StopSignals = append(o.StopSignals, unix.Signal(n))
+	}
+	if o.Scope == supervisor.ScopeSession {
+		return &configError{"--signal-scope session: each rank has a session of its own anyway; want worker or group"}
+	}
+	return nil
+}
+
+// processors is how many this process may run on, which is what torch counts.
+func processors() int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 1
+	}
+	return set.Count()
+}
+
+// launcherName is the name under which gangrun is torchrun.
+const launcherName = "torchrun"
+
+// besideTorchrun is the folder of the link named torchrun that we were started by, or "".
+func besideTorchrun() string {
+	if filepath.Base(os.Args[0]) != launcherName {
+		return ""
+	}
+	path, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(path)
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// uuid is a random UUID, version 4.
+func uuid() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,260 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/platform"
+	"github.com/gangrun/gangrun/supervisor/signals"
+)
+
+// options is what the flags of a command that supervises say, before they are made into a supervisor's configuration.
+type options struct {
+	supervisor.Config
+	job
+	onExhausted string
+	podGrace    time.Duration
+	graceGiven  bool
+	rulesFile   string
+	logDir      string
+	prefix      string
+	stopVerdict string
+	quiet       bool
+	logFormat   string
+	logLevel    slog.Level
+	config      string
+	platform    platform.Platform
+	started     func(*slog.Logger) // called once gangrun's own log is there; may be nil
+}
+
+func defaultOptions() *options {
+	o := &options{onExhausted: "auto", stopVerdict: "preempted", logFormat: "text"}
+	o.job = defaultJob()
+	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
+	o.StopSignals = []unix.Signal{unix.SIGTERM, unix.SIGINT}
+	o.Leftovers, o.Scope = supervisor.LeftoversKill, supervisor.ScopeWorker
+	o.SignalMap = map[unix.Signal]unix.Signal{}
+	o.MessageMax = exitcodes.DefaultMessage
+	if _, err := os.Stat(kubernetesLog); err == nil {
+		o.TerminationLog = kubernetesLog
+	}
+	return o
+}
+
+// kubernetesLog is where the kubelet mounts the file that it reads after a container's end.
+const kubernetesLog = "/dev/termination-log"
+
+// common are the settings of every command that supervises.
+func (o *options) common() []*setting {
+	return []*setting{
+		{name: "job", group: groupJob, hint: "NAME", parse: text(&o.Job), usage: "name of the job", standard: "from the operator's variables"},
+		{name: "node", group: groupJob, hint: "NAME", parse: text(&o.Node), usage: "stable name of this node", standard: "host name"},
+		{name: "max-restarts", group: groupRestarts, hint: "N", parse: number(&o.spec.Restarts.Max, 0, 1_000_000), standard: "3",
+			usage: "restarts without progress before giving up"},
+		{name: "no-restart", group: groupRestarts, isBool: true, parse: boolean(&o.spec.Restarts.Never), usage: "leave every restart to the operator"},
+		{name: "restart-backoff", group: groupRestarts, hint: "FIRST[:MOST]", parse: o.parseBackoff, standard: "1s:1m",
+			usage: "pause before a restart; none before the first, doubling from the second"},
+		{name: "restart-window", group: groupRestarts, hint: "N/TIME", parse: o.parseWindow, standard: "no limit",
+			usage: "at most N restarts within TIME, whatever the progress"},
+		{name: "max-same-failure", group: groupRestarts, hint: "N", parse: number(&o.spec.Restarts.MaxSameFailure, 0, 1_000_000), standard: "2",
+			usage: "the same failure at the same step, N times in a row, is the end; 0 is no limit"},
+		{name: "on-exhausted", group: groupRestarts, hint: "auto|retry|fatal", parse: choice(&o.onExhausted, "auto", "retry", "fatal"), standard: "auto",
+			usage: "what a spent restart budget means to the operator; auto: fatal where it restarts for ever, else retry"},
+		{name: "retry-code", group: groupVerdict, hint: "CODE", parse: number(&o.RetryCode, 128, 255), standard: "each its own",
+			usage: "exit code of every retry verdict, for an operator that knows only some"},
+		{name: "stop-verdict", group: groupVerdict, hint: "preempted|worker", parse: choice(&o.stopVerdict, "preempted", "worker"), standard: "preempted",
+			usage: "verdict after a stop signal from outside; worker: by the worker's own answer, as a plain init"},
+		{name: "grace", group: groupStopping, hint: "TIME", parse: o.parseGrace, standard: "25s",
+			usage: "from a stop signal from outside to SIGKILL"},
+		{name: "restart-grace", group: groupStopping, hint: "TIME", parse: duration(&o.RestartGrace), standard: "5s",
+			usage: "from gangrun's own SIGTERM to SIGKILL"},
+		{name: "pod-grace", group: groupStopping, hint: "TIME", parse: duration(&o.podGrace), standard: "unknown",
+			usage: "the pod's terminationGracePeriodSeconds; --grace has to be below it"},
+		{name: "leftovers", group: groupStopping, hint: "kill|term|leave", standard: "kill",
+			parse: choice(&o.Leftovers, supervisor.LeftoversKill, supervisor.LeftoversTerm, supervisor.LeftoversLeave),
+			usage: "what becomes of processes that the worker leaves behind at the end; after a failure worth a retry they are always killed"},
+		{name: "signal-map", group: groupStopping, hint: "FROM:TO,...", parse: o.parseSignalMap, standard: "none",
+			usage: "pass on TO when FROM comes; TO 0 drops it"},
+		{name: "signal-scope", group: groupStopping, hint: "worker|group|session", standard: "worker",
+			parse: choice(&o.Scope, supervisor.ScopeWorker, supervisor.ScopeGroup, supervisor.ScopeSession),
+			usage: "who gets a signal that is passed on"},
+		{name: "rules", group: groupVerdict, hint: "FILE|none", parse: text(&o.rulesFile), standard: "the built-in rules",
+			usage: "rules that read the output of a failed worker, before the built-in ones; none: the exit code alone"},
+		{name: "termination-log", group: groupVerdict, hint: "FILE", parse: text(&o.TerminationLog), standard: kubernetesLog + " when it exists",
+			usage: "where the termination message goes"},
+		{name: "termination-log-max", group: groupVerdict, hint: "BYTES", standard: strconv.Itoa(exitcodes.DefaultMessage),
+			parse: number(&o.MessageMax, exitcodes.MinMessage, exitcodes.MaxMessage), usage: "size of that message"},
+		{name: "state-dir", group: groupVerdict, hint: "DIR", parse: text(&o.StateDir), standard: "none", usage: "keep the same record here as <node>.json"},
+		{name: "log-format", group: groupOwn, hint: "text|json", parse: choice(&o.logFormat, "text", "json"), standard: "text", usage: "form of gangrun's own log on standard error"},
+		{name: "log-level", group: groupOwn, hint: "debug|info|warn|error", parse: func(s string) error { return o.logLevel.UnmarshalText([]byte(s)) }, standard: "info",
+			usage: "how much gangrun's own log says"},
+		{name: "quiet", group: groupOwn, isBool: true, parse: boolean(&o.quiet), usage: "say nothing of its own"},
+		{name: "config", group: groupOwn, hint: "FILE", parse: text(&o.config), usage: "YAML file with these settings by name"},
+	}
+}
+
+func (o *options) parseGrace(s string) error {
+	o.graceGiven = true
+	return duration(&o.Grace)(s)
+}
+
+func (o *options) parseBackoff(s string) error {
+	first, most, both := strings.Cut(s, ":")
+	if err := duration(&o.backoff)(first); err != nil {
+		return err
+	}
+	if both {
+		if err := duration(&o.backoffMax)(most); err != nil {
+			return err
+		}
+		if o.backoffMax < o.backoff {
+			return errors.New("the second time is the longest pause; it cannot be below the first")
+		}
+		return nil
+	}
+	o.backoffMax = max(o.backoffMax, o.backoff)
+	return nil
+}
+
+func (o *options) parseWindow(s string) error {
+	n, d, found := strings.Cut(s, "/")
+	if !found {
+		return errors.New("want a number and a time such as 10/1h")
+	}
+	if err := number(&o.spec.Restarts.InWindow, 1, 256)(n); err != nil {
+		return err
+	}
+	if err := duration(&o.window)(d); err != nil {
+		return err
+	}
+	if o.window == 0 {
+		return errors.New("the time cannot be 0")
+	}
+	return nil
+}
+
+func (o *options) parseSignalMap(s string) error {
+	for pair := range strings.SplitSeq(s, ",") {
+		from, to, found := strings.Cut(pair, ":")
+		if !found {
+			return errors.New("want FROM:TO, as in 15:10 or TERM:USR1")
+		}
+		f, err := exitcodes.ParseSignal(from)
+		if err != nil {
+			return err
+		}
+		t := 0
+		if to != "0" {
+			if t, err = exitcodes.ParseSignal(to); err != nil {
+				return err
+			}
+		}
+		if !signals.Passes(unix.Signal(f)) {
+			return fmt.Errorf("%s cannot be caught", exitcodes.SignalName(f))
+		}
+		o.SignalMap[unix.Signal(f)] = unix.Signal(t)
+	}
+	return nil
+}
+
+// adaptGrace keeps the grace below the pod's: what is left is for the leftovers and the message.
+func (o *options) adaptGrace() error {
+	switch {
+	case o.podGrace == 0 || o.Grace < o.podGrace:
+	case o.graceGiven:
+		return &configError{fmt.Sprintf("--grace %v has to be below --pod-grace %v, or the pod is killed before its message is written", o.Grace, o.podGrace)}
+	default:
+		o.Grace = o.podGrace - min(5*time.Second, o.podGrace/4)
+	}
+	return nil
+}
+
+func (o *options) loadRules() error {
+	switch o.rulesFile {
+	case "":
+		o.Rules = exitcodes.BuiltinRules
+		return nil
+	case "none":
+		o.Rules = exitcodes.NoRules
+		return nil
+	}
+	rules, err := readRules(o.rulesFile)
+	if err != nil {
+		return &configError{"--rules: " + err.Error()}
+	}
+	o.Rules = func() *exitcodes.Rules { return rules }
+	return nil
+}
+
+// readRules reads a rules file on top of the built-in rules.
+func readRules(path string) (*exitcodes.Rules, error) {
+	data, err := readBounded(path, 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	return exitcodes.ParseRules(path, data, exitcodes.BuiltinRules())
+}
+
+// workerEnvironment is ours without the variables that set our flags: a gangrun that the worker starts is not to take
+// them for its own.
+func workerEnvironment(settings []*setting) []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return strings.HasPrefix(name, variablePrefix) &&
+			slices.ContainsFunc(settings, func(s *setting) bool { return s.variable() == name })
+	})
+}
+
+// prepare turns the options into a configuration that is whole but for the workers. Nothing is started on an error.
+func (o *options) prepare(settings []*setting, lookup func(string) (string, bool)) error {
+	if err := resolve(settings, lookup); err != nil {
+		return err
+	}
+	if err := o.adaptGrace(); err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return &configError{fmt.Sprintf("the working folder: %v", err)}
+	}
+	o.Dir = dir
+	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.meet.Dir,
+		&o.meet.CA, &o.meet.Cert, &o.meet.Key, &o.meet.UserFile, &o.meet.PasswordFile} {
+		if *path != "" && *path != "none" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+	if err := o.loadRules(); err != nil {
+		return err
+	}
+	host, _ := os.Hostname() // without one, the node has no name
+	p := platform.Detect(os.LookupEnv, host)
+	if o.Job == "" {
+		o.Job = p.Job.Value
+	}
+	if o.nodeGiven = o.Node != ""; !o.nodeGiven {
+		o.Node = p.Node.Value
+	}
+	o.spec.Restarts.Exhausted = o.onExhausted
+	if o.onExhausted == "auto" {
+		o.spec.Restarts.Exhausted = rendezvous.ExhaustedRetry
+		if p.RetriesWithoutLimit() {
+			o.spec.Restarts.Exhausted = rendezvous.ExhaustedFatal
+		}
+	}
+	o.StopVerdictWorker = o.stopVerdict == "worker"
+	o.platform = p
+	return nil
+}

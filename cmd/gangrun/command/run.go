@@ -1,0 +1,55 @@
+package command
+
+import (
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/supervisor/gang"
+)
+
+// runSettings are the settings of run.
+func (o *options) runSettings() []*setting {
+	return append(append(o.common(), o.jobSettings()...),
+		&setting{name: "log-dir", group: groupOutput, hint: "DIR", parse: text(&o.logDir), standard: "none",
+			usage: "keep the worker's output as round_<n>/0/stdout.log and stderr.log here"},
+		&setting{name: "log-prefix", group: groupOutput, hint: "TEXT", parse: text(&o.prefix), standard: "none",
+			usage: "before every line of the worker on the console"},
+	)
+}
+
+func runCommand(p *program) *cli.Command {
+	o := defaultOptions()
+	o.open = p.open
+	settings := o.runSettings()
+	return &cli.Command{
+		Name:  "run",
+		Usage: "supervise one command on this node",
+		CustomHelpTemplate: help("run", "[flags] -- COMMAND [ARGUMENT...]",
+			"run --max-restarts 3 -- torchrun --standalone --nproc-per-node 8 train.py", configurable, settings),
+		Flags:        flags(settings),
+		OnUsageError: o.usageError(settings),
+		Action: func(c *cli.Context) error {
+			err := o.prepare(settings, os.LookupEnv)
+			if err == nil && c.NArg() == 0 {
+				err = &configError{"no command to run; want gangrun run [flags] -- COMMAND [ARGUMENT...]"}
+			}
+			if err == nil {
+				err = o.settle(o.platform)
+			}
+			if err == nil {
+				err = o.checkTimes()
+			}
+			if err != nil {
+				return badConfig(o, err)
+			}
+			o.noPort = o.meet.Alone() // then it is left to the command, as it was
+			o.Workers = gang.Command{
+				Argv: c.Args().Slice(), Env: workerEnvironment(settings), Prefix: o.prefix, LogDir: o.logDir,
+				Several: !o.meet.Alone(), Job: o.Job,
+			}.Workers
+			p.code = supervise(o)
+			return nil
+		},
+	}
+}

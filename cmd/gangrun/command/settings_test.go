@@ -1,0 +1,136 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/supervisor"
+)
+
+// configure resolves flags, variables and a configuration file as run does, without running anything.
+func configure(t *testing.T, flags map[string][]string, env map[string]string, file string) (*options, error) {
+	t.Helper()
+	o := defaultOptions()
+	settings := o.runSettings()
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "c.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		flags = mergeFlags(flags, "config", path)
+	}
+	for _, s := range settings {
+		s.given = flags[s.name]
+	}
+	err := resolve(settings, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	if err == nil {
+		err = o.adaptGrace()
+	}
+	return o, err
+}
+
+func mergeFlags(flags map[string][]string, name, value string) map[string][]string {
+	merged := map[string][]string{name: {value}}
+	for k, v := range flags {
+		merged[k] = v
+	}
+	return merged
+}
+
+func TestFlagOutranksVariableOutranksFile(t *testing.T) {
+	file := "grace: 3s\nmax-restarts: 7\nrestart-grace: 1s\nsignal-map: ['15:10', 'INT:0']\nquiet: true\n"
+	o, err := configure(t, map[string][]string{"grace": {"1s"}},
+		map[string]string{"GANGRUN_GRACE": "2s", "GANGRUN_MAX_RESTARTS": "8"}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Grace != time.Second || o.spec.Restarts.Max != 8 || o.RestartGrace != time.Second || !o.quiet {
+		t.Errorf("grace %v, max restarts %d, restart grace %v, quiet %v", o.Grace, o.spec.Restarts.Max, o.RestartGrace, o.quiet)
+	}
+	if o.SignalMap[unix.SIGTERM] != unix.SIGUSR1 || o.SignalMap[unix.SIGINT] != 0 || len(o.SignalMap) != 2 {
+		t.Errorf("signal map %v", o.SignalMap)
+	}
+	if o.spec.Restarts.MaxSameFailure != 2 || o.Leftovers != supervisor.LeftoversKill {
+		t.Errorf("defaults are lost: %+v", o.Config)
+	}
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	tests := []struct {
+		name  string
+		flags map[string][]string
+		env   map[string]string
+		file  string
+		want  string
+	}{
+		{"a flag", map[string][]string{"grace": {"banana"}}, nil, "", "--grace banana: want a duration such as 25s"},
+		{"a variable", nil, map[string]string{"GANGRUN_GRACE": "banana"}, "", "variable GANGRUN_GRACE=banana: want a duration"},
+		{"a line of the file", nil, nil, "quiet: true\ngrace: banana\n", "c.yaml:2: grace: banana: want a duration"},
+		{"an unknown key", nil, nil, "graze: 1s\n", `c.yaml:1: unknown key "graze"; did you mean grace?`},
+		{"a key twice", nil, nil, "grace: 1s\ngrace: 2s\n", "c.yaml"},
+		{"a structure", nil, nil, "grace: {a: b}\n", "c.yaml:1: grace: want a value"},
+		{"no mapping", nil, nil, "- grace\n", "want a mapping"},
+		{"no YAML", nil, nil, "{", "c.yaml"},
+		{"a file that names a file", nil, nil, "config: x\n", `unknown key "config"`},
+		{"a negative duration", map[string][]string{"grace": {"-1s"}}, nil, "", "--grace -1s"},
+		{"a number too large", map[string][]string{"max-restarts": {"99999999999999999999"}}, nil, "", "want a number from 0 to"},
+		{"a fatal retry code", map[string][]string{"retry-code": {"3"}}, nil, "", "want a number from 128 to 255"},
+		{"a choice", map[string][]string{"leftovers": {"kil"}}, nil, "", "want one of kill, term, leave; did you mean kill?"},
+		{"a signal", map[string][]string{"signal-map": {"15:NOPE"}}, nil, "", `"NOPE" is not a signal`},
+		{"a signal that nobody can catch", map[string][]string{"signal-map": {"9:15"}}, nil, "", "SIGKILL cannot be caught"},
+		{"a map without a colon", map[string][]string{"signal-map": {"15"}}, nil, "", "want FROM:TO"},
+		{"a window", map[string][]string{"restart-window": {"10"}}, nil, "", "want a number and a time such as 10/1h"},
+		{"an empty window", map[string][]string{"restart-window": {"10/0s"}}, nil, "", "cannot be 0"},
+		{"a backoff that shrinks", map[string][]string{"restart-backoff": {"2s:1s"}}, nil, "", "cannot be below the first"},
+		{"a message too small", map[string][]string{"termination-log-max": {"10"}}, nil, "", "want a number from 256 to 4096"},
+		{"graces that contradict", map[string][]string{"grace": {"60s"}, "pod-grace": {"30s"}}, nil, "", "--grace 1m0s has to be below --pod-grace 30s"},
+		{"a level", map[string][]string{"log-level": {"loud"}}, nil, "", "--log-level loud"},
+		{"no bool", nil, map[string]string{"GANGRUN_QUIET": "maybe"}, "", "GANGRUN_QUIET=maybe: want true or false"},
+		{"a missing file", map[string][]string{"config": {"/no/such/file"}}, nil, "", "/no/such/file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := configure(t, tt.flags, tt.env, tt.file)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than a line: %q", err)
+			}
+		})
+	}
+}
+
+func TestTheDefaultGraceAdapts(t *testing.T) {
+	for pod, want := range map[string]time.Duration{"60s": 25 * time.Second, "25s": 20 * time.Second, "10s": 7500 * time.Millisecond, "1s": 750 * time.Millisecond} {
+		o, err := configure(t, map[string][]string{"pod-grace": {pod}}, nil, "")
+		if err != nil || o.Grace != want {
+			t.Errorf("pod grace %s: grace %v, %v; want %v", pod, o.Grace, err, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"max-restarts", "grace", "quiet"}
+	for in, want := range map[string]string{"max-restart": "; did you mean max-restarts?", "graec": "; did you mean grace?", "xyzzy": "", "": ""} {
+		if got := nearest(in, known); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzConfigFile(f *testing.F) {
+	f.Add([]byte("grace: 3s\nsignal-map: [a, b]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "c.yaml")
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = readConfig(path, defaultOptions().runSettings())
+	})
+}

@@ -1,0 +1,114 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/output"
+	"github.com/gangrun/gangrun/supervisor/signals"
+	"github.com/gangrun/gangrun/supervisor/termlog"
+)
+
+// badConfig leaves the error in the termination message too: in a cluster that is where people look first.
+func badConfig(o *options, err error) error {
+	if o.TerminationLog == "" || errors.Is(err, ErrStoreNeeded) {
+		return err
+	}
+	log, openErr := termlog.Open(o.TerminationLog, o.MessageMax)
+	if openErr != nil {
+		return err
+	}
+	defer log.Close()
+	_ = log.Write(exitcodes.Message{ // the error is on standard error in any case
+		Verdict: exitcodes.Fatal, Reason: exitcodes.ReasonBadConfig, ExitCode: exitcodes.CodeBadConfig,
+		Message: err.Error(), FinishedAt: time.Now(),
+	})
+	return err
+}
+
+// usageError reports a mistake on the command line.
+func (o *options) usageError(settings []*setting) cli.OnUsageErrorFunc {
+	return func(c *cli.Context, err error, _ bool) error {
+		_ = resolve(settings, os.LookupEnv) // for what was read before the mistake
+		return badConfig(o, usage(err, c.Command.Flags))
+	}
+}
+
+// supervise runs the supervisor and returns the exit code.
+func supervise(o *options) (code int) {
+	o.Signals = signals.Listen()
+	stdout := output.NewConsole(os.Stdout, output.ConsoleOptions{})
+	stderr := stdout
+	if !sameFile(os.Stdout, os.Stderr) {
+		stderr = output.NewConsole(os.Stderr, output.ConsoleOptions{})
+	}
+	o.Log = slog.New(o.logHandler(stderr))
+	if o.started != nil {
+		o.started(o.Log)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	a, err := o.join(ctx, o.Log)
+	if err != nil {
+		fmt.Fprintln(stderr, "gangrun:", badConfig(o, err))
+		stderr.Close(time.Now().Add(time.Second))
+		return exitcodes.CodeBadConfig
+	}
+	defer a.Close()
+	o.Agent = a
+	s, err := supervisor.New(o.Config, stdout, stderr)
+	if err != nil {
+		return crashed(o, err.Error(), nil)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.Kill()
+			code = crashed(o, fmt.Sprint(p), debug.Stack())
+		}
+	}()
+	return s.Run()
+}
+
+// sameFile reports whether both lead to the same place (2>&1): lines of the two must not be torn by each other there.
+func sameFile(a, b *os.File) bool {
+	x, err := a.Stat()
+	if err != nil {
+		return false
+	}
+	y, err := b.Stat()
+	return err == nil && os.SameFile(x, y)
+}
+
+func (o *options) logHandler(w io.Writer) slog.Handler {
+	options := &slog.HandlerOptions{Level: o.logLevel}
+	switch {
+	case o.quiet:
+		return slog.DiscardHandler
+	case o.logFormat == "json":
+		return slog.NewJSONHandler(w, options)
+	}
+	return slog.NewTextHandler(w, options)
+}
+
+// crashed says that gangrun itself failed.
+func crashed(o *options, what string, stack []byte) int {
+	fmt.Fprintf(os.Stderr, "gangrun: internal error: %s\n%s", what, stack)
+	if log, err := termlog.Open(o.TerminationLog, o.MessageMax); err == nil {
+		defer log.Close()
+		_ = log.Write(exitcodes.Message{ // it is on standard error too
+			Verdict: exitcodes.Fatal, Reason: exitcodes.ReasonInternalError, ExitCode: exitcodes.CodeInternalError,
+			Message: "internal error in gangrun: " + what, LogTail: string(stack), FinishedAt: time.Now(),
+		})
+	}
+	return exitcodes.CodeInternalError
+}

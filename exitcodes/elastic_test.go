@@ -1,0 +1,102 @@
+package exitcodes
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestParseErrorFile(t *testing.T) {
+	at := time.Unix(1795263125, 0)
+	tests := []struct {
+		name, in string
+		want     ErrorFile
+	}{
+		{"recorded by a worker", `{"message": {"message": "RuntimeError: boom value=7", "extraInfo": {"py_callstack": "Traceback ...", "timestamp": "1795263125"}}}`,
+			ErrorFile{Message: "RuntimeError: boom value=7", Callstack: "Traceback ...", At: at}},
+		{"passed on by torchrun", `{"message":{"message":"x","extraInfo":{"py_callstack":"y","timestamp":"1795263125"},"errorCode":-9}}`,
+			ErrorFile{Message: "x", Callstack: "y", At: at, ErrorCode: -9}},
+		{"the older form", `{"message": "out of memory", "timestamp": 1795263125}`, ErrorFile{Message: "out of memory", At: at}},
+		{"no time", `{"message": "x"}`, ErrorFile{Message: "x"}},
+		{"a time that is none", `{"message": "x", "timestamp": "yesterday"}`, ErrorFile{Message: "x"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ParseErrorFile([]byte(tt.in))
+			if err != nil || !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got %+v, %v; want %+v", got, err, tt.want)
+			}
+		})
+	}
+	for _, in := range []string{"", "{", "[]", `{"message": 7}`, `{"other": "x"}`, `"x"`} {
+		if got, err := ParseErrorFile([]byte(in)); err == nil {
+			t.Errorf("%q was read as %+v", in, got)
+		}
+	}
+}
+
+func TestParseReport(t *testing.T) {
+	text := "loss 1\nloss 2\n" + report(
+		failure(0, 1, 34, "Traceback (most recent call last):\n    File \"w.py\", line 3\n  ValueError: boom"),
+		failure(1, -9, 35, "Signal 9 (SIGKILL) received by PID 2996"))
+	got, rest := ParseReport([]byte(text))
+	if len(got) != 2 {
+		t.Fatalf("%d failures, want 2: %+v", len(got), got)
+	}
+	first, root := got[0], got[1]
+	if first.Rank != 0 || first.Status != (Status{Code: 1}) || first.First || first.Host != "localhost" ||
+		first.At.Second() != 34 || first.Traceback != "Traceback (most recent call last):\n  File \"w.py\", line 3\nValueError: boom\n" {
+		t.Errorf("first: %+v", first)
+	}
+	if root.Rank != 1 || root.LocalRank != 1 || root.Status != (Status{Signal: 9}) || !root.First {
+		t.Errorf("root: %+v", root)
+	}
+	if want := "loss 1\nloss 2\n"; string(rest[:len(want)]) != want || len(rest) > len(want)+200 {
+		t.Errorf("rest: %q", rest)
+	}
+	if got, rest := ParseReport([]byte("nothing of the kind")); got != nil || string(rest) != "nothing of the kind" {
+		t.Errorf("%+v, %q", got, rest)
+	}
+}
+
+func TestParseReportIgnoresImpossibleStatuses(t *testing.T) {
+	for _, code := range []int{999, -65, -1 << 40} {
+		got, _ := ParseReport([]byte(report(failure(0, code, 1, "x"))))
+		if len(got) != 1 || got[0].Status != (Status{}) {
+			t.Errorf("exit code %d: %+v", code, got)
+		}
+	}
+}
+
+func TestLinesOf(t *testing.T) {
+	output := "shared 1\n[rank0]: zero\n[rank1]:[E1218 x.cpp:1] one\n[default1]:tee one\n[default1]:[rank1]: both\nshared 2\n"
+	for _, tt := range []struct {
+		rank, local int
+		want        string
+	}{
+		{0, 0, "zero\n"},
+		{1, 1, "[E1218 x.cpp:1] one\ntee one\nboth\n"},
+		{2, 2, "shared 1\nshared 2\n"},
+		{-1, -1, "shared 1\nshared 2\n"},
+	} {
+		if got, own := linesOf([]byte(output), tt.rank, tt.local); string(got) != tt.want || own != (tt.rank == 0 || tt.rank == 1) {
+			t.Errorf("rank %d: %q, want %q", tt.rank, got, tt.want)
+		}
+	}
+}
+
+func FuzzParseErrorFile(f *testing.F) {
+	f.Add([]byte(`{"message": {"message": "x", "extraInfo": {"py_callstack": "y", "timestamp": "1"}, "errorCode": 1}}`))
+	f.Add([]byte(`{"message": "x", "timestamp": 1}`))
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = ParseErrorFile(data) })
+}
+
+func FuzzParseReport(f *testing.F) {
+	f.Add([]byte(report(failure(0, 1, 1, "x"), failure(1, -9, 1, noTraceback))))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		failures, rest := ParseReport(data)
+		if len(rest) > len(data) || len(failures) > len(data) {
+			t.Error("more came out than went in")
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package exitcodes
+
+import "time"
+
+// Status is how a process ended, from its wait status: an exit code, or a death by signal. The two must not be mixed:
+// exit code 137 is what somebody says, signal 9 is what happened.
+type Status struct {
+	Code   int // meaningless when Signal is set
+	Signal int // 0 for an ordinary exit
+}
+
+// Number is the status as a shell puts it: the exit code, or 128 plus the signal.
+func (s Status) Number() int {
+	if s.Signal != 0 {
+		return CodeSignalBase + s.Signal
+	}
+	return s.Code
+}
+
+// Stop says what gangrun had done to a worker before it ended.
+type Stop int
+
+const (
+	NotStopped     Stop = iota
+	StoppedByGang       // gangrun stopped it because another worker had failed: it is never the cause
+	StoppedOutside      // gangrun had passed on a stop signal from outside
+)
+
+// Known is a yes or no that may be unknown, which is neither.
+type Known int
+
+const (
+	Unknown Known = iota
+	Yes
+	No
+)
+
+// Outcome is what happened to one worker, with all the evidence that was found. Absent evidence is the zero value.
+type Outcome struct {
+	Node            string
+	Rank, LocalRank int // -1 when not known
+	Role            string
+	At              time.Time // when it ended, by the supervisor's clock
+
+	Stop       Stop
+	StopSignal int // the signal from outside, for StoppedOutside
+
+	// NotStarted is why the worker never ran; Status.Code then is 126, 127, or 0 when the machine was at fault.
+	NotStarted string
+	Status     Status
+
+	OOMKills         int    // processes of this container killed by the kernel for memory since the worker's start
+	SharedMemoryFull bool   // /dev/shm had no room left at the end
+	Xids             []Xid  // what the GPU driver logged since the worker's start
+	ErrorFile        []byte // content of the torchelastic error file, if the worker left one
+	Output           []byte // the last output of the worker, standard output and error together
+	Progressed       Known  // whether training made a step in this round
+}
+
+// Finding is what the evidence says about one worker, and what would be done if it is the cause.
+type Finding struct {
+	Verdict Verdict
+	Reason  string // a CamelCase word
+	Message string // a sentence for a person
+	Code    int    // what gangrun leaves with if this is the cause and nothing is retried
+	Role    Role   // how likely it is the cause, across workers
+
+	Rule     string // the rule that decided, if one did
+	Evidence string // what decided: a line of the log, a status, a counter
+	Output   []byte // the end of what the worker printed, without what a launcher said about it
+
+	Node            string
+	Rank, LocalRank int  // -1 when not known
+	ExitCode        *int // of the cause; nil when a signal killed it or it never ran
+	Signal          int  // that killed the cause
+	WorkerCode      *int // of the process that was supervised: the launcher's, where a launcher reports the cause
+	At              time.Time
+	// Overruled is set when a rule made the verdict another than the worker's own code says.
+	Overruled bool
+	// Elsewhere is set when the machine, not the job, is broken: a restart in place would fail again.
+	Elsewhere bool
+}

@@ -1,0 +1,275 @@
+package exitcodes
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Role says how a line of the log relates to the failure. A higher role is more likely to be the cause.
+type Role int
+
+const (
+	RoleNone    Role = iota
+	RoleNoise        // says nothing: advice, repetition
+	RoleConfirm      // confirms other evidence, decides nothing
+	RoleCascade      // the result of a failure elsewhere
+	RoleSuspect      // may be the cause or a result
+	RoleRoot         // a cause
+)
+
+var roleNames = map[string]Role{
+	"noise": RoleNoise, "confirm": RoleConfirm, "cascade": RoleCascade, "suspect": RoleSuspect, "root": RoleRoot,
+}
+
+func (r Role) String() string {
+	for name, role := range roleNames {
+		if role == r {
+			return name
+		}
+	}
+	return "none"
+}
+
+// Rule is one line of the ordered list that reads logs.
+type Rule struct {
+	Name      string
+	Role      Role
+	Literals  []string // one of these is in every line that Pattern matches; empty: every line is tried
+	Pattern   *regexp.Regexp
+	ExitCodes []int // the rule holds only for these exit codes; without a Pattern, for these alone
+	Verdict   Verdict
+	// AfterProgress replaces Verdict once the round is known to have made a step.
+	AfterProgress Verdict
+	Reason        string
+	// OnSuccess makes the rule hold for exit code 0 too, where every other rule is not even tried.
+	OnSuccess bool
+	// Seen names the program and version that was made to print the text; empty when that was not possible.
+	Seen string
+}
+
+// Rules is an ordered list of rules: where several say the same role, the earlier one wins. It may be shared between
+// goroutines.
+type Rules struct {
+	list   []Rule
+	filter func() *prefilter
+}
+
+// maxLiterals bounds the size of the prefilter, together with the built-in rules' literals.
+const maxLiterals = 32 << 10
+
+//go:embed rules.yaml
+var embedded []byte
+
+// NoRules leaves the base rule alone.
+func NoRules() *Rules { return newRules(nil) }
+
+// BuiltinRules is the embedded list. It is parsed at the first call.
+var BuiltinRules = sync.OnceValue(func() *Rules {
+	rules, err := ParseRules("rules.yaml", embedded, nil)
+	if err != nil {
+		panic(err) // the tests parse it
+	}
+	return rules
+})
+
+// All returns the rules in order.
+func (r *Rules) All() []Rule { return slices.Clone(r.list) }
+
+func newRules(list []Rule) *Rules {
+	return &Rules{list: list, filter: sync.OnceValue(func() *prefilter { return newPrefilter(list) })}
+}
+
+type ruleFile struct {
+	Rules []yaml.Node `yaml:"rules"`
+}
+
+type ruleYAML struct {
+	Name          string   `yaml:"name"`
+	Role          string   `yaml:"role"`
+	Literals      []string `yaml:"literals"`
+	Pattern       string   `yaml:"pattern"`
+	ExitCodes     []int    `yaml:"exitCodes"`
+	Verdict       Verdict  `yaml:"verdict"`
+	AfterProgress Verdict  `yaml:"afterProgress"`
+	Reason        string   `yaml:"reason"`
+	OnSuccess     bool     `yaml:"onSuccess"`
+	Seen          string   `yaml:"seen"`
+	Disabled      bool     `yaml:"disabled"`
+}
+
+// ParseRules reads a rule list in YAML. Its rules come before those of base (which may be nil); a rule named like one
+// in base takes that one's place away, and with "disabled: true" only does that. Errors name the file and line.
+func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
+	var doc ruleFile
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(&doc); err != nil {
+		return nil, fmt.Errorf("%s: %s", file, strings.Join(strings.Fields(err.Error()), " ")) // YAML errors have lines
+	}
+	names := map[string]bool{}
+	var list []Rule
+	literals := 0
+	for _, node := range doc.Rules {
+		rule, disabled, err := parseRule(node)
+		if err == nil && names[rule.Name] {
+			err = fmt.Errorf("rule %s stands here twice", rule.Name)
+		}
+		for _, l := range rule.Literals {
+			literals += len(l)
+		}
+		if err == nil && literals > maxLiterals {
+			err = fmt.Errorf("the literals up to here have more than %d bytes together", maxLiterals)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, node.Line, err)
+		}
+		names[rule.Name] = true
+		if !disabled {
+			list = append(list, rule)
+		}
+	}
+	if base != nil {
+		for _, rule := range base.list {
+			if !names[rule.Name] {
+				list = append(list, rule)
+			}
+		}
+	}
+	return newRules(list), nil
+}
+
+func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
+	// A yaml.Node decodes leniently, so unknown keys are looked for by hand.
+	if err := knownKeys(node); err != nil {
+		return rule, false, err
+	}
+	var y ruleYAML
+	if err := node.Decode(&y); err != nil {
+		return rule, false, err
+	}
+	rule = Rule{
+		Name: y.Name, Role: roleNames[y.Role], Literals: y.Literals, ExitCodes: y.ExitCodes, Verdict: y.Verdict,
+		AfterProgress: y.AfterProgress, Reason: y.Reason, OnSuccess: y.OnSuccess, Seen: y.Seen,
+	}
+	if y.Name == "" {
+		return rule, false, errors.New("a rule without a name")
+	}
+	if y.Disabled {
+		return rule, true, nil
+	}
+	if rule.Role == RoleNone {
+		return rule, false, fmt.Errorf("rule %s: role %q is none of root, suspect, cascade, confirm, noise", y.Name, y.Role)
+	}
+	for _, v := range []Verdict{y.Verdict, y.AfterProgress} {
+		switch v {
+		case "", Retry, Fatal, Preempted:
+		default:
+			return rule, false, fmt.Errorf("rule %s: verdict %q is none of retry, fatal, preempted", y.Name, v)
+		}
+	}
+	for _, code := range y.ExitCodes {
+		if code < 0 || code > 255 {
+			return rule, false, fmt.Errorf("rule %s: exit code %d is not within 0 to 255", y.Name, code)
+		}
+	}
+	switch {
+	case y.Pattern != "":
+		rule.Pattern, err = regexp.Compile(y.Pattern)
+		if err != nil {
+			return rule, false, fmt.Errorf("rule %s: %w", y.Name, err)
+		}
+	case len(y.ExitCodes) == 0:
+		return rule, false, fmt.Errorf("rule %s has neither a pattern nor exit codes", y.Name)
+	case len(y.Literals) > 0:
+		return rule, false, fmt.Errorf("rule %s has literals but no pattern", y.Name)
+	}
+	return rule, false, nil
+}
+
+func knownKeys(node yaml.Node) error {
+	known := []string{"name", "role", "literals", "pattern", "exitCodes", "verdict", "afterProgress", "reason",
+		"onSuccess", "seen", "disabled"}
+	if node.Kind != yaml.MappingNode {
+		return errors.New("a rule is a mapping of keys to values")
+	}
+	for i := 0; i < len(node.Content); i += 2 {
+		if key := node.Content[i].Value; !slices.Contains(known, key) {
+			return fmt.Errorf("unknown key %q; a rule has %s", key, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// Match is a line of a log and the rule that it fits.
+type Match struct {
+	Rule Rule
+	Line string
+}
+
+// signal is the number in the pattern's group of that name: which signal asked for the end. Without one it was SIGTERM.
+func (m Match) signal() int {
+	if i := m.Rule.Pattern.SubexpIndex("signal"); i > 0 {
+		if n, err := strconv.Atoi(m.Rule.Pattern.FindStringSubmatch(m.Line)[i]); err == nil && n > 0 && n <= sigmax {
+			return n
+		}
+	}
+	return sigterm
+}
+
+// Line returns the first rule, in order, that holds for a worker with this exit code (-1: killed by a signal) and whose
+// pattern fits the line, or nil.
+func (r *Rules) Line(line []byte, code int) *Rule {
+	for i := range r.filter().candidates(line) {
+		if rule := &r.list[i]; rule.holds(code) && rule.Pattern.Match(line) {
+			return rule
+		}
+	}
+	return nil
+}
+
+// search finds what text says best: the strongest role, then the earliest rule, then the latest line. Confirm and
+// noise rules do not compete. code is the worker's exit code, -1 for a death by signal.
+func (r *Rules) search(text []byte, code int) (best Match, found bool) {
+	order := map[string]int{}
+	for i, rule := range r.list {
+		order[rule.Name] = i
+		if rule.Pattern == nil && slices.Contains(rule.ExitCodes, code) && better(rule, best, order) {
+			best, found = Match{Rule: rule, Line: fmt.Sprintf("exit code %d", code)}, true
+		}
+	}
+	for line := range bytes.Lines(text) {
+		line = cleanLine(line)
+		if quoted(line) {
+			continue
+		}
+		rule := r.Line(line, code)
+		if rule == nil || rule.Role <= RoleConfirm || !better(*rule, best, order) {
+			continue
+		}
+		best, found = Match{Rule: *rule, Line: string(line)}, true
+	}
+	return best, found
+}
+
+func (r *Rule) holds(code int) bool {
+	if code == 0 && !r.OnSuccess {
+		return false
+	}
+	return len(r.ExitCodes) == 0 || slices.Contains(r.ExitCodes, code)
+}
+
+func better(rule Rule, than Match, order map[string]int) bool {
+	if rule.Role != than.Rule.Role {
+		return rule.Role > than.Rule.Role
+	}
+	return order[rule.Name] <= order[than.Rule.Name]
+}

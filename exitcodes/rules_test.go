@@ -1,0 +1,175 @@
+package exitcodes
+
+import (
+	"bufio"
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// samples are lines as programs print them, each with the rule that must be the first to fit. testdata/samples.tsv
+// has at least one for every rule.
+func samples(t testing.TB) map[string][]string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/samples.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string][]string{}
+	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
+		rule, line, found := strings.Cut(s.Text(), "\t")
+		if !found {
+			t.Fatalf("samples.tsv: %q", s.Text())
+		}
+		lines[rule] = append(lines[rule], line)
+	}
+	return lines
+}
+
+func TestEveryRuleFitsItsSamples(t *testing.T) {
+	lines := samples(t)
+	rules := BuiltinRules()
+	for _, rule := range rules.All() {
+		if len(lines[rule.Name]) == 0 {
+			t.Errorf("%s has no sample", rule.Name)
+		}
+		for _, line := range lines[rule.Name] {
+			got := rules.Line([]byte(line), codeFor(rule))
+			if got == nil || got.Name != rule.Name {
+				t.Errorf("%q\nfits %v, want %s", line, got, rule.Name)
+			}
+		}
+		delete(lines, rule.Name)
+	}
+	for name := range lines {
+		t.Errorf("a sample for %s, which does not exist", name)
+	}
+}
+
+// codeFor is an exit code for which the rule holds.
+func codeFor(rule Rule) int {
+	if len(rule.ExitCodes) > 0 {
+		return rule.ExitCodes[0]
+	}
+	return 1
+}
+
+func TestOrdinaryLinesFitNoRule(t *testing.T) {
+	for _, line := range ordinary {
+		if rule := BuiltinRules().Line([]byte(line), 1); rule != nil {
+			t.Errorf("%q fits %s", line, rule.Name)
+		}
+	}
+}
+
+var ordinary = []string{
+	"",
+	" iteration      100/  500000 | consumed samples:        51200 | elapsed time per iteration (ms): 1234.5 | learning rate: 1.500E-04 | global batch size:   512 | lm loss: 7.654321E+00 |",
+	"step 40 loss 0.123456",
+	"Epoch 3: 100%|##########| 1563/1563 [00:12<00:00, 125.3it/s, loss=0.021]",
+	"INFO:tensorflow:Waiting for the cluster, timeout = inf",
+	"UserWarning: The given NumPy array is not writable",
+	"{'loss': 1.23, 'learning_rate': 5e-05, 'epoch': 0.5}",
+}
+
+// The prefilter may let a line through for nothing, but must never hold one back.
+func TestPrefilterHoldsNothingBack(t *testing.T) {
+	rules := BuiltinRules()
+	var pieces []string
+	for _, lines := range samples(t) {
+		pieces = append(pieces, lines...)
+	}
+	slices.Sort(pieces)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 3_000 {
+		a, b := pieces[random.IntN(len(pieces))], pieces[random.IntN(len(pieces))]
+		line := []byte(a[random.IntN(len(a)+1):] + b[:random.IntN(len(b)+1)])
+		var want *Rule
+		for i := range rules.list {
+			if p := rules.list[i].Pattern; p != nil && rules.list[i].holds(1) && p.Match(line) {
+				want = &rules.list[i]
+				break
+			}
+		}
+		if got := rules.Line(line, 1); got != want {
+			t.Fatalf("%q: got %v, want %v", line, got, want)
+		}
+	}
+}
+
+func TestParseRules(t *testing.T) {
+	base, err := ParseRules("base", []byte("rules:\n  - {name: a, role: root, pattern: aaa}\n  - {name: b, role: root, pattern: bbb}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseRules("mine", []byte(`rules:
+  - {name: b, disabled: true}
+  - {name: c, role: root, exitCodes: [16], verdict: retry, reason: Rerun}
+`), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range got.All() {
+		names = append(names, r.Name)
+	}
+	if want := []string{"c", "a"}; !slices.Equal(names, want) {
+		t.Errorf("rules %v, want %v", names, want)
+	}
+	if f := Judge(exited(16), got); f.Verdict != Retry || f.Code != 210 || f.Rule != "c" {
+		t.Errorf("exit code 16: %+v", f)
+	}
+	if f := Judge(exited(17), got); f.Verdict != Fatal || f.Code != 17 {
+		t.Errorf("exit code 17: %+v", f)
+	}
+}
+
+func TestParseRulesRefuses(t *testing.T) {
+	for in, want := range map[string]string{
+		"rules:\n  - {name: x, role: root, pattern: '(['}":                 "f.yaml:2: rule x: error parsing regexp",
+		"rules:\n  - {name: x, role: rot, pattern: a}":                     `f.yaml:2: rule x: role "rot"`,
+		"rules:\n  - {name: x, role: root, pattern: a, verdict: ok}":       `f.yaml:2: rule x: verdict "ok"`,
+		"rules:\n  - {name: x, role: root}":                                "f.yaml:2: rule x has neither a pattern nor exit codes",
+		"rules:\n  - {name: x, role: root, exitCodes: [300]}":              "f.yaml:2: rule x: exit code 300",
+		"rules:\n  - {name: x, role: root, exitCodes: [3], literals: [a]}": "f.yaml:2: rule x has literals but no pattern",
+		"rules:\n  - {role: root, pattern: a}":                             "f.yaml:2: a rule without a name",
+		"rules:\n  - {name: x, role: root, patern: a}":                     `f.yaml:2: unknown key "patern"`,
+		"rules:\n  - x": "f.yaml:2: a rule is a mapping",
+		"rules:\n  - {name: x, role: root, pattern: a}\n  - {name: x, role: root, pattern: b}":          "f.yaml:3: rule x stands here twice",
+		"rules:\n  - {name: x, role: root, pattern: a, literals: [" + strings.Repeat("a", 40000) + "]}": "f.yaml:2: the literals",
+		"rule: []": "f.yaml: ",
+		"":         "f.yaml: ",
+		"rules: [": "f.yaml: ",
+	} {
+		_, err := ParseRules("f.yaml", []byte(in), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", in, err, want)
+		}
+	}
+}
+
+func FuzzParseRules(f *testing.F) {
+	f.Add([]byte("rules:\n  - {name: x, role: root, pattern: a, literals: [a], exitCodes: [1]}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rules, err := ParseRules("f", data, nil)
+		if err == nil {
+			Judge(exited(1).printing("abc"), rules)
+		}
+	})
+}
+
+// Nothing matches: what nearly every line of a log costs.
+func BenchmarkRulesPerLine(b *testing.B) {
+	rules := BuiltinRules()
+	line := []byte(ordinary[1])
+	rules.Line(line, 1)
+	b.ReportMetric(float64(len(rules.list)), "rules")
+	for b.Loop() {
+		if rules.Line(line, 1) != nil {
+			b.Fatal("it fits")
+		}
+	}
+}

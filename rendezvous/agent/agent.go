@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/port"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// Defaults of the timings.
+const (
+	DefaultLease        = 5 * time.Second
+	DefaultStoreTimeout = 10 * time.Minute
+)
+
+// Config is what an agent is told.
+type Config struct {
+	// Connect opens the store. It is called again while it says store.ErrUnreachable. The agent closes what it gets.
+	Connect func(context.Context) (store.Store, error)
+	Name    string // of this node, stable over restarts
+	// Volatile is set where the store forgets everything when its host is lost: a new one may have taken its place.
+	Volatile bool
+	// Node is what does not change in the node's record: incarnation, boot id, address, slots, role and so on.
+	Node rendezvous.Node
+	Spec rendezvous.Spec
+	// StopTime is how long it takes at most from an order to stop until the last process of the workers is gone.
+	StopTime time.Duration
+	// Lease is how long the node's key outlives it; 0 is DefaultLease.
+	Lease time.Duration
+	// StoreTimeout is how long the node waits for a store that does not answer; 0 is DefaultStoreTimeout.
+	StoreTimeout time.Duration
+	// ReservePort keeps a port for the next round's master, when it is this node; 0 is any. Nil: no port is needed.
+	ReservePort func(number int) (*port.Port, error)
+	// FirstPort is the port to offer for the first round; 0 is any.
+	FirstPort int
+	// Checkpoints lists the steps of the complete checkpoints that this node can read, newest first; nil when nobody
+	// looks. It is called before a round and may take its time.
+	Checkpoints func(context.Context) []int64
+	Clock       store.Clock // nil: the machine's
+	Log         *slog.Logger
+}
+
+// Order is what the node is to do next. Exactly one of Start, Stop and End is set.
+type Order struct {
+	Start *Start
+	Stop  *Stop
+	End   *rendezvous.End
+	// Budget is how much of the job's restarts is used, as far as it is known.
+	Budget rendezvous.Budget
+}
+
+// Start says that a round begins. Workers may be started only while Agent.MayStart says so.
+type Start struct {
+	Round *rendezvous.Round
+	Rank  int // of this node among the members
+}
+
+// Stop says that the round's workers are to be stopped; Gone tells that they are.
+type Stop struct {
+	Round int
+	Why   string
+	// Suspend says that somebody wants the job to pause: the workers may take the time to save what they have.
+	Suspend bool
+}
+
+// Agent is one node's part in a job.
+type Agent struct {
+	cfg     Config
+	clock   store.Clock
+	log     *slog.Logger
+	orders  chan Order
+	reports chan func(*node)
+	stop    context.CancelFunc
+	done    chan struct{}
+
+	mayStart atomic.Int64 // until then, by the clock, in nanoseconds
+}
+
+// Join joins the job. Orders come until one that says End; Close has to be called in any case.
+func Join(ctx context.Context, cfg Config) *Agent {
+	cfg.Lease = cmp.Or(cfg.Lease, DefaultLease)
+	cfg.StoreTimeout = cmp.Or(cfg.StoreTimeout, DefaultStoreTimeout)
+	ctx, stop := context.WithCancel(ctx)
+	a := &Agent{
+		cfg: cfg, clock: cfg.Clock, log: cfg.Log, stop: stop,
+		orders: make(chan Order), reports: make(chan func(*node), 64), done: make(chan struct{}),
+	}
+	if a.clock == nil {
+		a.clock = store.Boottime
+	}
+	n := newNode(a, ctx)
+	go func() {
+		defer close(a.done)
+		n.run()
+	}()
+	return a
+}
+
+// Orders delivers what the node is to do, in order.
+func (a *Agent) Orders() <-chan Order { return a.orders }
+
+// MayStart reports whether the workers of a round may be started now: not when the store has not been heard of for so
+// long that others may soon count this node as gone.
+func (a *Agent) MayStart() bool { return int64(a.clock()) < a.mayStart.Load() }
+
+// Failing tells that a worker of the round has failed. The others of this node are being stopped. step is the last
+// that the workers have reported, nil when it is not known.
+func (a *Agent) Failing(round int, o rendezvous.Outcome, step *int64) {
+	a.report(func(n *node) { n.failing(round, o, step) })
+}
+
+// Gone tells that no process of the round's workers is left, and what became of them. An outcome without a verdict says
+// that they were only stopped.
+func (a *Agent) Gone(round int, o rendezvous.Outcome, step *int64) {
+	a.report(func(n *node) { n.gone(round, o, step) })
+}
+
+// Leave tells that this node was asked to stop. Its workers may still run; Gone follows. An order to end comes when the
+// others know.
+func (a *Agent) Leave() { a.report((*node).leave) }
+
+// report hands something to the node's goroutine, which never waits for long; after the end nobody listens.
+func (a *Agent) report(f func(*node)) {
+	select {
+	case a.reports <- f:
+	case <-a.done:
+	}
+}
+
+// Close ends the agent, and gives the node's lease back.
+func (a *Agent) Close() {
+	a.stop()
+	<-a.done
+}

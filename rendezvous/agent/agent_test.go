@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// party is one node whose workers are simulated: it does what it is told and says so.
+type party struct {
+	*Agent
+	t     *testing.T
+	name  string
+	round int
+}
+
+func join(t *testing.T, s store.Store, name string, spec rendezvous.Spec, change func(*Config)) *party {
+	t.Helper()
+	cfg := Config{
+		Connect: func(context.Context) (store.Store, error) { return s, nil }, Name: name, Spec: spec, StopTime: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Node: rendezvous.Node{Incarnation: fmt.Sprintf("%s-%d", name, time.Now().UnixNano()), Slots: 2, Address: name},
+	}
+	if testing.Verbose() {
+		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", name)
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	p := &party{Agent: Join(context.Background(), cfg), t: t, name: name, round: -1}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *party) next() Order {
+	p.t.Helper()
+	select {
+	case o := <-p.Orders():
+		return o
+	case <-time.After(20 * time.Second):
+		p.t.Fatalf("%s: no order", p.name)
+	}
+	return Order{}
+}
+
+// starts waits for the order to start and returns the round.
+func (p *party) starts(number int) *Start {
+	p.t.Helper()
+	o := p.next()
+	for o.Stop != nil && o.Stop.Round < number { // it crossed our word that nothing runs any more
+		o = p.next()
+	}
+	if o.Start == nil || o.Start.Round.Number != number {
+		p.t.Fatalf("%s: got %+v, want the start of round %d", p.name, describe(o), number)
+	}
+	if !p.MayStart() {
+		p.t.Errorf("%s: the order to start comes too late", p.name)
+	}
+	p.round = number
+	return o.Start
+}
+
+func (p *party) stops() {
+	p.t.Helper()
+	o := p.next()
+	if o.Stop == nil || o.Stop.Round != p.round {
+		p.t.Fatalf("%s: got %s, want the stop of round %d", p.name, describe(o), p.round)
+	}
+	p.Gone(p.round, rendezvous.Outcome{}, nil)
+}
+
+func (p *party) ends() *rendezvous.End {
+	p.t.Helper()
+	o := p.next()
+	for o.Stop != nil && o.Stop.Round == p.round {
+		o = p.next()
+	}
+	if o.End == nil {
+		p.t.Fatalf("%s: got %s, want the end", p.name, describe(o))
+	}
+	p.Close()
+	return o.End
+}
+
+func describe(o Order) string {
+	switch {
+	case o.Start != nil:
+		return fmt.Sprintf("start of round %d", o.Start.Round.Number)
+	case o.Stop != nil:
+		return fmt.Sprintf("stop of round %d: %s", o.Stop.Round, o.Stop.Why)
+	}
+	return fmt.Sprintf("end: %+v", o.End)
+}
+
+var (
+	killed = rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: "KilledBySIGKILL", Code: 137, Signal: 9, Role: "root"}
+	broken = rendezvous.Outcome{Verdict: exitcodes.Fatal, Reason: "Error", Code: 1, Role: "root", Message: "rank 3: ValueError"}
+	well   = rendezvous.Outcome{Verdict: exitcodes.Success}
+)
+
+func gang(t *testing.T, m *store.Memory, n int) (parties []*party) {
+	t.Helper()
+	for i := range n {
+		s := m.Connect(store.Boottime)
+		parties = append(parties, join(t, s, fmt.Sprintf("node%d", i), rendezvous.DefaultSpec(n), nil))
+	}
+	return parties
+}
+
+func TestOneFailsAllStartAgain(t *testing.T) {
+	nodes := gang(t, store.NewMemory(), 3)
+	ranks := map[int]bool{}
+	for _, p := range nodes {
+		ranks[p.starts(0).Rank] = true
+	}
+	if len(ranks) != 3 {
+		t.Errorf("ranks %v", ranks)
+	}
+	nodes[1].Failing(0, killed, nil)
+	nodes[1].Gone(0, killed, nil)
+	nodes[0].stops()
+	nodes[2].stops()
+	// The one that failed hears of the stop only if it was still running then.
+	for _, p := range nodes {
+		p.starts(1)
+	}
+	for _, p := range nodes {
+		p.Gone(1, well, nil)
+	}
+	for _, p := range nodes {
+		if e := p.ends(); e.Verdict != exitcodes.Success {
+			t.Errorf("%s ends with %+v", p.name, e)
+		}
+	}
+}
+
+func TestFatalEndsAll(t *testing.T) {
+	nodes := gang(t, store.NewMemory(), 3)
+	for _, p := range nodes {
+		p.starts(0)
+	}
+	nodes[2].Failing(0, broken, nil)
+	nodes[2].Gone(0, broken, nil)
+	nodes[0].stops()
+	nodes[1].stops()
+	for _, p := range nodes {
+		if e := p.ends(); e.Verdict != exitcodes.Fatal || e.Code != 1 || e.Cause == nil || e.Cause.Node != "node2" {
+			t.Errorf("%s ends with %+v", p.name, e)
+		}
+	}
+}
+
+func TestOneNodeAlone(t *testing.T) {
+	nodes := gang(t, store.NewMemory(), 1)
+	p := nodes[0]
+	for round := range 3 {
+		p.starts(round)
+		if round < 2 {
+			p.Failing(round, killed, nil)
+			p.Gone(round, killed, nil)
+		}
+	}
+	p.Gone(2, well, nil)
+	p.ends()
+}
+
+func TestLeavingNodeIsReplaced(t *testing.T) {
+	m := store.NewMemory()
+	nodes := gang(t, m, 2)
+	rank := nodes[1].starts(0).Rank
+	nodes[0].starts(0)
+	nodes[1].Leave()
+	if o := nodes[1].next(); o.Stop == nil {
+		t.Fatalf("got %s", describe(o))
+	}
+	nodes[1].Gone(0, rendezvous.Outcome{Verdict: exitcodes.Preempted, Code: 143}, nil)
+	if e := nodes[1].ends(); e.Verdict != exitcodes.Preempted {
+		t.Errorf("%+v", e)
+	}
+	nodes[0].stops()
+	s := m.Connect(store.Boottime)
+	again := join(t, s, "node1", rendezvous.DefaultSpec(2), nil)
+	if got := again.starts(1).Rank; got != rank {
+		t.Errorf("the replacement has rank %d, not %d", got, rank)
+	}
+	nodes[0].starts(1)
+	again.Gone(1, well, nil)
+	nodes[0].Gone(1, well, nil)
+	again.ends()
+	nodes[0].ends()
+}
+
+// TestStoreIsGoneForAWhile cuts a node off for longer than it would wait for the store with no workers, but not for as
+// long at once.
+func TestStoreIsGoneForAWhile(t *testing.T) {
+	m := store.NewMemory()
+	s := m.Connect(store.Boottime)
+	p := join(t, s, "node0", rendezvous.DefaultSpec(1), func(c *Config) { c.StoreTimeout = 3 * time.Second })
+	p.starts(0)
+	for range 2 {
+		s.Cut()
+		time.Sleep(1500 * time.Millisecond) // real time passes: it is what the node measures
+		s.Mend()
+		time.Sleep(100 * time.Millisecond)
+	}
+	p.Gone(0, killed, nil)
+	p.starts(1)
+	p.Gone(1, well, nil)
+	if e := p.ends(); e.Verdict != exitcodes.Success {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestStoreIsGoneForGood(t *testing.T) {
+	m := store.NewMemory()
+	s := m.Connect(store.Boottime)
+	spec := rendezvous.DefaultSpec(1)
+	spec.Fence = rendezvous.Duration(2 * time.Second)
+	p := join(t, s, "node0", spec, func(c *Config) { c.StoreTimeout = time.Second; c.Lease = time.Second })
+	p.starts(0)
+	s.Cut()
+	p.stops() // by half of the fence time
+	if e := p.ends(); e.Reason != exitcodes.ReasonStoreLost || e.Code != exitcodes.CodeStoreLost {
+		t.Errorf("%+v", e)
+	}
+}

@@ -1,0 +1,341 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// startLead stands for the lead on the current lease, in a goroutine of its own, until the lease is lost.
+func (l *link) startLead(n *node) {
+	l.endLead()
+	ctx, stop := context.WithCancel(n.ctx)
+	l.stopLead, l.leadDone = stop, make(chan struct{})
+	lease, done, st := l.lease, l.leadDone, l.store
+	go func() {
+		defer close(done)
+		for pause := retryFirst; ; pause = min(2*pause, retryMost) {
+			err := n.lead(ctx, st, lease)
+			if ctx.Err() != nil {
+				return
+			}
+			n.log.Debug("not the lead", "err", err)
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			case <-lease.Lost():
+				return
+			}
+		}
+	}()
+}
+
+// lead is the lead's half: it holds the whole state and decides.
+type lead struct {
+	*Agent
+	store store.Store
+	ctx   context.Context
+	held  store.Leadership
+	watch store.Watcher
+
+	view     rendezvous.View
+	rows     map[string]store.KV // as they are in the store
+	puts     []rendezvous.Put    // of nodes, since the last look
+	bad      map[string]string   // keys that cannot be read, and why
+	seen     bool                // the whole state is there
+	why      string              // the last reason not to go on
+	whySince time.Time
+	saidAt   time.Time
+}
+
+// lead returns when the lead is lost or the context ends.
+func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) error {
+	held, err := store.Campaign(ctx, st, lease, []byte(a.cfg.Name))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	l := &lead{Agent: a, store: st, ctx: ctx, held: held, rows: map[string]store.KV{}, bad: map[string]string{}}
+	l.watch = st.Watch(ctx, "")
+	a.log.Debug("this node leads")
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-lease.Lost():
+			return store.ErrLeaseLost
+		case u, ok := <-l.watch.Updates():
+			if !ok {
+				return errors.New("the watch has ended")
+			}
+			l.update(u)
+			l.drain()
+		case <-timer.C:
+		}
+		next, err := l.decide()
+		if err != nil {
+			return err
+		}
+		timer.Reset(next)
+	}
+}
+
+// drain takes in what else has come: one decision on all of it instead of one for each of a thousand nodes.
+func (l *lead) drain() {
+	for {
+		select {
+		case u, ok := <-l.watch.Updates():
+			if !ok {
+				return // the next look sees it, too
+			}
+			l.update(u)
+		default:
+			return
+		}
+	}
+}
+
+// update folds news into the view.
+func (l *lead) update(u store.Update) {
+	if u.Reset {
+		clear(l.rows)
+		clear(l.bad)
+		l.view = rendezvous.View{NewSince: l.view.NewSince, Token: l.view.Token} // what was remembered may have been interrupted unseen
+		l.puts, l.seen = nil, true
+	}
+	if l.cfg.Volatile && u.Token != l.view.Token {
+		l.view.NewSince = time.Now()
+	}
+	l.view.Rev, l.view.Token = u.Rev, u.Token
+	for _, d := range u.Deleted {
+		delete(l.rows, d.Key)
+		delete(l.bad, d.Key)
+	}
+	for _, kv := range u.Changed {
+		l.rows[kv.Key] = kv
+	}
+	l.decode(u)
+	if r := l.view.Round; r != nil && r.Store == l.view.Token { // whoever formed it has waited long enough
+		l.view.NewSince = time.Time{}
+	}
+}
+
+// lookAgain bounds how long the lead goes without a look at the clock, for the same reason as a node's tick.
+const lookAgain = time.Second
+
+// decide decides once, if the state is known, and returns when to look again; a change of the state comes sooner.
+func (l *lead) decide() (time.Duration, error) {
+	if !l.seen {
+		return lookAgain, nil
+	}
+	now := time.Now()
+	l.view.Sights = rendezvous.Observe(l.view.Sights, l.view, l.puts, now)
+	l.puts = nil
+	if why := l.bad[jobKey]; why != "" { // nothing is decided on what cannot be read, and nothing overwritten
+		l.say(rendezvous.WhyNot{For: rendezvous.WaitsForRecord, Text: why})
+		return lookAgain, nil
+	}
+	if l.somebodySilent() && l.view.Rev >= l.view.Read {
+		if err := l.catchUp(); err != nil {
+			return 0, err
+		}
+	}
+	d := rendezvous.Decide(l.view, now)
+	if d.Action != rendezvous.ActWait {
+		return lookAgain, l.commit(d) // the watch tells of it
+	}
+	l.say(d.Why)
+	if d.Next.IsZero() {
+		return lookAgain, nil
+	}
+	return min(lookAgain, max(time.Until(d.Next), 0)), nil
+}
+
+// catchUp asks the store how far it is. Whether somebody is silent may be decided only on a view that is at least as new
+// as that.
+func (l *lead) catchUp() error {
+	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
+	defer cancel()
+	res, err := l.store.Commit(ctx, store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held()}})
+	switch {
+	case err != nil:
+		return err
+	case !res.OK:
+		return errors.New("another node leads now")
+	}
+	l.view.Read = res.Rev
+	if l.view.Rev < res.Rev {
+		l.watch.Sync(res.Rev)
+	}
+	return nil
+}
+
+func (l *lead) somebodySilent() bool {
+	return slices.ContainsFunc(l.view.Sights.Member, func(s rendezvous.Sight) bool { return !s.Silent.IsZero() })
+}
+
+// commit writes a decision in one transaction.
+func (l *lead) commit(d rendezvous.Decision) error {
+	txn := store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}
+	if d.Job != nil {
+		value, err := rendezvous.Encode(d.Job)
+		if err != nil {
+			return err
+		}
+		put := store.Put(jobKey, value)
+		if d.Keep > 0 {
+			lease, err := l.store.Join(l.ctx, d.Keep)
+			if err != nil {
+				return err
+			}
+			put = store.PutLeased(jobKey, value, lease)
+		}
+		txn.Then = append(txn.Then, put)
+	}
+	if d.Round != nil {
+		value, err := rendezvous.Encode(d.Round)
+		if err != nil {
+			return err
+		}
+		txn.Then = append(txn.Then, store.Put(roundKey(d.Round.Number), value))
+	}
+	if d.DropRound >= 0 && (d.Round == nil || d.DropRound != d.Round.Number) {
+		txn.Then = append(txn.Then, store.Delete(roundKey(d.DropRound)))
+	}
+	for _, id := range d.Controls {
+		txn.Then = append(txn.Then, store.Delete(controls+store.Escape(id)))
+	}
+	if d.Forget {
+		txn.Then = append(txn.Then, store.Delete(jobKey), store.Delete(roundsKey), store.Delete(controls))
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
+	defer cancel()
+	res, err := l.store.Commit(ctx, txn)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Action, err)
+	}
+	l.view.Read = res.Rev // nothing is decided before the watch has brought what was written
+	l.watch.Sync(res.Rev)
+	if !res.OK {
+		if _, err := l.store.Commit(ctx, store.Txn{If: []store.Cond{l.held.Held()}}); err != nil {
+			return err
+		}
+		return nil
+	}
+	l.log.Debug("decided", "action", d.Action, "revision", res.Rev)
+	for _, r := range d.Remove { // each by itself: one that has changed meanwhile stays
+		key := nodesKey + store.Escape(r.Name)
+		_, _ = l.store.Commit(ctx, store.Txn{If: []store.Cond{store.Unchanged(key, r.ModRev)}, Then: []store.Op{store.Delete(key)}})
+	}
+	return nil
+}
+
+func roundKey(number int) string { return fmt.Sprintf("%s%d", roundsKey, number) }
+
+// decode brings the view up to date with the rows.
+func (l *lead) decode(u store.Update) {
+	if l.view.Nodes == nil {
+		l.view.Nodes = map[string]rendezvous.NodeEntry{}
+	}
+	for _, d := range u.Deleted {
+		if name, found := strings.CutPrefix(d.Key, nodesKey); found {
+			if name, err := store.Unescape(name); err == nil {
+				delete(l.view.Nodes, name)
+			}
+		}
+	}
+	other := false
+	for _, kv := range u.Changed {
+		if name, found := strings.CutPrefix(kv.Key, nodesKey); found {
+			l.decodeNode(name, kv)
+		} else {
+			other = true
+		}
+	}
+	if other || len(u.Deleted) > 0 || u.Reset {
+		l.decodeJob()
+	}
+}
+
+func (l *lead) decodeNode(escaped string, kv store.KV) {
+	name, err := store.Unescape(escaped)
+	if err == nil {
+		var n *rendezvous.Node
+		if n, err = rendezvous.ParseNode(kv.Key, kv.Value); err == nil {
+			delete(l.bad, kv.Key)
+			l.view.Nodes[name] = rendezvous.NodeEntry{Node: n, CreateRev: kv.CreateRev, ModRev: kv.ModRev, Leased: kv.Leased}
+			l.puts = append(l.puts, rendezvous.Put{Name: name, Incarnation: n.Incarnation, ModRev: kv.ModRev})
+			return
+		}
+	}
+	delete(l.view.Nodes, name)
+	if l.bad[kv.Key] == "" {
+		l.log.Warn("a node's record cannot be used", "err", err)
+	}
+	l.bad[kv.Key] = err.Error()
+}
+
+// decodeJob reads the job, its round and the commands anew: there are few.
+func (l *lead) decodeJob() {
+	l.view.Job, l.view.JobRev, l.view.Round, l.view.Controls = nil, 0, nil, nil
+	delete(l.bad, jobKey)
+	if kv, found := l.rows[jobKey]; found {
+		l.view.JobRev = kv.ModRev
+		job, err := rendezvous.ParseJob(kv.Key, kv.Value)
+		if err != nil {
+			l.bad[jobKey] = err.Error()
+			return
+		}
+		l.view.Job = job
+		if kv, found := l.rows[roundKey(job.Round)]; found {
+			round, err := rendezvous.ParseRound(kv.Key, kv.Value)
+			if err != nil {
+				l.bad[jobKey] = err.Error()
+				return
+			}
+			l.view.Round = round
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.rows)) {
+		if !strings.HasPrefix(key, controls) {
+			continue
+		}
+		kv := l.rows[key]
+		c, err := rendezvous.ParseControl(kv.Key, kv.Value)
+		if err != nil {
+			if l.bad[key] == "" {
+				l.log.Warn("a command cannot be used", "err", err)
+			}
+			l.bad[key] = err.Error()
+			continue
+		}
+		l.view.Controls = append(l.view.Controls, rendezvous.ControlEntry{Control: *c, CreateRev: kv.CreateRev})
+	}
+	slices.SortFunc(l.view.Controls, func(a, b rendezvous.ControlEntry) int { return int(a.CreateRev - b.CreateRev) })
+}
+
+// say logs why the job does not go on, once that has lasted for a while, and now and then.
+func (l *lead) say(why rendezvous.WhyNot) {
+	now := time.Now()
+	if why.Text != l.why {
+		l.why, l.whySince, l.saidAt = why.Text, now, time.Time{}
+	}
+	if why.For == rendezvous.WaitsForEnd || why.For == rendezvous.WaitsForOthers {
+		return // nobody waits
+	}
+	if now.Sub(l.whySince) >= sayAfter && now.Sub(l.saidAt) >= sayAgain {
+		l.saidAt = now
+		l.log.Info("the job waits", "why", why.Text)
+	}
+}

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// ErrNoJob is returned where the store has no record of the job.
+var ErrNoJob = errors.New("the store has no record of this job")
+
+// Status is a job as somebody sees it who does not take part.
+type Status struct {
+	Job   *rendezvous.Job            `json:"job"`
+	Round *rendezvous.Round          `json:"round,omitempty"`
+	Nodes map[string]rendezvous.Node `json:"nodes"`
+	Why   rendezvous.WhyNot          `json:"why"`
+	// Unreadable are keys with values that cannot be used, and why.
+	Unreadable map[string]string `json:"unreadable,omitempty"`
+}
+
+// Watch calls show with the job as it is now and at each change, until show says false, the context ends or the store
+// cannot be read any more.
+func Watch(ctx context.Context, st store.Store, show func(Status) (more bool)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	l := &lead{
+		Agent: &Agent{log: slog.New(slog.DiscardHandler)}, ctx: ctx, store: st,
+		rows: map[string]store.KV{}, bad: map[string]string{}, watch: st.Watch(ctx, ""),
+	}
+	for {
+		select {
+		case u, ok := <-l.watch.Updates():
+			if !ok {
+				return errors.Join(ctx.Err(), store.ErrClosed)
+			}
+			l.update(u)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !show(l.status()) {
+			return nil
+		}
+	}
+}
+
+func (l *lead) status() Status {
+	now := time.Now()
+	l.view.Sights = rendezvous.Observe(l.view.Sights, l.view, l.puts, now)
+	l.puts = nil
+	s := Status{Job: l.view.Job, Round: l.view.Round, Nodes: map[string]rendezvous.Node{}, Unreadable: maps.Clone(l.bad)}
+	for name, e := range l.view.Nodes {
+		s.Nodes[name] = *e.Node
+	}
+	if s.Job != nil && l.bad[jobKey] == "" {
+		s.Why = rendezvous.Decide(l.view, now).Why // what the lead waits for, too
+	}
+	return s
+}
+
+// Send leaves a command for the lead and returns its id. It is about the run, and the round, that the store has now.
+func Send(ctx context.Context, st store.Store, verb, by string) (string, error) {
+	res, err := st.Commit(ctx, store.Txn{Read: []string{jobKey}})
+	if err != nil {
+		return "", err
+	}
+	if len(res.Read) == 0 {
+		return "", ErrNoJob
+	}
+	job, err := rendezvous.ParseJob(jobKey, res.Read[0].Value)
+	if err != nil {
+		return "", err
+	}
+	if job.Phase == rendezvous.Succeeded || job.Phase == rendezvous.Failed {
+		return "", fmt.Errorf("the job has ended already: %s, %s", job.End.Verdict, job.End.Reason)
+	}
+	c := rendezvous.Control{V: 1, ID: rand.Text(), Verb: verb, RunUID: job.RunUID, By: by, At: time.Now().UTC()}
+	if verb == rendezvous.VerbRestart {
+		c.Round = &job.Round
+	}
+	value, err := rendezvous.Encode(&c)
+	if err != nil {
+		return "", err
+	}
+	_, err = st.Commit(ctx, store.Txn{Then: []store.Op{store.Put(controls+store.Escape(c.ID), value)}})
+	return c.ID, err
+}
+
+// Await waits until a command was handled.
+func Await(ctx context.Context, st store.Store, id string) (Status, error) {
+	var last Status
+	err := Watch(ctx, st, func(s Status) bool {
+		last = s
+		if s.Job == nil {
+			return true
+		}
+		for _, handled := range s.Job.Handled {
+			if handled == id {
+				return false
+			}
+		}
+		return true
+	})
+	return last, err
+}

@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// writer keeps the node's key as the record says. One write is under way at a time; what changes meanwhile goes with
+// the next.
+type writer struct {
+	results chan written
+	busy    bool
+	dirty   bool // the record has changed since the last write began
+	rejoin  bool // the next write reads the job, too
+	claimed bool // the key is ours
+	expect  int64
+	last    *rendezvous.End // the last write is the farewell; this order follows
+	retryAt time.Time
+	pause   time.Duration
+}
+
+type written struct {
+	store.Result
+	err     error
+	value   []byte
+	outcome *rendezvous.Outcome
+	rejoin  bool
+	last    bool
+	lease   store.Lease
+}
+
+// writeTime bounds one write.
+const writeTime = 5 * time.Second
+
+// write begins a write if there is something to write and none is under way.
+func (n *node) write() {
+	w := &n.writer
+	if !w.dirty || w.busy || n.link.lease == nil || n.ended && w.last == nil || time.Now().Before(w.retryAt) {
+		return
+	}
+	if n.record.Store == "" && !w.rejoin {
+		return
+	}
+	if w.rejoin && !w.claimed {
+		n.claim()
+		return
+	}
+	n.put()
+}
+
+// put writes the record into the key, which must be as we left it.
+func (n *node) put() {
+	w := &n.writer
+	value, err := rendezvous.Encode(&n.record)
+	if err != nil {
+		n.log.Error("the node's record cannot be written", "err", err)
+		w.dirty = false
+		return
+	}
+	key := nodesKey + store.Escape(n.cfg.Name)
+	out := written{value: value, outcome: n.record.Outcome, rejoin: w.rejoin, last: w.last != nil, lease: n.link.lease}
+	txn := store.Txn{Token: n.record.Store, If: []store.Cond{store.Unchanged(key, w.expect)}, Read: []string{key}}
+	if out.last {
+		txn.Then = []store.Op{store.Put(key, value)}
+	} else {
+		txn.Then = []store.Op{store.PutLeased(key, value, n.link.lease)}
+	}
+	if out.rejoin {
+		txn.Read = []string{key, jobKey, roundsKey}
+	}
+	w.dirty = false
+	n.commit(txn, out)
+}
+
+// claim reads who has the key, and which job there is, before the first write.
+func (n *node) claim() {
+	n.commit(store.Txn{Read: []string{nodesKey + store.Escape(n.cfg.Name), jobKey, roundsKey}}, written{rejoin: true, lease: n.link.lease})
+}
+
+func (n *node) commit(txn store.Txn, out written) {
+	n.writer.busy = true
+	go func() {
+		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
+		defer cancel()
+		out.Result, out.err = n.link.store.Commit(ctx, txn)
+		n.writer.results <- out
+	}()
+}
+
+// written takes in the result of a write.
+func (n *node) written(out written) {
+	w := &n.writer
+	w.busy = false
+	if out.err != nil {
+		n.notWritten(out)
+		return
+	}
+	n.lostAt = 0
+	if out.lease != n.link.lease {
+		w.dirty = true // it was for a lease that is gone
+		return
+	}
+	own, found := n.ownKey(out.Read)
+	switch {
+	case out.value == nil:
+		n.mayClaim(out, own, found)
+	case !out.OK:
+		n.lostKey(out, own, found)
+	default:
+		n.wrote(out)
+	}
+}
+
+// wrote goes on after a write that happened.
+func (n *node) wrote(out written) {
+	w := &n.writer
+	w.claimed, w.expect, w.pause = true, out.Rev, 0
+	if out.outcome != nil && n.record.Outcome != nil && n.record.OutcomeRev == 0 {
+		n.record.OutcomeRev = out.Rev // later writes tell since when the outcome is known
+	}
+	if out.last {
+		n.order(Order{End: w.last})
+		w.last = nil
+		return
+	}
+	if out.rejoin {
+		n.read(out)
+	}
+}
+
+// mayClaim looks at the key as it is before our first write. A live lease of another incarnation is never taken over;
+// a key without one is a farewell, and is.
+func (n *node) mayClaim(out written, own store.KV, found bool) {
+	w := &n.writer
+	w.expect = 0
+	if found {
+		w.expect = own.ModRev
+		previous, err := rendezvous.ParseNode(own.Key, own.Value)
+		switch {
+		case err != nil:
+			n.say("the key of this node's name holds something else: " + err.Error())
+			n.retry()
+			return
+		case previous.Incarnation == n.cfg.Node.Incarnation: // ours, from a write whose answer was lost
+		case own.Leased:
+			n.say("another incarnation of " + n.cfg.Name + " has the name; waiting until it is gone")
+			n.retry()
+			return
+		default:
+			n.record.After = &rendezvous.Farewell{Incarnation: previous.Incarnation, Round: previous.Round}
+		}
+	}
+	n.read(out)
+	if n.record.Store == "" {
+		n.rejoin()
+	}
+	w.claimed, w.rejoin, w.dirty = true, true, true
+}
+
+// lostKey finds out why the key is not as we left it.
+func (n *node) lostKey(out written, own store.KV, found bool) {
+	w := &n.writer
+	w.dirty = true
+	w.rejoin = true
+	if !found {
+		w.expect = 0
+		if out.Token != n.record.Store && out.Token != "" {
+			n.read(out)
+		}
+		return
+	}
+	previous, err := rendezvous.ParseNode(own.Key, own.Value)
+	switch {
+	case err == nil && previous.Incarnation == n.cfg.Node.Incarnation:
+		w.expect = own.ModRev
+	case err != nil:
+		n.say("the key of this node's name holds something else: " + err.Error())
+		n.retry()
+	default:
+		n.self.Taken = true
+	}
+}
+
+// read takes in what a transaction has read of the job; older news is dropped from now on.
+func (n *node) read(out written) {
+	n.writer.rejoin = false
+	if out.Token == n.reading.Store && out.Rev < n.readRev { // the watch has overtaken this answer
+		return
+	}
+	n.readRev = out.Rev
+	n.reading = rendezvous.Reading{Store: out.Token}
+	if n.round != nil && n.round.Store != out.Token { // else the watch may have brought it before this answer
+		n.round = nil
+	}
+	for _, kv := range out.Read {
+		switch {
+		case kv.Key == jobKey:
+			n.readJob(kv)
+		case len(kv.Key) > len(roundsKey) && kv.Key[:len(roundsKey)] == roundsKey:
+			n.readRound(kv)
+		}
+	}
+}
+
+func (n *node) ownKey(read []store.KV) (store.KV, bool) {
+	for _, kv := range read {
+		if kv.Key == nodesKey+store.Escape(n.cfg.Name) {
+			return kv, true
+		}
+	}
+	return store.KV{}, false
+}
+
+// notWritten tries again later, unless that is of no use.
+func (n *node) notWritten(out written) {
+	n.writer.dirty = true
+	n.link.err = out.err
+	switch {
+	case errors.Is(out.err, store.ErrChanged): // look at it before anything is written there
+		n.writer.rejoin, n.writer.claimed = true, false
+	case errors.Is(out.err, store.ErrLeaseLost):
+		n.writer.rejoin = true
+	case permanent(out.err):
+		n.refuse(out.err)
+		return
+	case n.ctx.Err() == nil:
+		n.lost()
+		n.say(n.unreachable())
+	}
+	n.retry()
+}
+
+// retry puts the next write off.
+func (n *node) retry() {
+	w := &n.writer
+	w.dirty = true
+	w.pause = min(max(2*w.pause, retryFirst), retryMost)
+	w.retryAt = time.Now().Add(w.pause)
+	time.AfterFunc(w.pause, func() {
+		select {
+		case n.wake <- struct{}{}:
+		default:
+		}
+	})
+}

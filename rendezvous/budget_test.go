@@ -1,0 +1,104 @@
+package rendezvous
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+func TestBudget(t *testing.T) {
+	policy := Restarts{
+		Max: 2, MaxSameFailure: 2, Backoff: Duration(time.Second), BackoffMax: Duration(4 * time.Second),
+		Window: Duration(time.Hour), InWindow: 5,
+	}
+	type failure struct {
+		after    time.Duration
+		cause    string
+		progress Progress
+		older    bool
+		want     string // "restart", "fallback", or the reason of the end
+		least    time.Duration
+		most     time.Duration
+	}
+	step := func(n int64) Progress { return Progress{Step: &n} }
+	checkpoint := func(c, n int64) Progress { return Progress{Step: &n, Checkpoint: &c} }
+	for name, failures := range map[string][]failure{
+		"without progress": {
+			{0, "a", Progress{}, false, "restart", 0, 0},
+			{0, "a", Progress{}, false, "restart", 750 * time.Millisecond, time.Second},
+			{0, "a", Progress{}, false, exitcodes.ReasonRestartBudgetExhausted, 0, 0},
+		},
+		"with steps": {
+			{0, "a", step(1), false, "restart", 0, 0},
+			{0, "a", step(2), false, "restart", 0, 0},
+			{0, "a", step(3), false, "restart", 0, 0},
+			{0, "b", step(3), false, "restart", 750 * time.Millisecond, time.Second},
+			{0, "a", step(3), false, exitcodes.ReasonRestartBudgetExhausted, 0, 0},
+		},
+		"steps beyond a checkpoint are lost": {
+			{0, "a", checkpoint(10, 11), false, "restart", 0, 0},
+			{0, "a", checkpoint(10, 15), false, "restart", 750 * time.Millisecond, time.Second},
+			{0, "a", checkpoint(10, 19), false, exitcodes.ReasonRestartBudgetExhausted, 0, 0},
+		},
+		"the same failure at the same step": {
+			{0, "a", step(5), false, "restart", 0, 0},
+			{0, "a", step(5), false, exitcodes.ReasonNoProgress, 0, 0},
+		},
+		"the same failure, with something to fall back to": {
+			{0, "a", checkpoint(4, 5), true, "restart", 0, 0},
+			{0, "a", checkpoint(4, 5), true, "fallback", 750 * time.Millisecond, time.Second},
+			{0, "a", checkpoint(4, 5), true, exitcodes.ReasonRestartBudgetExhausted, 0, 0},
+		},
+		"at no known step": {
+			{0, "a", Progress{}, true, "restart", 0, 0},
+			{0, "a", Progress{}, true, "restart", 750 * time.Millisecond, time.Second},
+		},
+		"window": {
+			{0, "a", step(1), false, "restart", 0, 0},
+			{0, "a", step(2), false, "restart", 0, 0},
+			{0, "a", step(3), false, "restart", 0, 0},
+			{0, "a", step(4), false, "restart", 0, 0},
+			{0, "a", step(5), false, "restart", 0, 0},
+			{59 * time.Minute, "a", step(6), false, exitcodes.ReasonRestartBudgetExhausted, 0, 0},
+			{time.Minute, "a", step(7), false, "restart", 0, 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b Budget
+			now := time.Unix(1e9, 0)
+			for i, f := range failures {
+				now = now.Add(f.after)
+				var r Ruling
+				b, r = b.Failed(policy, now, f.cause, f.progress, f.older, "seed")
+				got := r.Reason
+				switch {
+				case r.Fallback:
+					got = "fallback"
+				case r.Restart:
+					got = "restart"
+				}
+				if got != f.want || r.After < f.least || r.After > f.most || r.Restart == (r.Message != "") {
+					t.Fatalf("failure %d: %+v, want %s after %v to %v", i, r, f.want, f.least, f.most)
+				}
+			}
+		})
+	}
+}
+
+func TestBudgetOfDepartures(t *testing.T) {
+	var b Budget
+	for range 1000 {
+		var r Ruling
+		if b, r = b.Departed(Restarts{}); !r.Restart {
+			t.Fatal("no limit was asked for")
+		}
+	}
+	b = Budget{}
+	b, first := b.Departed(Restarts{MaxPreemptions: 1})
+	b, second := b.Departed(Restarts{MaxPreemptions: 1})
+	if !first.Restart || second.Restart || !strings.Contains(second.Message, "1 of 1") || b.Preemptions != 1 {
+		t.Errorf("%+v %+v %+v", first, second, b)
+	}
+}

@@ -1,0 +1,213 @@
+package rendezvous
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// ReasonNodeLost is the reason of a failure for which a node is to blame that went without a word.
+const ReasonNodeLost = "NodeLost"
+
+// evidenceTime is how long a root cause waits for an earlier one from members that have not yet stopped.
+const evidenceTime = time.Second
+
+// testimony is what the members of a round that stops have told, and how they went. Names are empty for nobody.
+type testimony struct {
+	failure *Outcome // of the strongest role; of equals the one that the store heard of first
+	rev     int64    // of that
+	failed  string   // whose it is
+	leaver  string   // who has said that it is leaving
+	lost    string   // who has gone without a word
+	cutOff  string   // who has stopped by itself, for it could not reach the store
+	spoken  bool     // every member has stopped, or has been silent for a while
+	out     bool     // every member has stopped, or is gone for certain
+	again   time.Time
+}
+
+// returnTime is how long a silent member may take to come back, after the store was out of reach for many or after a
+// change of the lead, before its silence explains anything.
+const returnTime = 5 * time.Second
+
+func (t *turn) hear(members []member) testimony {
+	said := testimony{spoken: true, out: true}
+	for _, m := range members {
+		said.out = said.out && m.standing.out()
+		if m.standing == silent {
+			heard := m.until.Add(returnTime - t.fence())
+			if t.now.Before(heard) {
+				said.spoken, said.again = false, earliest(said.again, heard)
+			}
+		} else if !m.standing.out() {
+			said.spoken = false
+		}
+		o := t.outcome(m)
+		if o != nil && o.failed() && o.role() != exitcodes.RoleNone && t.blames(m, o) {
+			said.hearFailure(m, o)
+		}
+		switch {
+		case !t.gang(m):
+		case o != nil && o.cutOff():
+			said.cutOff = cmp.Or(said.cutOff, m.Name)
+		case m.standing == left || m.standing == leaving || m.own && m.entry.Leaving:
+			said.leaver = cmp.Or(said.leaver, m.Name)
+		case m.standing.lost():
+			said.lost = cmp.Or(said.lost, m.Name)
+		}
+	}
+	return said
+}
+
+func (said *testimony) hearFailure(m member, o *Outcome) {
+	rev := cmp.Or(m.entry.OutcomeRev, m.entry.ModRev)
+	if f := said.failure; f == nil || o.role() > f.role() || o.role() == f.role() && rev < said.rev {
+		said.failure, said.rev, said.failed = o, rev, m.Name
+	}
+}
+
+// cause picks the root cause of the stop. settled is false while a member may have more to say, and what is known so
+// far would not stand against it; again is when to look again, if not at the next change.
+//
+// A root cause wins. Without one, a member that was leaving, or that went silent, explains the failures of the others,
+// which may well be its echo. Only when all members have spoken is an echo believed, and even then it costs no more
+// than a restart. Where the store was out of reach for one member it may be so for those that are silent: they are
+// waited for until they count as gone, which the next round has to wait for anyway.
+func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time) {
+	stop = *t.job.Stop
+	said := t.hear(members)
+	f := said.failure
+	if f != nil && f.role() == exitcodes.RoleRoot {
+		again = stop.At.Add(evidenceTime)
+		return stop.as(StopFailure, said.failed, f.Reason, f.Message, f), said.spoken || !t.now.Before(again), again
+	}
+	settled = said.spoken && (said.out || said.cutOff == "")
+	switch {
+	case stop.asked():
+	case said.leaver != "":
+		stop = stop.as(StopDeparture, said.leaver, exitcodes.ReasonPreempted, said.leaver+" is leaving", nil)
+	case said.lost != "":
+		stop = stop.as(StopLoss, said.lost, ReasonNodeLost, said.lost+" has gone without a word", nil)
+	case said.cutOff != "":
+		stop = stop.as(StopStore, said.cutOff, exitcodes.ReasonStoreLost,
+			said.cutOff+" could not reach the store and has stopped its workers", nil)
+	case f != nil:
+		stop = stop.as(StopFailure, said.failed, f.Reason, f.Message, f)
+	}
+	return stop, settled, said.again
+}
+
+// as is the same stop with another cause.
+func (s Stop) as(kind, node, reason, message string, o *Outcome) Stop {
+	s.Kind, s.Node, s.Reason, s.Message, s.Outcome = kind, node, reason, message, o
+	return s
+}
+
+// asked reports whether the round stops because somebody wanted it to, and not because something went wrong.
+func (s Stop) asked() bool {
+	return s.Kind == StopSuspend || s.Kind == StopRestart || s.Kind == StopGrow || s.Kind == StopAdopt
+}
+
+// blames reports whether the member's failure counts for the others.
+func (t *turn) blames(m member, o *Outcome) bool {
+	switch t.job.Spec.restart(m.Role) {
+	case RestartSelf:
+		return o.Verdict == exitcodes.Fatal
+	case RestartNever:
+		return t.job.Spec.required(m.Role)
+	}
+	return true
+}
+
+// judge charges the cause to the budget and says whether the job goes on; if not, it has ended the run.
+func (t *turn) judge(cause Stop, members []member) (goesOn bool) {
+	j := t.job
+	cause.Judged = true
+	j.Stop = &cause
+	j.History = last(append(j.History, Past{
+		Round: cause.Round, Kind: cause.Kind, Node: cause.Node, Reason: cause.Reason, At: cause.At,
+	}), maxHistory)
+	// An echo never ends a job for good: whatever it echoes was not found.
+	if o := cause.Outcome; o != nil && o.Verdict == exitcodes.Fatal && o.role() > exitcodes.RoleCascade &&
+		!j.Spec.Restarts.retries(o) {
+		t.end(Failed, t.ending(exitcodes.Fatal))
+		return false
+	}
+	made, older := progress(members)
+	if made.Checkpoint != nil && (j.Reached == nil || *made.Checkpoint > *j.Reached) {
+		j.Reached = made.Checkpoint
+	}
+	ruling := Ruling{Restart: true}
+	switch cause.Kind {
+	case StopFailure, StopLoss:
+		if r := j.Spec.Restarts; r.Never || r.Max == 0 && r.Exhausted != ExhaustedFatal { // nothing was ever to be used up
+			t.end(Failed, t.ending(cause.verdict()))
+			return false
+		}
+		j.Budget, ruling = j.Budget.Failed(j.Spec.Restarts, t.now, failureKey(cause), made, older, j.RunUID)
+	case StopDeparture:
+		j.Budget, ruling = j.Budget.Departed(j.Spec.Restarts)
+	}
+	j.Fallback, j.NotBefore = ruling.Fallback, time.Time{}
+	if ruling.Restart {
+		if ruling.After > 0 {
+			j.NotBefore = t.now.Add(ruling.After).UTC()
+		}
+		return true
+	}
+	t.spent(ruling)
+	return false
+}
+
+// retries reports whether a fatal outcome is worth a restart all the same: torchrun restarts after any failure, and a
+// bare exit code is no evidence that it would come again.
+func (r Restarts) retries(o *Outcome) bool { return r.Any && o.Rule == "" }
+
+// verdict is that of the cause by itself; a node that went is worth a retry.
+func (s *Stop) verdict() exitcodes.Verdict {
+	if s.Outcome != nil && s.Outcome.Verdict == exitcodes.Fatal {
+		return exitcodes.Fatal
+	}
+	return exitcodes.Retry
+}
+
+// failureKey is equal for failures of the same kind.
+func failureKey(s Stop) string {
+	if s.Outcome == nil {
+		return s.Reason + "/" + s.Node
+	}
+	return fmt.Sprintf("%s/%s/%d", s.Outcome.Reason, s.Outcome.Rule, s.Outcome.Code)
+}
+
+// ending is the end of a run for the cause that stands in its record.
+func (t *turn) ending(verdict exitcodes.Verdict) End {
+	cause := t.job.Stop
+	e := End{Verdict: verdict, Reason: cause.Reason, Message: cause.Message, Cause: cause}
+	own := -1
+	if o := cause.Outcome; o != nil {
+		own = o.Code
+		switch {
+		case !o.Overruled:
+		case o.Code == exitcodes.CodeFatalByRule:
+			e.Reason = exitcodes.ReasonFatalByRule
+		case o.Code == exitcodes.CodeRetryableByRule:
+			e.Reason = exitcodes.ReasonRetryableByRule
+		}
+	}
+	if cause.Kind == StopDeparture {
+		own = exitcodes.CodeSignalBase + 15
+	}
+	e.Code = exitcodes.CodeFor(verdict, own)
+	return e
+}
+
+// spent ends a run that may not be restarted any more.
+func (t *turn) spent(r Ruling) {
+	e := t.ending(t.job.Stop.verdict())
+	e.Message = r.Message + "; " + e.Message
+	if e.Reason = r.Reason; r.Reason == exitcodes.ReasonNoProgress || t.job.Spec.Restarts.Exhausted == ExhaustedFatal {
+		e.Verdict, e.Code = exitcodes.Fatal, exitcodes.CodeNoProgress
+	}
+	t.end(Failed, e)
+}

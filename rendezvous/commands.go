@@ -1,0 +1,88 @@
+package rendezvous
+
+import (
+	"slices"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// ReasonStopped is the reason of a run that a person has ended for good.
+const ReasonStopped = "Stopped"
+
+// commands handles all commands at once, each only once.
+func (t *turn) commands() (Decision, bool) {
+	if len(t.Controls) == 0 {
+		return Decision{}, false
+	}
+	var ids []string
+	for _, c := range t.Controls {
+		ids = append(ids, c.ID)
+		if slices.Contains(t.job.Handled, c.ID) {
+			continue // a retry of whoever sent it
+		}
+		t.job.Handled = last(append(t.job.Handled, c.ID), maxHandled)
+		if t.concerns(c.Control) {
+			t.command(c.Control)
+		}
+	}
+	d := t.write(ActCommand)
+	d.Controls = ids
+	return d, true
+}
+
+// concerns reports whether the command is about what there is now.
+func (t *turn) concerns(c Control) bool {
+	return (c.RunUID == "" || c.RunUID == t.job.RunUID) && (c.Round == nil || *c.Round == t.job.Round) &&
+		!t.job.Phase.finished()
+}
+
+func (t *turn) command(c Control) {
+	j := t.job
+	switch c.Verb {
+	case VerbStop:
+		j.Suspend = false
+		t.end(Failed, End{
+			Verdict: exitcodes.Fatal, Reason: ReasonStopped, Code: exitcodes.CodeFatalByRule,
+			Message: "stopped by command" + by(c),
+		})
+	case VerbSuspend:
+		j.Suspend = true
+		if j.Phase == Running || j.Phase == Forming && j.Round >= 0 {
+			t.stop(StopSuspend, "", exitcodes.ReasonSuspended, "suspended by command"+by(c))
+		} else if j.Phase == Forming {
+			j.enter(Suspended, t.now)
+		}
+	case VerbResume:
+		j.Suspend = false
+		if j.Phase == Suspended {
+			t.resume()
+		}
+	case VerbRestart:
+		if j.Phase == Running {
+			t.stop(StopRestart, "", "Restart", "restarted by command"+by(c))
+		}
+	}
+}
+
+func by(c Control) string {
+	if c.By == "" {
+		return ""
+	}
+	return " of " + cut(c.By)
+}
+
+// stop lets the round's members stop. It changes the record only; the caller writes it.
+func (t *turn) stop(kind, node, reason, message string) {
+	t.job.Stop = &Stop{
+		Round: t.job.Round, Kind: kind, Node: node, Reason: reason, Message: cut(message), At: t.now.UTC(),
+	}
+	t.job.enter(Stopping, t.now)
+}
+
+// end ends the run. It changes the record only; the caller writes it.
+func (t *turn) end(phase Phase, e End) {
+	e.At = t.now.UTC()
+	e.Message = cut(e.Message)
+	t.job.End = &e
+	t.job.enter(phase, t.now)
+}

@@ -1,0 +1,193 @@
+package rendezvous
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Decide is the job's transition function: what the lead does next, given all that it knows. It is pure and total; the
+// same view at the same time leads to the same decision. The caller folds what it has seen into View.Sights first
+// (Observe), writes the decision in one transaction that compares View.JobRev and the lead's own election key, and
+// asks again when the view has changed or Decision.Next has come.
+func Decide(v View, now time.Time) Decision {
+	t := newTurn(v, now)
+	if v.Rev < v.Read {
+		return t.wait(time.Time{}, WaitsForWatch, nil,
+			"the watch has come to revision %d, the store is at %d", v.Rev, v.Read)
+	}
+	if d, ok := t.adopt(); ok {
+		return d
+	}
+	if t.job == nil {
+		return t.begin()
+	}
+	if v.Job.Round >= 0 && (v.Round == nil || v.Round.Number != v.Job.Round) {
+		return t.wait(time.Time{}, WaitsForRecord, nil, "the record of round %d is missing", v.Job.Round)
+	}
+	if d, ok := t.commands(); ok {
+		return d
+	}
+	if d, ok := t.rerun(); ok {
+		return d
+	}
+	switch t.job.Phase {
+	case Forming:
+		return t.forming(t.members())
+	case Running:
+		return t.running(t.members())
+	case Stopping:
+		return t.stopping(t.members())
+	case Suspended:
+		return t.suspended(t.members())
+	}
+	return t.finished(t.members())
+}
+
+// present reports whether the node is there to take part: on a lease of this store and not about to go.
+func (t *turn) present(e NodeEntry) bool {
+	return e.Leased && !e.Leaving && e.Store == t.Token
+}
+
+// candidates lists the nodes that can take part in the job's next round.
+func (t *turn) candidates() (list []named) {
+	hash := t.job.Spec.Hash()
+	for _, e := range t.entries() {
+		if t.present(e.NodeEntry) && e.gone() && e.SpecHash == hash && e.of(t.job.RunUID) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// of reports whether the node belongs to the run, or to whichever there is.
+func (n *Node) of(runUID string) bool { return n.RunUID == "" || n.RunUID == runUID }
+
+// founder is the oldest node that could begin a run and is not of the given one.
+func (t *turn) founder(not string) (named, bool) {
+	var oldest named
+	found := false
+	for name, e := range t.Nodes { // unsorted: this runs at every decision
+		if e.Spec == nil || !t.present(e) || !e.gone() || not != "" && e.of(not) {
+			continue
+		}
+		if !found || cmp.Or(cmp.Compare(e.CreateRev, oldest.CreateRev), cmp.Compare(name, oldest.name)) < 0 {
+			oldest, found = named{name, e}, true
+		}
+	}
+	return oldest, found
+}
+
+// begin creates the job's first record, with the spec of the oldest node.
+func (t *turn) begin() Decision {
+	first, found := t.founder("")
+	if !found {
+		return t.wait(time.Time{}, WaitsForNodes, nil, "no node has joined yet")
+	}
+	t.job = t.fresh(first, 0)
+	return t.write(ActCreate)
+}
+
+// fresh is the first record of a run that the node begins.
+func (t *turn) fresh(first named, next int) *Job {
+	uid := first.RunUID
+	if uid == "" {
+		uid = "run-" + first.Incarnation
+	}
+	j := &Job{V: version, Store: t.Token, RunUID: uid, Round: -1, Next: next, Spec: *first.Spec}
+	j.enter(Forming, t.now)
+	return j
+}
+
+// rerun begins another run of the job where a node has come for one. While the older run has live members it waits.
+func (t *turn) rerun() (Decision, bool) {
+	first, found := t.founder(t.job.RunUID)
+	if t.job.Phase.finished() {
+		if reopener, ok := t.reopener(); ok && reopener.RunUID == "" && reopener.Spec != nil && !found {
+			first, found = reopener, true
+		}
+	}
+	if !found || t.job.Suspend || t.live(first) {
+		return Decision{}, false
+	}
+	old := t.job
+	t.job = t.fresh(first, old.Next)
+	t.job.Round, t.job.Seq, t.job.Clear = old.Round, old.Seq, true
+	t.job.SinceSeq = old.Seq + 1
+	t.job.History, t.job.Handled = old.History, old.Handled
+	return t.write(ActRerun), true
+}
+
+// live reports whether a node of the current run is still there, or a member may still have workers.
+func (t *turn) live(newcomer named) bool {
+	for _, m := range t.members() {
+		if !m.standing.out() {
+			return true
+		}
+	}
+	for _, e := range t.entries() {
+		if e.name != newcomer.name && e.Leased && e.Store == t.Token && e.RunUID == t.job.RunUID &&
+			!t.reopens(e.NodeEntry) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastWords is why the round of a record from an earlier store has ended, where nobody has judged that: its lead had
+// decided to stop it, or the store went with the node that hosted it, without a word. That must not loop for ever, so it
+// is charged.
+func lastWords(j *Job, now time.Time) (cause Stop, unjudged bool) {
+	switch {
+	case j.Phase == Running:
+		return Stop{
+			Round: j.Round, Kind: StopLoss, Reason: ReasonNodeLost, At: now.UTC(),
+			Message: "the node that hosted the store has gone without a word",
+		}, true
+	case j.Phase == Stopping && !j.Stop.Judged:
+		return *j.Stop, true
+	}
+	return Stop{}, false
+}
+
+// adopt takes over a newer record of the job that a node has brought from an earlier store.
+func (t *turn) adopt() (Decision, bool) {
+	var newest *Job
+	for _, e := range t.Nodes {
+		if b := e.Brings; b != nil && t.present(e) && b.Store != t.Token && (newest == nil || b.newer(newest)) {
+			newest = b
+		}
+	}
+	if newest == nil || t.job != nil && !newest.newer(t.job) {
+		return Decision{}, false
+	}
+	here := t.job
+	t.job = newest.clone()
+	t.job.Round, t.job.Clear = -1, false
+	phase := newest.Phase
+	if here != nil {
+		t.job.Round, t.job.Clear = here.Round, here.Clear
+		t.job.Next, t.job.Seq = max(here.Next, newest.Next), max(here.Seq, newest.Seq)
+		t.job.Handled = last(slices.Concat(newest.Handled, here.Handled), maxHandled)
+	}
+	switch {
+	case phase.finished():
+		t.job.enter(phase, t.now)
+	case t.job.Round >= 0 && here.Phase != Forming && here.Phase != Suspended:
+		t.job.Stop = &Stop{
+			Round: t.job.Round, Kind: StopAdopt, At: t.now.UTC(), Judged: true,
+			Message: "a newer record of this job has turned up",
+		}
+		t.job.Suspend = t.job.Suspend || phase == Suspended
+		t.job.enter(Stopping, t.now)
+	case phase == Suspended:
+		t.job.enter(Suspended, t.now)
+		t.job.SinceSeq = 0 // whoever is there has come since: it waits instead of leaving
+	default:
+		if cause, unjudged := lastWords(newest, t.now); unjudged && !t.judge(cause, nil) {
+			break
+		}
+		t.job.enter(Forming, t.now)
+	}
+	return t.write(ActAdopt), true
+}

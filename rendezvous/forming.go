@@ -1,0 +1,168 @@
+package rendezvous
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// forming begins the next round as soon as nothing of the last one can still run and enough nodes are there.
+func (t *turn) forming(members []member) Decision {
+	if d, ok := t.waitForBarrier(members); ok {
+		return d
+	}
+	if t.deserted(members) {
+		t.job.enter(Suspended, t.now)
+		return t.write(ActSuspend)
+	}
+	candidates := t.candidates()
+	until := t.NewSince.Add(t.job.Spec.Fence.of())
+	if !t.NewSince.IsZero() && t.now.Before(until) && !t.wholeGang(candidates) {
+		return t.wait(until, WaitsForStore, nil,
+			"the store is new; nodes that knew an earlier one may run until %s", until.UTC().Format(time.TimeOnly))
+	}
+	a := assign(t.job.Spec, candidates, t.Round)
+	if a.chosen == nil {
+		return t.tooFew(candidates, a)
+	}
+	if t.now.Before(t.job.NotBefore) {
+		return t.wait(t.job.NotBefore, WaitsForTime, nil,
+			"pausing before the restart until %s", t.job.NotBefore.Format(time.TimeOnly))
+	}
+	if len(a.chosen) < t.job.Spec.MaxNodes {
+		if d, ok := t.lastCall(len(a.chosen)); ok {
+			return d
+		}
+	}
+	return t.form(a)
+}
+
+// wholeGang reports whether all nodes that a job can have are there, and none knows of an earlier record.
+func (t *turn) wholeGang(candidates []named) bool {
+	return len(candidates) >= t.job.Spec.MaxNodes && t.job.Next == 0 &&
+		!slices.ContainsFunc(candidates, func(c named) bool { return c.Brings != nil })
+}
+
+// tooFew waits for more nodes, and ends the run when they do not come in time.
+func (t *turn) tooFew(candidates []named, a assignment) Decision {
+	if !t.job.Enough.IsZero() { // somebody has gone during the last call
+		t.job.Enough = time.Time{}
+		return t.write(ActGather)
+	}
+	text := fmt.Sprintf("%d of %d nodes are there", len(candidates), t.job.Spec.MinNodes)
+	if len(a.missing) > 0 {
+		text += "; missing: " + list(a.missing)
+	}
+	if refused := t.refused(); len(refused) > 0 {
+		text += "; not counted, for their spec or run differs: " + list(refused)
+	}
+	if len(a.spare) > 0 && len(a.missing) > 0 {
+		text += "; without a place, for their rank is taken or too high: " + list(a.spare)
+	}
+	deadline := t.since().Add(t.job.Spec.JoinTimeout.of())
+	if t.job.Spec.JoinTimeout == 0 || t.now.Before(deadline) {
+		if t.job.Spec.JoinTimeout == 0 {
+			deadline = time.Time{}
+		}
+		return t.wait(deadline, WaitsForNodes, a.missing, "%s", text)
+	}
+	t.end(Failed, End{
+		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, Code: exitcodes.CodeRendezvousTimeout,
+		Message: fmt.Sprintf("%s after %v", text, t.job.Spec.JoinTimeout.of()),
+	})
+	return t.write(ActFail)
+}
+
+// since is when the phase began. The clock of an earlier lead may be ahead of ours; then it begins now.
+func (t *turn) since() time.Time {
+	if t.job.Since.After(t.now) {
+		return t.now
+	}
+	return t.job.Since
+}
+
+// refused lists the nodes that are there but cannot take part.
+func (t *turn) refused() (list []string) {
+	hash := t.job.Spec.Hash()
+	for _, e := range t.entries() {
+		if t.present(e.NodeEntry) && (e.SpecHash != hash || !e.of(t.job.RunUID)) {
+			list = append(list, e.name)
+		}
+	}
+	return list
+}
+
+// lastCall gives those a chance who come a little later.
+func (t *turn) lastCall(there int) (Decision, bool) {
+	wait := t.job.Spec.LastCallRestart.of()
+	if t.job.Next == 0 || t.Round != nil && t.Round.RunUID != t.job.RunUID { // the run's first
+		wait = t.job.Spec.LastCall.of()
+	}
+	if wait == 0 {
+		return Decision{}, false
+	}
+	if t.job.Enough.IsZero() || t.job.Enough.After(t.now) {
+		t.job.Enough = t.now.UTC()
+		d := t.write(ActCall)
+		d.Next = t.now.Add(wait)
+		return d, true
+	}
+	until := t.job.Enough.Add(wait)
+	if t.now.Before(until) {
+		return t.wait(until, WaitsForTime, nil, "last call: %d of at most %d nodes are there, starting at %s",
+			there, t.job.Spec.MaxNodes, until.Format(time.TimeOnly)), true
+	}
+	return Decision{}, false
+}
+
+// form begins a round. The round's record and the job's are written in one transaction: a lead that died between two
+// would block the round for ever.
+func (t *turn) form(a assignment) Decision {
+	resume, err := chooseResume(a.chosen, t.job.Reached, t.job.Fallback)
+	if err != nil {
+		t.end(Failed, End{
+			Verdict: exitcodes.Fatal, Reason: exitcodes.ReasonCheckpointUnusable, Code: exitcodes.CodeCheckpointUnusable,
+			Message: err.Error(),
+		})
+		return t.write(ActFail)
+	}
+	j := t.job
+	r := &Round{
+		V: version, Store: t.Token, RunUID: j.RunUID, Number: j.Next, Resume: resume, At: t.now.UTC(),
+		Fence: j.Spec.Fence, MasterAddr: a.chosen[0].Address, MasterPort: a.chosen[0].Port,
+	}
+	chosen := make(map[string]bool, len(a.chosen))
+	for _, c := range a.chosen {
+		chosen[c.name] = true
+		r.Members = append(r.Members, Member{
+			Name: c.name, Incarnation: c.Incarnation, Role: c.Role, Slots: c.Slots,
+			BootID: c.BootID, PIDNS: c.PIDNS, Unique: c.Unique,
+		})
+	}
+	dropped := j.Round - 1
+	j.Round, j.Next, j.Clear = j.Next, j.Next+1, false
+	j.Reached = newest(j.Reached, resume)
+	j.Suspend, j.NotBefore = false, time.Time{}
+	j.enter(Running, t.now)
+	d := t.write(ActForm)
+	d.Round, d.DropRound = r, dropped
+	for _, e := range t.entries() {
+		if !e.Leased && e.State == NodeLeft && !chosen[e.name] {
+			d.Remove = append(d.Remove, Removal{e.name, e.ModRev})
+		}
+	}
+	return d
+}
+
+// newest keeps what has been reached, unless the round goes back on purpose.
+func newest(reached *int64, r Resume) *int64 {
+	if r.Step == nil {
+		return reached
+	}
+	if r.Decision == ResumeFallback || reached == nil || *r.Step > *reached {
+		return r.Step
+	}
+	return reached
+}

@@ -1,0 +1,159 @@
+package rendezvous
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// version is the number of the records' format, the value of their key "v".
+const version = 1
+
+// Phase is where a job stands.
+type Phase string
+
+// The phases of a job.
+const (
+	Forming   Phase = "Forming"   // waiting for nodes; no round runs
+	Running   Phase = "Running"   // the round's members run their workers
+	Stopping  Phase = "Stopping"  // the round's members stop their workers and say so
+	Suspended Phase = "Suspended" // nothing runs until somebody resumes it
+	Succeeded Phase = "Succeeded"
+	Failed    Phase = "Failed"
+)
+
+// finished reports whether nothing more happens in this run.
+func (p Phase) finished() bool { return p == Succeeded || p == Failed }
+
+// Bounds of a job's record, which every node reads at every change.
+const (
+	maxHistory = 16
+	maxHandled = 64
+	maxRecent  = 256
+	maxRoles   = 64
+	maxText    = 1024 // bytes of one text
+	maxName    = 256  // bytes of one name
+)
+
+// Job is the record that the lead alone writes, under the key "job".
+type Job struct {
+	V int `json:"v"`
+	// Store is the token of the store that this was written to. A record of another store was brought by a node.
+	Store  string `json:"store"`
+	RunUID string `json:"runUid"`
+	// Seq grows by one with every write; of two records of one run the higher is the newer.
+	Seq   int64 `json:"seq"`
+	Phase Phase `json:"phase"`
+	// Since is when the phase began, by the clock of the lead of that time, and SinceSeq the Seq it began with.
+	Since    time.Time `json:"since"`
+	SinceSeq int64     `json:"sinceSeq"`
+	// Round is the newest round whose record is in this store, -1 before the first. Next is the number of the one
+	// after it; it is higher than Round+1 where an earlier store has used the numbers between.
+	Round int  `json:"round"`
+	Next  int  `json:"next"`
+	Spec  Spec `json:"spec"`
+	// Clear is set once no member of Round can have workers any more. It spares a later lead to wait for the fence of
+	// those that have gone since.
+	Clear bool `json:"clear,omitempty"`
+
+	// Stop says why the round stops, or why the last one did.
+	Stop *Stop `json:"stop,omitempty"`
+	// Suspend is set from a suspend command until the job is resumed. A job that is Suspended without it was left by
+	// all its nodes, and the next node that joins resumes it.
+	Suspend bool `json:"suspend,omitempty"`
+	// End is how the run ended, for the phases Succeeded and Failed.
+	End *End `json:"end,omitempty"`
+
+	Budget Budget `json:"budget"`
+	// NotBefore is when the next round may start: the backoff between restarts.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Enough is since when there have been enough nodes for a round, while the last call lasts.
+	Enough time.Time `json:"enough,omitzero"`
+	// Reached is the newest checkpoint step that all members had: resuming below it would be a silent loss.
+	Reached *int64 `json:"reached,omitempty"`
+	// Fallback asks for the checkpoint before the newest, after the same failure at the same step.
+	Fallback bool `json:"fallback,omitempty"`
+
+	Handled []string `json:"handled,omitempty"` // ids of the latest commands that were handled
+	History []Past   `json:"history,omitempty"` // the latest stops
+}
+
+// Why a round stops.
+const (
+	StopFailure   = "failure"   // a worker failed
+	StopDeparture = "departure" // a node said that it was leaving
+	StopLoss      = "loss"      // a node went without a word
+	StopStore     = "store"     // a node could not reach the store and has stopped its workers
+	StopGrow      = "grow"      // there are nodes to take in
+	StopRestart   = "restart"   // asked for
+	StopSuspend   = "suspend"   // asked for
+	StopAdopt     = "adopt"     // a newer record of this job has turned up
+)
+
+// Stop is the end of one round. Kind, Node, Reason and Message are what made the lead stop it; once Judged is set, they
+// are the root cause.
+type Stop struct {
+	Round   int       `json:"round"`
+	Kind    string    `json:"kind"`
+	Node    string    `json:"node,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	At      time.Time `json:"at"`
+	Judged  bool      `json:"judged,omitempty"`
+	Outcome *Outcome  `json:"outcome,omitempty"` // of the root cause, where it was a worker
+}
+
+// End is how a run ended; every node leaves with it.
+type End struct {
+	Verdict exitcodes.Verdict `json:"verdict"`
+	Reason  string            `json:"reason"`
+	Message string            `json:"message,omitempty"`
+	Code    int               `json:"code"`
+	Cause   *Stop             `json:"cause,omitempty"`
+	At      time.Time         `json:"at"`
+}
+
+// Past is one stop that is over.
+type Past struct {
+	Round  int       `json:"round"`
+	Kind   string    `json:"kind"`
+	Node   string    `json:"node,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// clone copies what the transition function may change.
+func (j *Job) clone() *Job {
+	c := *j
+	c.Handled = slices.Clone(j.Handled)
+	c.History = slices.Clone(j.History)
+	c.Budget.Recent = slices.Clone(j.Budget.Recent)
+	if j.Stop != nil {
+		stop := *j.Stop
+		c.Stop = &stop
+	}
+	return &c
+}
+
+// enter begins a phase.
+func (j *Job) enter(p Phase, now time.Time) {
+	j.Phase, j.Since, j.SinceSeq = p, now.UTC(), j.Seq+1
+	j.Enough = time.Time{}
+}
+
+// newer reports whether j is a later record of the job than other.
+func (j *Job) newer(other *Job) bool {
+	if j.Next != other.Next {
+		return j.Next > other.Next
+	}
+	return j.Seq > other.Seq
+}
+
+// last keeps the newest n of a list.
+func last[T any](list []T, n int) []T {
+	if len(list) > n {
+		list = list[len(list)-n:]
+	}
+	return list
+}

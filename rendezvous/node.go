@@ -1,0 +1,137 @@
+package rendezvous
+
+import (
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// State is where a node stands with its workers.
+type State string
+
+// The states of a node. All but Waiting are about a round, the one in Node.Round.
+const (
+	NodeWaiting State = "waiting" // it has not run a round yet
+	NodeRunning State = "running" // its workers run, or are about to
+	NodeStopped State = "stopped" // the last process of its workers is gone
+	NodeDone    State = "done"    // its workers have succeeded and are gone
+	NodeLeft    State = "left"    // it has gone for good, and its workers before it
+)
+
+// Node is the record that a node writes about itself, under the key "nodes/<name>".
+type Node struct {
+	V int `json:"v"`
+	// Store is the token of the store that the node believes it writes to.
+	Store string `json:"store"`
+	// RunUID is the run that the node belongs to: what it was told, else that of the record it found, else empty.
+	RunUID      string `json:"runUid,omitempty"`
+	Incarnation string `json:"incarnation"`
+	BootID      string `json:"bootId,omitempty"`
+	PIDNS       string `json:"pidNs,omitempty"`
+	// Unique is set where the operator never runs two pods of this name at once.
+	Unique  bool   `json:"unique,omitempty"`
+	Address string `json:"address,omitempty"`
+	Port    int    `json:"port,omitempty"` // reserved for the next round's master
+	Slots   int    `json:"slots"`          // workers
+	Role    string `json:"role,omitempty"`
+	Pin     *int   `json:"pin,omitempty"`  // the rank that the operator has given it
+	Rank    *int   `json:"rank,omitempty"` // the rank in the last round that it ran
+
+	SpecHash string `json:"specHash"`
+	Spec     *Spec  `json:"spec,omitempty"` // where no job of this spec was found
+
+	State   State `json:"state"`
+	Round   int   `json:"round"`             // -1 before the first
+	Leaving bool  `json:"leaving,omitempty"` // it goes for good, as soon as its workers are gone
+	// Outcome is what happened to its workers, OutcomeRev the revision of the put that first told of it; 0 stands for
+	// this one.
+	Outcome    *Outcome `json:"outcome,omitempty"`
+	OutcomeRev int64    `json:"outcomeRev,omitempty"`
+
+	// Checkpoints are the steps of the complete ones that the node can read, newest first. nil: nobody has looked.
+	Checkpoints []int64 `json:"checkpoints"`
+	Step        *int64  `json:"step,omitempty"` // the last step that its workers have reported
+
+	Seen int64 `json:"seen,omitempty"` // the Seq of the last job record it has read
+	// Reopens is the Seq of the finished record that the node found when it came, where it comes to train again.
+	Reopens int64 `json:"reopens,omitempty"`
+	// After is the farewell of the incarnation whose key this one took the place of.
+	After *Farewell `json:"after,omitempty"`
+	// Brings is the last record the node has seen, where this store holds none or an older one.
+	Brings *Job `json:"brings,omitempty"`
+}
+
+// Farewell says that an incarnation has left for good after a round, its workers gone.
+type Farewell struct {
+	Incarnation string `json:"incarnation"`
+	Round       int    `json:"round"`
+}
+
+// Outcome is what became of the workers of one node in one round.
+type Outcome struct {
+	Store      string            `json:"store"`
+	RunUID     string            `json:"runUid"`
+	Round      int               `json:"round"`
+	Verdict    exitcodes.Verdict `json:"verdict"`
+	Reason     string            `json:"reason,omitempty"`
+	Message    string            `json:"message,omitempty"`
+	Code       int               `json:"code"`
+	Role       string            `json:"role,omitempty"` // root, suspect or cascade; empty: not a cause
+	Rule       string            `json:"rule,omitempty"`
+	Evidence   string            `json:"evidence,omitempty"`
+	Rank       int               `json:"rank"`
+	LocalRank  int               `json:"localRank"`
+	ExitCode   *int              `json:"exitCode,omitempty"`
+	Signal     int               `json:"signal,omitempty"`
+	WorkerCode *int              `json:"workerCode,omitempty"`
+	At         time.Time         `json:"at,omitzero"`
+	Elsewhere  bool              `json:"elsewhere,omitempty"`
+	Overruled  bool              `json:"overruled,omitempty"`
+}
+
+// OutcomeOf is a finding about a node's workers as it stands in the node's record. Texts are cut.
+func OutcomeOf(f exitcodes.Finding, store, runUID string, round int) Outcome {
+	o := Outcome{
+		Store: store, RunUID: runUID, Round: round,
+		Verdict: f.Verdict, Reason: cut(f.Reason), Message: cut(f.Message), Code: f.Code,
+		Rule: cut(f.Rule), Evidence: cut(f.Evidence), Rank: f.Rank, LocalRank: f.LocalRank,
+		ExitCode: f.ExitCode, Signal: f.Signal, WorkerCode: f.WorkerCode, At: f.At, Elsewhere: f.Elsewhere,
+		Overruled: f.Overruled,
+	}
+	if f.Role >= exitcodes.RoleCascade {
+		o.Role = f.Role.String()
+	}
+	return o
+}
+
+func (o *Outcome) role() exitcodes.Role {
+	switch o.Role {
+	case exitcodes.RoleRoot.String():
+		return exitcodes.RoleRoot
+	case exitcodes.RoleSuspect.String():
+		return exitcodes.RoleSuspect
+	case exitcodes.RoleCascade.String():
+		return exitcodes.RoleCascade
+	}
+	return exitcodes.RoleNone
+}
+
+// failed reports whether the outcome is a failure, neither a success nor a stop that was asked for.
+func (o *Outcome) failed() bool {
+	return o.Verdict == exitcodes.Retry || o.Verdict == exitcodes.Fatal
+}
+
+// cutOff reports whether the node has stopped its workers itself, because it could not reach the store.
+func (o *Outcome) cutOff() bool { return o.Reason == exitcodes.ReasonStoreLost && o.Role == "" }
+
+// CutOff is the outcome of a node that has stopped its workers because it could not reach the store.
+func CutOff(store, runUID string, round int, at time.Time) Outcome {
+	return Outcome{
+		Store: store, RunUID: runUID, Round: round, Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost,
+		Code: exitcodes.CodeStoreLost, Message: "the store could not be reached for too long",
+		Rank: -1, LocalRank: -1, At: at,
+	}
+}
+
+// gone reports whether the node says that no process of its workers is left.
+func (n *Node) gone() bool { return n.State != NodeRunning }

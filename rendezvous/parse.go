@@ -1,0 +1,227 @@
+package rendezvous
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// The most bytes that are read of a value. A round is as large as a request to etcd may be.
+const (
+	maxJobBytes     = 128 << 10
+	maxRoundBytes   = 1536 << 10
+	maxNodeBytes    = 256 << 10
+	maxControlBytes = 4 << 10
+
+	maxCheckpoints = 1024
+	maxSlots       = 4096
+	maxNumber      = 1 << 40 // of rounds and sequence numbers: nothing real comes near it
+)
+
+// ParseJob reads the value of the key "job". Its errors, like those of the other parsers, name the key and what is
+// wrong with it.
+func ParseJob(key string, b []byte) (*Job, error) { return parse(key, b, maxJobBytes, (*Job).check) }
+
+// ParseRound reads the value of a key "rounds/<number>".
+func ParseRound(key string, b []byte) (*Round, error) {
+	return parse(key, b, maxRoundBytes, (*Round).check)
+}
+
+// ParseNode reads the value of a key "nodes/<name>".
+func ParseNode(key string, b []byte) (*Node, error) {
+	return parse(key, b, maxNodeBytes, (*Node).check)
+}
+
+// ParseControl reads the value of a key "control/<id>".
+func ParseControl(key string, b []byte) (*Control, error) {
+	return parse(key, b, maxControlBytes, (*Control).check)
+}
+
+// Encode writes a record as the parsers read it, as one line of JSON. It sets nothing: V must be 1.
+func Encode[R Job | Round | Node | Control](r *R) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return nil, fmt.Errorf("cannot write the record: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+func parse[R any](key string, b []byte, limit int, check func(*R) error) (*R, error) {
+	if len(b) > limit {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", key, len(b), limit)
+	}
+	// The version first: a later format may have other types under the same keys.
+	var head struct {
+		V *int `json:"v"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	switch {
+	case head.V == nil:
+		return nil, fmt.Errorf("%s: the key \"v\" is missing, want %d", key, version)
+	case *head.V != version:
+		return nil, fmt.Errorf("%s: version %d, only version %d can be read: all nodes need the same gangrun",
+			key, *head.V, version)
+	}
+	r := new(R)
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	if err := check(r); err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return r, nil
+}
+
+func (j *Job) check() error {
+	switch {
+	case !name(j.Store) || !name(j.RunUID):
+		return fmt.Errorf("store %q, runUid %q: want 1 to %d printable bytes each", cut(j.Store), cut(j.RunUID), maxName)
+	case j.Round < -1 || j.Next <= j.Round || j.Next > maxNumber || j.Seq < 0 || j.Seq > maxNumber || j.SinceSeq < 0:
+		return fmt.Errorf("round %d, next %d, seq %d: want -1 <= round < next and seq >= 0", j.Round, j.Next, j.Seq)
+	case len(j.Handled) > maxHandled || len(j.History) > maxHistory || len(j.Budget.Recent) > maxRecent:
+		return fmt.Errorf("%d handled, %d history, %d recent: too many",
+			len(j.Handled), len(j.History), len(j.Budget.Recent))
+	case j.Phase.finished() != (j.End != nil):
+		return fmt.Errorf("phase %s with end %v: an end belongs to Succeeded and Failed", j.Phase, j.End)
+	case (j.Phase == Running || j.Phase == Stopping) && j.Round < 0:
+		return fmt.Errorf("phase %s without a round", j.Phase)
+	case j.Phase == Stopping && j.Stop == nil:
+		return fmt.Errorf("phase Stopping does not say why")
+	}
+	switch j.Phase {
+	case Forming, Running, Stopping, Suspended, Succeeded, Failed:
+	default:
+		return fmt.Errorf("phase %q is none of Forming, Running, Stopping, Suspended, Succeeded, Failed",
+			cut(string(j.Phase)))
+	}
+	if j.Stop != nil && j.Stop.Outcome != nil {
+		if err := j.Stop.Outcome.check(); err != nil {
+			return fmt.Errorf("stop: %w", err)
+		}
+	}
+	return j.Spec.check()
+}
+
+func (r *Round) check() error {
+	switch {
+	case !name(r.Store) || !name(r.RunUID):
+		return fmt.Errorf("store %q, runUid %q: want 1 to %d printable bytes each", cut(r.Store), cut(r.RunUID), maxName)
+	case r.Number < 0 || r.Number > maxNumber:
+		return fmt.Errorf("number %d, want 0 or more", r.Number)
+	case r.Fence <= 0 || r.Fence > maxDuration:
+		return fmt.Errorf("fence %v, want more than 0", r.Fence.of())
+	case len(r.Members) < 1 || len(r.Members) > maxNodes:
+		return fmt.Errorf("%d members, want 1 to %d", len(r.Members), maxNodes)
+	}
+	seen := make(map[string]bool, len(r.Members))
+	for rank, m := range r.Members {
+		if !name(m.Name) || !name(m.Incarnation) || m.Slots < 1 || m.Slots > maxSlots {
+			return fmt.Errorf("member of rank %d: name %q, incarnation %q, %d slots",
+				rank, cut(m.Name), cut(m.Incarnation), m.Slots)
+		}
+		if seen[m.Name] {
+			return fmt.Errorf("member %q is there twice", m.Name)
+		}
+		seen[m.Name] = true
+	}
+	return nil
+}
+
+func (n *Node) check() error {
+	switch {
+	case !name(n.Store) || !name(n.Incarnation):
+		return fmt.Errorf("store %q, incarnation %q: want 1 to %d printable bytes each",
+			cut(n.Store), cut(n.Incarnation), maxName)
+	case len(n.RunUID) > maxName || len(n.BootID) > maxName || len(n.PIDNS) > maxName || len(n.Address) > maxName ||
+		len(n.Role) > maxName || len(n.SpecHash) > maxName:
+		return fmt.Errorf("a name is longer than %d bytes", maxName)
+	case n.Slots < 1 || n.Slots > maxSlots:
+		return fmt.Errorf("%d slots, want 1 to %d", n.Slots, maxSlots)
+	case n.Port < 0 || n.Port > 65535:
+		return fmt.Errorf("port %d", n.Port)
+	case n.Pin != nil && (*n.Pin < 0 || *n.Pin >= maxNodes):
+		return fmt.Errorf("pinned to rank %d, want 0 to %d", *n.Pin, maxNodes-1)
+	case n.Rank != nil && (*n.Rank < 0 || *n.Rank >= maxNodes):
+		return fmt.Errorf("rank %d, want 0 to %d", *n.Rank, maxNodes-1)
+	case n.Round < -1 || n.Round > maxNumber:
+		return fmt.Errorf("round %d", n.Round)
+	case len(n.Checkpoints) > maxCheckpoints:
+		return fmt.Errorf("%d checkpoints, at most %d", len(n.Checkpoints), maxCheckpoints)
+	}
+	switch n.State {
+	case NodeWaiting, NodeRunning, NodeStopped, NodeDone, NodeLeft:
+	default:
+		return fmt.Errorf("state %q is none of waiting, running, stopped, done, left", cut(string(n.State)))
+	}
+	if n.Spec != nil {
+		if err := n.Spec.check(); err != nil {
+			return err
+		}
+	}
+	if n.Outcome != nil {
+		if err := n.Outcome.check(); err != nil {
+			return err
+		}
+	}
+	if n.Brings != nil {
+		if n.Brings.V != version {
+			return fmt.Errorf("brings a record of version %d, want %d", n.Brings.V, version)
+		}
+		if err := n.Brings.check(); err != nil {
+			return fmt.Errorf("brings: %w", err)
+		}
+	}
+	return nil
+}
+
+func (o *Outcome) check() error {
+	switch o.Verdict {
+	case exitcodes.Success, exitcodes.Retry, exitcodes.Fatal, exitcodes.Preempted, exitcodes.Suspended:
+	default:
+		return fmt.Errorf("outcome: verdict %q", cut(string(o.Verdict)))
+	}
+	if len(o.Message) > maxText || len(o.Evidence) > maxText || len(o.Reason) > maxText || len(o.Rule) > maxText {
+		return fmt.Errorf("outcome: a text is longer than %d bytes", maxText)
+	}
+	return nil
+}
+
+func (c *Control) check() error {
+	if !name(c.ID) {
+		return fmt.Errorf("id %q: want 1 to %d printable bytes", cut(c.ID), maxName)
+	}
+	switch c.Verb {
+	case VerbSuspend, VerbResume, VerbRestart, VerbStop:
+		return nil
+	}
+	return fmt.Errorf("verb %q is none of suspend, resume, restart, stop", cut(c.Verb))
+}
+
+// name reports whether s can be a name: not empty, not absurdly long, nothing that would garble a log.
+func name(s string) bool {
+	if s == "" || len(s) > maxName || !utf8.ValidString(s) {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// cut makes a text fit into a record.
+func cut(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= maxText {
+		return s
+	}
+	s = s[:maxText]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s
+}

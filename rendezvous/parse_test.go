@@ -1,0 +1,237 @@
+package rendezvous
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func ptr[T any](v T) *T { return &v }
+
+var at = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func fullJob() *Job {
+	spec := DefaultSpec(4)
+	spec.MinNodes = 2
+	spec.Roles = map[string]RolePolicy{"ps": {Restart: RestartSelf, Optional: true}}
+	spec.Restarts.Window, spec.Restarts.InWindow, spec.Restarts.MaxPreemptions = Duration(time.Hour), 5, 9
+	outcome := fullOutcome()
+	stop := &Stop{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", Message: "killed", At: at, Judged: true, Outcome: &outcome}
+	return &Job{
+		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Seq: 17, Phase: Failed, Since: at, SinceSeq: 17, Round: 3, Next: 4,
+		Spec: spec, Clear: true, Stop: stop, Suspend: true, NotBefore: at, Enough: at,
+		End: &End{Verdict: exitcodes.Retry, Reason: "RestartBudgetExhausted", Message: "spent", Code: 137, Cause: stop, At: at},
+		Budget: Budget{Used: 3, Total: 5, Preemptions: 1, Recent: []time.Time{at}, Mark: Progress{Step: ptr(int64(7)), Checkpoint: ptr(int64(0))},
+			Cause: "OOMKilled//137", Step: ptr(int64(7)), Same: 1, FellBack: true},
+		Reached: ptr(int64(5)), Fallback: true, Handled: []string{"c1"},
+		History: []Past{{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", At: at}},
+	}
+}
+
+func fullOutcome() Outcome {
+	return OutcomeOf(exitcodes.Finding{
+		Verdict: exitcodes.Retry, Reason: "OOMKilled", Message: "rank 3 was killed", Code: 137, Role: exitcodes.RoleRoot,
+		Rule: "oom", Evidence: "oom_kill 1", Rank: 3, LocalRank: 1, ExitCode: ptr(0), Signal: 9, WorkerCode: ptr(1), At: at,
+		Elsewhere: true, Overruled: true,
+	}, "8e9e05c52164694d", "u1", 3)
+}
+
+func fullNode() *Node {
+	spec, outcome := DefaultSpec(2), fullOutcome()
+	job := fullJob()
+	return &Node{
+		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Incarnation: "i1", BootID: "boot", PIDNS: "4026531836", Unique: true,
+		Address: "b.svc", Port: 29501, Slots: 8, Role: "worker", Pin: ptr(0), Rank: ptr(1), SpecHash: spec.Hash(), Spec: &spec,
+		State: NodeStopped, Round: 3, Leaving: true, Outcome: &outcome, OutcomeRev: 99, Checkpoints: []int64{20, 10}, Step: ptr(int64(0)),
+		Seen: 16, Reopens: 15, After: &Farewell{Incarnation: "i0", Round: 2}, Brings: job,
+	}
+}
+
+func fullRound() *Round {
+	return &Round{
+		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Number: 3, MasterAddr: "a.svc", MasterPort: 29500, At: at,
+		Fence: Duration(time.Minute), Resume: Resume{Decision: ResumeFallback, Step: ptr(int64(10))},
+		Members: []Member{{Name: "a", Incarnation: "i0", Slots: 8}, {Name: "b", Incarnation: "i1", Slots: 8, Role: "worker", BootID: "boot", PIDNS: "4026531836", Unique: true}},
+	}
+}
+
+func fullControl() *Control {
+	return &Control{V: 1, ID: "c1", Verb: VerbRestart, RunUID: "u1", Round: ptr(0), By: "jane", At: at}
+}
+
+// TestGolden guards the form of the records: nodes of different releases and the command line read them.
+func TestGolden(t *testing.T) {
+	golden(t, "job", fullJob(), ParseJob)
+	golden(t, "round", fullRound(), ParseRound)
+	golden(t, "node", fullNode(), ParseNode)
+	golden(t, "control", fullControl(), ParseControl)
+}
+
+func golden[R Job | Round | Node | Control](t *testing.T, name string, r *R, parse func(string, []byte) (*R, error)) {
+	t.Helper()
+	// A field that a test record does not set would not be guarded.
+	if fields := unset("", reflect.ValueOf(*r)); len(fields) > 0 {
+		t.Errorf("%s: not set in the test's record: %v", name, fields)
+	}
+	line, err := Encode(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := parse(name, line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(back, r) {
+		t.Errorf("%s: read back as\n%+v, want\n%+v", name, back, r)
+	}
+	var pretty bytes.Buffer
+	_ = json.Indent(&pretty, line, "", "  ")
+	pretty.WriteByte('\n')
+	file := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.WriteFile(file, pretty.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, pretty.Bytes()) {
+		t.Errorf("%s differs from %s; if that is meant: go test -update\n%s", name, file, pretty.Bytes())
+	}
+}
+
+// unset lists the fields of a record that are zero.
+func unset(path string, v reflect.Value) (list []string) {
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.IsZero() {
+			list = append(list, path+v.Type().Field(i).Name)
+		}
+	}
+	return list
+}
+
+func TestParseRefuses(t *testing.T) {
+	job, _ := Encode(fullJob())
+	node, _ := Encode(fullNode())
+	round, _ := Encode(fullRound())
+	control, _ := Encode(fullControl())
+	change := func(b []byte, old, new string) string {
+		if !bytes.Contains(b, []byte(old)) {
+			t.Fatalf("no %s in %s", old, b)
+		}
+		return strings.Replace(string(b), old, new, 1)
+	}
+	long := strings.Repeat("x", maxName+1)
+	for name, tc := range map[string]struct{ kind, text, says string }{
+		"empty":                 {"job", "", "job: unexpected end"},
+		"null":                  {"job", "null", `the key "v" is missing`},
+		"no version":            {"job", "{}", `the key "v" is missing`},
+		"a future version":      {"job", change(job, `"v":1`, `"v":2`), "job: version 2, only version 1 can be read"},
+		"a future format":       {"job", `{"v":7,"phase":12}`, "version 7"},
+		"another type":          {"job", change(job, `"phase":"Failed"`, `"phase":7`), "job: json"},
+		"another phase":         {"job", change(job, `"phase":"Failed"`, `"phase":"Odd"`), "Odd"},
+		"an end while running":  {"job", change(job, `"phase":"Failed"`, `"phase":"Running"`), "an end belongs"},
+		"rounds out of order":   {"job", change(job, `"next":4`, `"next":3`), "want -1 <= round < next"},
+		"an absurd spec":        {"job", change(job, `"maxNodes":4`, `"maxNodes":1000000`), "4096"},
+		"a negative time":       {"job", change(job, `"ttl":"1h0m0s"`, `"ttl":"-1h"`), "a time of -1h"},
+		"a time without a unit": {"job", change(job, `"ttl":"1h0m0s"`, `"ttl":"3600"`), "is no duration"},
+		"too large":             {"job", strings.Repeat(" ", maxJobBytes) + string(job), "at most 131072 are read"},
+		"two values":            {"job", string(job) + "{}", "after top-level value"},
+		"no members":            {"rounds/3", change(round, `"members":[`, `"members":[],"x":[`), "0 members"},
+		"a member twice":        {"rounds/3", change(round, `"name":"a"`, `"name":"b"`), `"b" is there twice`},
+		"no fence":              {"rounds/3", change(round, `"fence":"1m0s"`, `"fence":"0s"`), "fence 0s"},
+		"no incarnation":        {"nodes/b", change(node, `"incarnation":"i1"`, `"incarnation":""`), "nodes/b:"},
+		"a name with a newline": {"nodes/b", change(node, `"incarnation":"i1"`, `"incarnation":"i\n1"`), "printable"},
+		"a long name":           {"nodes/b", change(node, `"incarnation":"i1"`, `"incarnation":"`+long+`"`), "1 to 256"},
+		"a long address":        {"nodes/b", change(node, `"address":"b.svc"`, `"address":"`+long+`"`), "longer than 256"},
+		"another state":         {"nodes/b", change(node, `"state":"stopped"`, `"state":"odd"`), "waiting, running"},
+		"no slots":              {"nodes/b", change(node, `"slots":8`, `"slots":0`), "0 slots"},
+		"a port":                {"nodes/b", change(node, `"port":29501`, `"port":99999`), "port 99999"},
+		"a bad record brought":  {"nodes/b", change(node, `"brings":{"v":1`, `"brings":{"v":3`), "brings a record of version 3"},
+		"another verb":          {"control/c1", change(control, `"verb":"restart"`, `"verb":"explode"`), "suspend, resume, restart, stop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			switch b := []byte(tc.text); {
+			case tc.kind == "job":
+				_, err = ParseJob(tc.kind, b)
+			case strings.HasPrefix(tc.kind, "rounds"):
+				_, err = ParseRound(tc.kind, b)
+			case strings.HasPrefix(tc.kind, "nodes"):
+				_, err = ParseNode(tc.kind, b)
+			default:
+				_, err = ParseControl(tc.kind, b)
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.HasPrefix(err.Error(), tc.kind+": ") {
+				t.Errorf("error %v, want one of %s about %q", err, tc.kind, tc.says)
+			}
+		})
+	}
+}
+
+func TestTheLargestRoundFitsIntoARequest(t *testing.T) {
+	r := fullRound()
+	r.Members = nil
+	for range 4096 {
+		r.Members = append(r.Members, Member{
+			Name: "training-job-with-a-long-name-worker-" + time.Duration(len(r.Members)).String(), Incarnation: "0123456789abcdef",
+			Slots: 8, Role: "worker", BootID: "01234567-0123-0123-0123-0123456789ab", PIDNS: "4026531836", Unique: true,
+		})
+	}
+	b, _ := Encode(r)
+	if _, err := ParseRound("rounds/3", b); err != nil || len(b) > 1<<20 {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+}
+
+func TestCutKeepsWholeCharacters(t *testing.T) {
+	for _, s := range []string{strings.Repeat("ä", maxText), "x" + strings.Repeat("ä", maxText), "\xff" + strings.Repeat("a", maxText)} {
+		if got := cut(s); len(got) > maxText || len(got) < maxText-3 || strings.ToValidUTF8(got, "") != got {
+			t.Errorf("cut to %d bytes", len(got))
+		}
+	}
+}
+
+func fuzz[R Job | Round | Node | Control](f *testing.F, r *R, parse func(string, []byte) (*R, error)) {
+	b, _ := Encode(r)
+	f.Add(b)
+	f.Add([]byte(`{"v":1}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := parse("key", b)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "key: ") {
+				t.Errorf("the error does not name the key: %v", err)
+			}
+			return
+		}
+		again, err := Encode(r)
+		if err != nil {
+			t.Fatalf("cannot be written: %v", err)
+		}
+		back, err := parse("key", again)
+		if err != nil {
+			t.Fatalf("cannot be read again: %v\n%s", err, again)
+		}
+		if third, _ := Encode(back); !bytes.Equal(again, third) {
+			t.Errorf("changes when it is read again:\n%s\n%s", again, third)
+		}
+	})
+}
+
+func FuzzParseJob(f *testing.F)     { fuzz(f, fullJob(), ParseJob) }
+func FuzzParseRound(f *testing.F)   { fuzz(f, fullRound(), ParseRound) }
+func FuzzParseNode(f *testing.F)    { fuzz(f, fullNode(), ParseNode) }
+func FuzzParseControl(f *testing.F) { fuzz(f, fullControl(), ParseControl) }

@@ -1,0 +1,136 @@
+package rendezvous
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// running looks for a reason to end the round, the strongest first.
+func (t *turn) running(members []member) Decision {
+	if t.allDone(members) {
+		t.job.Clear = !slices.ContainsFunc(members, func(m member) bool { return !m.standing.out() })
+		t.end(Succeeded, End{
+			Verdict: exitcodes.Success, Reason: exitcodes.ReasonSucceeded, Message: "training succeeded on all nodes",
+		})
+		return t.write(ActSucceed)
+	}
+	// A failure of which the node has told comes before a departure, and a departure before a loss: what is known
+	// before what is guessed.
+	for _, look := range []func(member) bool{t.hasFailed, t.departs, t.isLost} {
+		for _, m := range members {
+			if look(m) {
+				return t.write(ActStop)
+			}
+		}
+	}
+	if t.grows(members) {
+		t.stop(StopGrow, "", "Grow", "more nodes are there, and a checkpoint to go on from")
+		return t.write(ActStop)
+	}
+	_, missing, next := barrier(members)
+	if len(missing) > 0 {
+		return t.wait(next, WaitsForFence, missing, "round %d runs; %s silent", t.job.Round, some(missing, "is", "are"))
+	}
+	return t.wait(time.Time{}, WaitsForEnd, nil, "round %d runs", t.job.Round)
+}
+
+// allDone reports whether every member that success needs has succeeded.
+func (t *turn) allDone(members []member) bool {
+	required := 0
+	for _, m := range members {
+		if !t.job.Spec.required(m.Role) {
+			continue
+		}
+		if required++; m.standing != done {
+			return false
+		}
+	}
+	if required > 0 {
+		return true
+	}
+	for _, m := range members {
+		if m.standing != done {
+			return false
+		}
+	}
+	return len(members) > 0
+}
+
+// outcome is what the member has told about its workers in this round, nil if nothing.
+func (t *turn) outcome(m member) *Outcome {
+	if !m.own || m.entry.Outcome == nil {
+		return nil
+	}
+	o := m.entry.Outcome
+	if o.Round != t.Round.Number || o.RunUID != t.Round.RunUID || o.Store != t.Token {
+		return nil
+	}
+	return o
+}
+
+func (t *turn) hasFailed(m member) bool {
+	o := t.outcome(m)
+	switch policy := t.job.Spec.restart(m.Role); {
+	case policy == RestartSelf && (o == nil || o.Verdict == exitcodes.Retry),
+		policy == RestartNever && !t.job.Spec.required(m.Role):
+		return false // it restarts alone, or nobody waits for it
+	case o != nil && o.failed():
+		kind := StopFailure
+		if o.cutOff() {
+			kind = StopStore
+		}
+		t.stop(kind, m.Name, o.Reason, o.Message)
+		return true
+	case m.standing == stopped && m.own && !m.entry.Leaving:
+		t.stop(StopFailure, m.Name, exitcodes.ReasonError, "its workers have stopped, and it does not say why")
+		return true
+	}
+	return false
+}
+
+func (t *turn) departs(m member) bool {
+	if !t.gang(m) || m.standing != leaving && m.standing != left && !(m.own && m.entry.Leaving && m.standing != done) {
+		return false
+	}
+	t.stop(StopDeparture, m.Name, exitcodes.ReasonPreempted, "it is leaving")
+	return true
+}
+
+// isLost reports a member that has gone without a word. As long as it is merely silent the others go on: it may have
+// lost the store and not its life, and no new round could start before the fence anyway.
+func (t *turn) isLost(m member) bool {
+	if !t.gang(m) {
+		return false
+	}
+	switch {
+	case m.taken:
+		t.stop(StopLoss, m.Name, ReasonNodeLost, "another incarnation has taken its place")
+	case m.standing == fenced, m.standing == dead, m.standing == stopped && !m.own:
+		t.stop(StopLoss, m.Name, ReasonNodeLost, "nothing has been heard of it for too long")
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *turn) gang(m member) bool { return t.job.Spec.restart(m.Role) == RestartGang }
+
+// grows reports whether the round should end to take in more nodes: there is a place, somebody waits for it, and a
+// checkpoint newer than the one the round began with.
+func (t *turn) grows(members []member) bool {
+	if t.job.Spec.Grow != GrowCheckpoint || len(members) >= t.job.Spec.MaxNodes {
+		return false
+	}
+	waiting := false
+	for _, c := range t.candidates() {
+		waiting = waiting || t.Round.Rank(c.name, c.Incarnation) < 0
+	}
+	if !waiting {
+		return false
+	}
+	p, _ := progress(members)
+	began := t.Round.Resume.Step
+	return p.Checkpoint != nil && (began == nil || *p.Checkpoint > *began)
+}

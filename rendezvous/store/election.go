@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// candidates is where the candidates for the lead put their keys, one each.
+const candidates = "lead/"
+
+// Leadership is a won election. It holds for as long as its key is there: every write of the lead has the condition
+// Held among its own.
+type Leadership struct {
+	Key       string
+	CreateRev int64
+}
+
+// Held holds while this leadership does.
+func (l Leadership) Held() Cond { return Since(l.Key, l.CreateRev) }
+
+// Campaign takes part in the election and returns when it is won. The candidate that has been there longest leads, as
+// in etcd's concurrency.Election: each waits for the one before it only, so that an end wakes one and not all.
+//
+// The value says who the candidate is. Campaign may be called again on the same lease, after an error too. It returns
+// ErrLeaseLost if the candidate's key is gone.
+func Campaign(ctx context.Context, s Store, lease Lease, value []byte) (Leadership, error) {
+	key := candidates + lease.ID()
+	res, err := s.Commit(ctx, Txn{
+		If:   []Cond{Absent(key)},
+		Then: []Op{PutLeased(key, value, lease)},
+		Read: []string{key},
+	})
+	if err != nil {
+		return Leadership{}, fmt.Errorf("stand for the lead: %w", err)
+	}
+	if len(res.Read) == 0 {
+		return Leadership{}, fmt.Errorf("stand for the lead: %w", ErrLeaseLost)
+	}
+	me := Leadership{Key: key, CreateRev: res.Read[0].CreateRev}
+	for {
+		earlier, found, err := s.Before(ctx, candidates, me.CreateRev)
+		if err != nil {
+			return Leadership{}, fmt.Errorf("ask who leads: %w", err)
+		}
+		if found {
+			if err := gone(ctx, s, lease, earlier); err != nil {
+				return Leadership{}, err
+			}
+			continue
+		}
+		// Nobody was before us. That says nothing unless we are still there.
+		res, err := s.Commit(ctx, Txn{If: []Cond{me.Held()}})
+		if err != nil {
+			return Leadership{}, fmt.Errorf("make sure of the lead: %w", err)
+		}
+		if !res.OK {
+			return Leadership{}, fmt.Errorf("make sure of the lead: %w", ErrLeaseLost)
+		}
+		return me, nil
+	}
+}
+
+// gone waits until a key is not the one that it was.
+func gone(ctx context.Context, s Store, lease Lease, kv KV) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	updates := s.Watch(ctx, kv.Key).Updates()
+	for {
+		select {
+		case <-lease.Lost():
+			return fmt.Errorf("wait for the lead: %w", ErrLeaseLost)
+		case u, ok := <-updates:
+			if !ok {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				return ErrClosed
+			}
+			if len(u.Deleted) > 0 || u.Reset && len(u.Changed) == 0 {
+				return nil
+			}
+			for _, now := range u.Changed {
+				if now.CreateRev != kv.CreateRev {
+					return nil
+				}
+			}
+		}
+	}
+}
+
+// Resign gives the lead, or the candidacy, back. It is no error if it is gone already.
+func Resign(ctx context.Context, s Store, l Leadership) error {
+	_, err := s.Commit(ctx, Txn{If: []Cond{l.Held()}, Then: []Op{Delete(l.Key)}})
+	if err != nil {
+		return fmt.Errorf("resign: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package rendezvous
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// View is what the lead decides on: the whole state of the store as of one revision, decoded, and what the lead
+// remembers of it.
+type View struct {
+	// Token is the store's: a cluster id, or the random token of an embedded store.
+	Token string
+	// Rev is the revision up to which the view is complete; Read is what a linearizable read has returned since the
+	// lead last looked at the clock. Nothing is decided while the view is behind it: an old watch must not fence
+	// anybody who has come back since.
+	Rev, Read int64
+	// NewSince is when the lead first saw this store, where it may be a new one that has taken an older one's place;
+	// zero for a store that is known to have kept its data.
+	NewSince time.Time
+
+	Job      *Job // nil: none
+	JobRev   int64
+	Round    *Round // that of Job.Round; nil when it is -1
+	Nodes    map[string]NodeEntry
+	Controls []ControlEntry // in the order of their creation
+	Sights   Sights
+}
+
+// NodeEntry is a node's record, never nil and never changed, and what the store knows about its key.
+type NodeEntry struct {
+	*Node
+	CreateRev, ModRev int64
+	Leased            bool
+}
+
+// ControlEntry is a command and when it came.
+type ControlEntry struct {
+	Control
+	CreateRev int64
+}
+
+// Sights is what the lead remembers about the members of the current round, by rank. It is lost with the lead: the
+// next one begins anew, and waits longer rather than too short.
+type Sights struct {
+	Store  string
+	RunUID string
+	Round  int
+	Member []Sight
+}
+
+// Sight is what the lead has seen of one member.
+type Sight struct {
+	// Silent is since when the lead has missed the member's key; zero while it is there.
+	Silent time.Time
+	// Rev is the newest revision at which the key was known to be there.
+	Rev int64
+	// Out is set once the member has said that its workers are gone: they do not come back in this round.
+	Out bool
+}
+
+// Put tells of a node's key that was put since the last look, whether or not it is still there.
+type Put struct {
+	Name, Incarnation string
+	ModRev            int64
+}
+
+// Observe folds what the lead has seen since the last look into what it remembers. puts are all puts of node keys in
+// between: a member whose key was there and is gone again has been silent only since now, however late the lead
+// learns of it. After a lost watch the caller passes zero Sights, since it cannot know what it has missed.
+func Observe(s Sights, v View, puts []Put, now time.Time) Sights {
+	if v.Round == nil {
+		return Sights{}
+	}
+	members := make([]Sight, len(v.Round.Members))
+	if s.Store == v.Token && s.RunUID == v.Round.RunUID && s.Round == v.Round.Number && len(s.Member) == len(members) {
+		copy(members, s.Member)
+	}
+	if len(puts) > 0 {
+		there := make(map[string]int64, len(puts))
+		for _, p := range puts {
+			key := p.Name + "\x00" + p.Incarnation
+			there[key] = max(there[key], p.ModRev)
+		}
+		for i, m := range v.Round.Members {
+			if rev := there[m.Name+"\x00"+m.Incarnation]; rev > members[i].Rev {
+				members[i].Rev, members[i].Silent = rev, time.Time{}
+			}
+		}
+	}
+	for i, m := range v.Round.Members {
+		e, found := v.Nodes[m.Name]
+		switch {
+		case !found || e.Incarnation != m.Incarnation || e.Store != v.Token || !e.Leased:
+			if members[i].Silent.IsZero() {
+				members[i].Silent = now
+			}
+		default:
+			members[i].Silent, members[i].Rev = time.Time{}, max(members[i].Rev, e.ModRev)
+			members[i].Out = members[i].Out || e.gone() && e.Round >= v.Round.Number
+		}
+	}
+	return Sights{Store: v.Token, RunUID: v.Round.RunUID, Round: v.Round.Number, Member: members}
+}
+
+// Action names what a decision or a node's next step is. The model of the protocol uses the same names.
+type Action string
+
+// What the lead does. All but ActWait write the job's record.
+const (
+	ActWait    Action = "Wait"
+	ActCreate  Action = "Create"  // the first record of a job
+	ActRerun   Action = "Rerun"   // another run of the same job
+	ActReopen  Action = "Reopen"  // a run that had ended with a verdict of retry goes on
+	ActAdopt   Action = "Adopt"   // take over a newer record that a node has brought
+	ActCommand Action = "Command" // handle commands from outside
+	ActCall    Action = "Call"    // last call: there are enough nodes, more may come
+	ActForm    Action = "Form"    // the next round begins
+	ActStop    Action = "Stop"    // the round's members are to stop
+	ActJudge   Action = "Judge"   // the root cause is known; the round will be restarted
+	ActGather  Action = "Gather"  // everybody has stopped; wait for enough nodes
+	ActSuspend Action = "Suspend"
+	ActResume  Action = "Resume"
+	ActSucceed Action = "Succeed"
+	ActFail    Action = "Fail"
+	ActForget  Action = "Forget" // the record's time is over
+)
+
+// Decision is what the lead does next. Everything in it is one transaction, which compares View.JobRev and the
+// revision of the lead's own election key.
+type Decision struct {
+	Action Action
+	Job    *Job   // the next record; nil: nothing is written
+	Round  *Round // a new round's record, put whether or not an older job has left one of this number
+	// Remove are node keys that have served their purpose. They go only if they still have this revision.
+	Remove []Removal
+	// Controls are the ids of commands whose keys go.
+	Controls []string
+	// DropRound is the number of a round whose record is needed no more, -1 for none.
+	DropRound int
+	// Keep puts the job's record under a lease that long; 0 is for ever.
+	Keep time.Duration
+	// Forget deletes the job's record and those of all rounds; Remove lists the nodes' keys that go with them.
+	Forget bool
+
+	Why  WhyNot    // why nothing happens, for ActWait
+	Next time.Time // when to decide again even if nothing changes; zero: only then
+}
+
+// Removal is a node's key at a revision.
+type Removal struct {
+	Name   string
+	ModRev int64
+}
+
+// What a job waits for.
+const (
+	WaitsForNodes   = "nodes"   // more are needed
+	WaitsForLeaving = "stop"    // members have not yet said that their workers are gone
+	WaitsForFence   = "fence"   // members are silent
+	WaitsForTime    = "time"    // backoff or last call
+	WaitsForStore   = "store"   // a new store: an old one's nodes may still run
+	WaitsForWatch   = "watch"   // the lead's view is behind
+	WaitsForUser    = "user"    // resume
+	WaitsForRun     = "run"     // an older run still has live members
+	WaitsForEnd     = "end"     // the round runs
+	WaitsForOthers  = "nothing" // the job is finished
+	WaitsForRecord  = "record"  // a record cannot be used
+)
+
+// WhyNot says why the job does not go on, for status, logs and the message of a timeout.
+type WhyNot struct {
+	For   string   `json:"for,omitempty"`
+	Nodes []string `json:"nodes,omitempty"` // whom it is about, by name
+	Text  string   `json:"text,omitempty"`  // a sentence
+}
+
+// turn is one decision being made.
+type turn struct {
+	View
+	now    time.Time
+	job    *Job // the next record
+	sorted []named
+}
+
+func newTurn(v View, now time.Time) *turn {
+	t := &turn{View: v, now: now}
+	if v.Job != nil {
+		t.job = v.Job.clone()
+	}
+	return t
+}
+
+// write ends the turn with what has become of the record.
+func (t *turn) write(a Action) Decision {
+	t.job.V, t.job.Store = version, t.Token
+	t.job.Seq++
+	d := Decision{Action: a, Job: t.job, DropRound: -1}
+	if t.job.Phase.finished() {
+		d.Keep = max(t.job.Spec.TTL.of(), time.Minute) // its nodes must be able to read it
+	}
+	return d
+}
+
+// wait ends the turn without a change.
+func (t *turn) wait(next time.Time, kind string, nodes []string, format string, args ...any) Decision {
+	return Decision{
+		Action: ActWait, DropRound: -1, Next: next,
+		Why: WhyNot{For: kind, Nodes: nodes, Text: fmt.Sprintf(format, args...)},
+	}
+}
+
+// entries lists the nodes by name, so that equal views make equal decisions.
+func (t *turn) entries() []named {
+	if t.sorted == nil {
+		t.sorted = make([]named, 0, len(t.Nodes))
+		for _, name := range slices.Sorted(maps.Keys(t.Nodes)) {
+			t.sorted = append(t.sorted, named{name, t.Nodes[name]})
+		}
+	}
+	return t.sorted
+}
+
+type named struct {
+	name string
+	NodeEntry
+}
+
+// earliest is the first of the times that are set.
+func earliest(times ...time.Time) (first time.Time) {
+	for _, at := range times {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}

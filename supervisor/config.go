@@ -1,0 +1,137 @@
+package supervisor
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous/agent"
+)
+
+// Leftovers says what becomes of the processes that a worker leaves behind at the end of the run. Between rounds they
+// are always killed.
+type Leftovers string
+
+const (
+	LeftoversKill  Leftovers = "kill"  // SIGTERM, a second, SIGKILL
+	LeftoversTerm  Leftovers = "term"  // SIGTERM, and no waiting
+	LeftoversLeave Leftovers = "leave" // nothing; PID 1 takes them along all the same
+)
+
+// Scope says who gets a signal that is passed on.
+type Scope string
+
+const (
+	ScopeWorker  Scope = "worker"  // the worker's process alone
+	ScopeGroup   Scope = "group"   // its process group
+	ScopeSession Scope = "session" // a session of its own, and job control, as dumb-init does it
+)
+
+// Worker is one process to supervise.
+type Worker struct {
+	Rank, LocalRank int // -1 when not known
+	Argv            []string
+	Env             []string
+	Stdout, Stderr  Sink
+	// ErrorFile is where the worker may leave a torchelastic error file (TORCHELASTIC_ERROR_FILE). When it is empty, the
+	// file that Env names counts, and without one a temporary one.
+	ErrorFile string
+	// Session makes the worker the leader of a session of its own, as torchrun does. Else it leads a process group.
+	Session bool
+	// Terminal gives the controlling terminal, if there is one, to this worker: its group is in the foreground, and
+	// what goes to no file goes to the terminal itself. At most one worker of a gang has it.
+	Terminal bool
+	// NoInput makes standard input empty; else it is gangrun's own.
+	NoInput bool
+}
+
+// Sink is where one of a worker's two outputs goes.
+type Sink struct {
+	Hidden bool   // not shown on the console
+	Prefix string // before each line on the console; without one bytes pass through as they come
+	Lines  bool   // show whole lines without a prefix too, for when several workers share the console
+	File   string // path of a file that keeps the exact bytes; empty for none
+	Filter *Filter
+}
+
+// Filter keeps the lines that contain one of some texts in a file that several workers may share.
+type Filter struct {
+	File     string // path
+	Contains []string
+}
+
+// Kill rehearses a failure: one worker is killed, once in a run.
+type Kill struct {
+	Rank   int
+	Signal unix.Signal
+	After  time.Duration // after the start of the worker, when AtStep is nil
+	AtStep *int64        // once the worker has reported this step
+}
+
+// Ended is what became of one worker in a round.
+type Ended struct {
+	Worker
+	PID       int // 0 when it was never started
+	Finding   exitcodes.Finding
+	Status    exitcodes.Status
+	Stop      exitcodes.Stop
+	StartedAt time.Time
+	At        time.Time
+	ErrorData []byte // what it left in its error file
+	Output    []byte // the end of what it printed
+}
+
+// Round is how a round ended.
+type Round struct {
+	Number  int
+	Workers []Ended
+	Cause   int // index of the worker that caused the end; -1 when none failed by itself
+}
+
+// Config is everything that a supervisor is told. It is complete: nothing is read from flags or variables later on.
+type Config struct {
+	Job, Node string
+	Member    string // marks the workers' processes (MemberVariable); empty for a node that has no successor
+	Dir       string // the workers' working folder
+	// Agent says when rounds begin and end. The caller closes it.
+	Agent *agent.Agent
+	// Workers makes the workers of a round, right before they are started. There is at least one. An error is the
+	// machine's fault: the round counts as failed, and another node or a moment later may do better.
+	Workers func(*agent.Start) ([]Worker, error)
+	// RoundEnded, when set, is told how each round ended. The goroutine that owns the state calls it, so it must not wait.
+	RoundEnded func(Round)
+	// Epilogue, when set, writes last words to standard error when everything else is out.
+	Epilogue func(io.Writer)
+
+	MaxRestarts int  // for the record; the agent decides
+	NoRestart   bool // the agent will not restart anything
+	RestartAny  bool // it may restart after a fatal verdict, too
+	RetryCode   int  // leave with this code for every retry verdict; 0 keeps each its own
+
+	Grace        time.Duration // from a stop signal from outside to SIGKILL
+	RestartGrace time.Duration // the same when gangrun itself stops a worker
+	Leftovers    Leftovers
+	Scope        Scope
+	SignalMap    map[unix.Signal]unix.Signal // what comes in → what is passed on; 0 drops it
+	// StopSignals ask for the end; others are only passed on. (SIGHUP and SIGQUIT, when not among them, are passed on
+	// without a clock, but a worker that ends on them was stopped by them.)
+	StopSignals []unix.Signal
+	// StopVerdictWorker gives a worker that was stopped from outside its own verdict, as a plain init would.
+	StopVerdictWorker bool
+
+	Kills []Kill // failures to rehearse
+
+	// Rules returns the rules that read logs. It is called when there is a failure or output to judge.
+	Rules func() *exitcodes.Rules
+
+	TerminationLog string // path; empty for none
+	MessageMax     int    // bytes
+	StateDir       string // a folder for the same record; empty for none
+
+	Log     *slog.Logger
+	Signals <-chan os.Signal // what the outside world sends
+}

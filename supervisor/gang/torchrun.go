@@ -1,0 +1,171 @@
+package gang
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/torchrun"
+)
+
+// Torchrun is this node's ranks, as a command line of torchrun asks for them.
+type Torchrun struct {
+	Options     torchrun.Options
+	NProc       int
+	RunID       string
+	MaxRestarts int // restarts without progress, for TORCHELASTIC_MAX_RESTARTS
+	Python      string
+	Env         []string
+	Host        string // this machine's name, for prefixes and reports
+	// Terminal hands the terminal to the rank, when there is only one: a debugger works in it.
+	Terminal bool
+	Log      *slog.Logger
+
+	folder string // of this run's logs; empty for none
+	own    string // the temporary folder that was made for it; empty when there was no need
+	last   supervisor.Round
+}
+
+// MakeFolder makes the folder of this run's logs: in --log-dir, or in a temporary one. The error is about --log-dir; a
+// machine without a temporary folder trains without logs.
+func (t *Torchrun) MakeFolder() error {
+	if t.Options.LogDir == torchrun.NoLogs {
+		return nil
+	}
+	base, err := t.Options.LogDir, error(nil)
+	if base == "" {
+		if base, err = os.MkdirTemp("", torchrun.RootPattern); err != nil {
+			return nil
+		}
+		t.own = base
+	}
+	if base, err = filepath.Abs(base); err == nil {
+		err = os.MkdirAll(base, 0o755)
+	}
+	if err == nil {
+		t.folder, err = os.MkdirTemp(base, torchrun.RunPattern(t.RunID))
+	}
+	if err != nil {
+		return fmt.Errorf("--log-dir: %w", err)
+	}
+	return nil
+}
+
+// RemoveEmpty removes the temporary folder if no rank has left anything in it.
+func (t *Torchrun) RemoveEmpty() {
+	if t.own == "" {
+		return
+	}
+	empty := true
+	_ = filepath.WalkDir(t.own, func(_ string, d fs.DirEntry, err error) error {
+		empty = empty && err == nil && d.IsDir()
+		return nil
+	})
+	if empty {
+		_ = os.RemoveAll(t.own)
+	}
+}
+
+// Workers makes this node's ranks of a round. An error is about devices that are not there.
+func (t *Torchrun) Workers(start *agent.Start) ([]supervisor.Worker, error) {
+	place := t.place(start)
+	attempt := ""
+	if t.folder != "" {
+		attempt = filepath.Join(t.folder, torchrun.AttemptFolder(start.Round.Number, t.taken))
+	}
+	workers := make([]supervisor.Worker, t.NProc)
+	for local := range workers {
+		errorFile := t.makeWorkerFolder(attempt, local)
+		env, err := torchrun.Environment(place, t.Options, local, t.Env, errorFile)
+		if err != nil {
+			return nil, err
+		}
+		w := supervisor.Worker{
+			Rank: place.BaseRank + local, LocalRank: local, Env: env, ErrorFile: errorFile,
+			Argv:     torchrun.Command(t.Options, t.Python, local),
+			Terminal: t.Terminal && t.NProc == 1, Session: !t.Terminal || t.NProc > 1,
+		}
+		stdout, stderr := t.Options.Sinks(local)
+		prefix := t.Options.LinePrefix(w.Rank, local, t.Host)
+		w.Stdout = t.sink(stdout, attempt, local, torchrun.StdoutLog, prefix)
+		w.Stderr = t.sink(stderr, attempt, local, torchrun.StderrLog, prefix)
+		w.Stdout.Filter = filter(stdout, attempt, torchrun.FilteredStdout, t.Options.StdoutFilters)
+		w.Stderr.Filter = filter(stderr, attempt, torchrun.FilteredStderr, t.Options.StderrFilters)
+		workers[local] = w
+	}
+	return workers, nil
+}
+
+func (t *Torchrun) taken(name string) bool {
+	_, err := os.Lstat(filepath.Join(t.folder, name))
+	return err == nil
+}
+
+// makeWorkerFolder makes the folder of a rank, as torchrun does whether or not something will be kept in it, and returns
+// where the rank's error file goes.
+func (t *Torchrun) makeWorkerFolder(attempt string, local int) string {
+	if attempt == "" {
+		return ""
+	}
+	folder := torchrun.WorkerFolder(attempt, local)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Log.Warn("no folder for logs and error files", "err", err)
+		return ""
+	}
+	return filepath.Join(folder, torchrun.ErrorFile)
+}
+
+// sink is one of a rank's streams. Without a prefix its lines are kept whole when it is not the only rank.
+func (t *Torchrun) sink(s torchrun.Sink, attempt string, local int, file, prefix string) supervisor.Sink {
+	out := supervisor.Sink{Hidden: !s.Console}
+	switch {
+	case s.Prefix:
+		out.Prefix = prefix
+	case t.NProc > 1:
+		out.Lines = true
+	}
+	if s.File && attempt != "" {
+		out.File = filepath.Join(torchrun.WorkerFolder(attempt, local), file)
+	}
+	return out
+}
+
+// filter keeps chosen lines of a stream that --tee shows.
+func filter(s torchrun.Sink, attempt, file string, contains []string) *supervisor.Filter {
+	if len(contains) == 0 || !s.Prefix || attempt == "" {
+		return nil
+	}
+	return &supervisor.Filter{File: filepath.Join(attempt, file), Contains: contains}
+}
+
+// place is where this node stands in the round.
+func (t *Torchrun) place(start *agent.Start) torchrun.Place {
+	round, rank := start.Round, start.Rank
+	world, first := round.World(rank)
+	roleWorld, roleFirst := roleOf(round, rank)
+	return torchrun.Place{
+		NodeRank: rank, Nodes: len(round.Members), LocalWorld: t.NProc,
+		BaseRank: first, World: world, RoleBase: roleFirst, RoleWorld: roleWorld,
+		MasterAddr: round.MasterAddr, MasterPort: round.MasterPort,
+		RestartCount: round.Number, MaxRestarts: t.MaxRestarts, RunID: t.RunID, Role: t.Options.Role,
+	}
+}
+
+// roleOf is the number of workers among the members with the role of this one, and the first of them that is here.
+func roleOf(round *rendezvous.Round, rank int) (world, first int) {
+	for i, m := range round.Members {
+		if m.Role != round.Members[rank].Role {
+			continue
+		}
+		if i == rank {
+			first = world
+		}
+		world += m.Slots
+	}
+	return world, first
+}

@@ -1,0 +1,124 @@
+package notify
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	step := func(n int64) *int64 { return &n }
+	for _, test := range []struct {
+		datagram string
+		rank     int
+		step     *int64
+		err      string
+	}{
+		{"", -1, nil, ""},
+		{"READY=1\nSTATUS=warming up", -1, nil, ""},
+		{"X_GANGRUN_STEP=12", -1, step(12), ""},
+		{"X_GANGRUN_STEP=12\nX_GANGRUN_RANK=3\n", 3, step(12), ""},
+		{"X_GANGRUN_STEP=1\nX_GANGRUN_STEP=2", -1, step(2), ""},
+		{"X_GANGRUN_STEP=-1", 0, nil, "X_GANGRUN_STEP"},
+		{"X_GANGRUN_STEP=1.5", 0, nil, "X_GANGRUN_STEP"},
+		{"X_GANGRUN_STEP", 0, nil, "X_GANGRUN_STEP"},
+		{"X_GANGRUN_RANK=9999999999", 0, nil, "X_GANGRUN_RANK"},
+		{"\x00\xff=\n\n=", -1, nil, ""},
+	} {
+		m, err := Parse([]byte(test.datagram))
+		switch {
+		case test.err != "":
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%q: error %v, want one about %s", test.datagram, err, test.err)
+			}
+		case err != nil:
+			t.Errorf("%q: %v", test.datagram, err)
+		case m.Rank != test.rank || (m.Step == nil) != (test.step == nil) || m.Step != nil && *m.Step != *test.step:
+			t.Errorf("%q: %+v", test.datagram, m)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("X_GANGRUN_STEP=12\nX_GANGRUN_RANK=3"))
+	f.Fuzz(func(t *testing.T, datagram []byte) {
+		m, err := Parse(datagram)
+		if err == nil && (m.Rank < -1 || m.Rank > maxRank || m.Step != nil && *m.Step < 0) {
+			t.Errorf("%q: %+v", datagram, m)
+		}
+	})
+}
+
+func dial(t *testing.T, path string) *net.UnixConn {
+	t.Helper()
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	changed := make(chan struct{}, 1)
+	s, err := Listen(path, changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step, known := s.Step(); known {
+		t.Errorf("step %d from nobody", step)
+	}
+	c := dial(t, path)
+	// What was sent before the question is in the answer: nothing is awaited here.
+	for i := range 100 {
+		fmt.Fprintf(c, "X_GANGRUN_STEP=%d\nX_GANGRUN_RANK=0", i)
+	}
+	fmt.Fprint(c, "X_GANGRUN_STEP=7\nX_GANGRUN_RANK=1")
+	if step, known := s.Step(); !known || step != 7 {
+		t.Errorf("step %d (%v), want 7: the slowest rank's", step, known)
+	}
+	if err := s.Problem(); err != nil {
+		t.Error(err)
+	}
+	fmt.Fprint(c, "X_GANGRUN_STEP=fast")
+	c.Write(make([]byte, maxDatagram+1))
+	if step, _ := s.Step(); step != 7 {
+		t.Errorf("step %d after a message that makes no sense", step)
+	}
+	if err := s.Problem(); err == nil || !strings.Contains(err.Error(), "fast") {
+		t.Errorf("the first problem is told: %v", err)
+	}
+	if err := s.Problem(); err != nil {
+		t.Errorf("and told once: %v", err)
+	}
+	fmt.Fprint(c, "X_GANGRUN_STEP=8\nX_GANGRUN_RANK=1")
+	<-changed // from the first of all
+	s.Close()
+	if step, _ := s.Step(); step != 7 && step != 8 {
+		t.Errorf("step %d after the end", step)
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket is left behind: %v", err)
+	}
+}
+
+func TestManyRanksAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	s, err := Listen(path, make(chan struct{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := dial(t, path)
+	for i := range maxRanks + 10 {
+		fmt.Fprintf(c, "X_GANGRUN_STEP=1\nX_GANGRUN_RANK=%d", i)
+	}
+	s.Step()
+	if err := s.Problem(); err == nil {
+		t.Error("no word about too many ranks")
+	}
+}

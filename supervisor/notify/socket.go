@@ -1,0 +1,143 @@
+// Package notify hears what a worker says of itself, in the protocol of sd_notify(3): datagrams to the socket that
+// NOTIFY_SOCKET names.
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxDatagram = 4 << 10 // bytes; what is longer is refused
+	maxRanks    = 4096    // that may report to one socket
+	atOnce      = 4096    // datagrams that are read before somebody else gets a turn
+)
+
+// Socket is where one worker and its descendants report to.
+type Socket struct {
+	// Path is the socket's, for NOTIFY_SOCKET.
+	Path string
+
+	conn *net.UnixConn
+	raw  syscall.RawConn
+	done chan struct{}
+
+	mu      sync.Mutex
+	steps   map[int]int64 // by rank; -1 for a worker that does not say which it is
+	problem error
+}
+
+// Listen makes the socket at path, which must not exist. Something is put into changed, without waiting, whenever
+// something was heard.
+func Listen(path string, changed chan<- struct{}) (*Socket, error) {
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return nil, fmt.Errorf("notify: %w", err)
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("notify: %w", err)
+	}
+	s := &Socket{Path: path, conn: conn, raw: raw, done: make(chan struct{}), steps: map[int]int64{}}
+	go s.listen(changed)
+	return s, nil
+}
+
+func (s *Socket) listen(changed chan<- struct{}) {
+	defer close(s.done)
+	for {
+		heard := false
+		err := s.raw.Read(func(fd uintptr) bool {
+			heard = s.drain(int(fd)) > 0
+			return heard
+		})
+		if err != nil {
+			return // closed
+		}
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// drain takes in what has come, at most so many datagrams that a flood does not hold everything else up.
+func (s *Socket) drain(fd int) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var buf [maxDatagram + 1]byte
+	for n < atOnce {
+		size, _, err := unix.Recvfrom(fd, buf[:], unix.MSG_DONTWAIT)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return n
+		}
+		n++
+		if err := s.hear(buf[:size]); err != nil && s.problem == nil {
+			s.problem = err
+		}
+	}
+	return n
+}
+
+func (s *Socket) hear(datagram []byte) error {
+	if len(datagram) > maxDatagram {
+		return fmt.Errorf("a message of more than %d bytes", maxDatagram)
+	}
+	m, err := Parse(datagram)
+	if err != nil || m.Step == nil {
+		return err
+	}
+	if _, known := s.steps[m.Rank]; !known && len(s.steps) >= maxRanks {
+		return errors.New("too many ranks on one socket")
+	}
+	s.steps[m.Rank] = *m.Step
+	return nil
+}
+
+// Step is the step that every rank which reports here has finished, including what was sent right before the call.
+func (s *Socket) Step() (step int64, known bool) {
+	_ = s.raw.Control(func(fd uintptr) { s.drain(int(fd)) }) // closed: what was heard before counts
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.steps {
+		if !known || n < step {
+			step, known = n, true
+		}
+	}
+	return step, known
+}
+
+// Problem is the first message that could not be understood, once: nil until there is one, and after it was told.
+func (s *Socket) Problem() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.problem
+	if err != nil {
+		s.problem = errTold
+	}
+	if err == errTold {
+		return nil
+	}
+	return err
+}
+
+var errTold = errors.New("told already")
+
+// Close ends the socket and removes it.
+func (s *Socket) Close() {
+	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
+	_ = s.conn.Close()
+	<-s.done
+	_ = os.Remove(s.Path) // or the folder's owner does it
+}

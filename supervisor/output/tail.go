@@ -1,0 +1,136 @@
+package output
+
+import (
+	"bytes"
+	"sync"
+)
+
+// TailSize is how many bytes a [Tail] keeps.
+const TailSize = 64 << 10
+
+// maxHeld is how much of a line a tail waits for before it takes the line's start without its end.
+const maxHeld = 4 << 10
+
+// Tail keeps the last 64 KiB of what one worker printed, standard output and error together, for the verdict about its
+// end. Lines stand in the order in which they were complete, so a line that is written in several steps is not broken
+// up by the other stream. The zero value is an empty tail, which takes next to no memory. All methods may be called at
+// any time from any goroutine.
+type Tail struct {
+	mu    sync.Mutex
+	ring  []byte // a power of two long, grows up to TailSize
+	start int    // index of the oldest byte
+	n     int    // how many bytes are in the ring
+	cut   bool   // older bytes have gone
+	parts []*tailPart
+	mid   *tailPart // whose line the ring ends in the middle of; nil when it ends with a newline
+}
+
+// tailPart is one stream's way into a tail.
+type tailPart struct {
+	tail *Tail
+	held []byte // the start of a line that has not ended
+}
+
+// Bytes returns a copy of at most TailSize bytes, oldest first. When older output is missing it starts at the start of
+// a line, unless the lines in it are as long as half of it.
+func (t *Tail) Bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.ring[t.start:min(t.start+t.n, len(t.ring))]
+	out := make([]byte, 0, t.n+maxHeld)
+	out = append(out, first...)
+	out = append(out, t.ring[:t.n-len(first)]...)
+	mid := t.mid
+	for _, part := range t.parts {
+		if len(part.held) == 0 {
+			continue
+		}
+		if mid != nil && mid != part {
+			out = append(out, '\n')
+		}
+		out = append(out, part.held...)
+		mid = part
+	}
+	cut := t.cut
+	if over := len(out) - TailSize; over > 0 {
+		out, cut = out[over:], true
+	}
+	if cut {
+		if i := bytes.IndexByte(out[:len(out)/2], '\n'); i >= 0 {
+			out = out[i+1:]
+		}
+	}
+	return out
+}
+
+// join adds a stream.
+func (t *Tail) join() *tailPart {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	part := &tailPart{tail: t}
+	t.parts = append(t.parts, part)
+	return part
+}
+
+func (part *tailPart) write(p []byte) {
+	t := part.tail
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if end := bytes.LastIndexByte(p, '\n') + 1; end > 0 {
+		t.add(part, part.held)
+		t.add(part, p[:end])
+		part.held = part.held[:0]
+		p = p[end:]
+	}
+	if len(part.held)+len(p) > maxHeld {
+		t.add(part, part.held)
+		t.add(part, p)
+		part.held = part.held[:0]
+		return
+	}
+	part.held = append(part.held, p...)
+}
+
+// add puts p behind what is there; a line that another stream left unfinished is ended first.
+func (t *Tail) add(part *tailPart, p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	if t.mid != nil && t.mid != part {
+		t.push([]byte{'\n'})
+	}
+	t.push(p)
+	t.mid = part
+	if p[len(p)-1] == '\n' {
+		t.mid = nil
+	}
+}
+
+func (t *Tail) push(p []byte) {
+	if over := len(p) - TailSize; over > 0 {
+		p = p[over:]
+		t.cut = true
+	}
+	t.grow(t.n + len(p))
+	if over := t.n + len(p) - len(t.ring); over > 0 {
+		t.start = (t.start + over) % len(t.ring)
+		t.n -= over
+		t.cut = true
+	}
+	at := (t.start + t.n) % len(t.ring)
+	t.n += len(p)
+	copied := copy(t.ring[at:], p)
+	copy(t.ring, p[copied:])
+}
+
+// grow makes room for n bytes by doubling, as far as a tail may grow. Until that is reached nothing has been
+// overwritten, and the oldest byte is the ring's first.
+func (t *Tail) grow(n int) {
+	size := max(len(t.ring), 1<<10)
+	for size < n && size < TailSize {
+		size *= 2
+	}
+	if size > len(t.ring) {
+		t.ring = append(make([]byte, 0, size), t.ring[:t.n]...)[:size]
+	}
+}

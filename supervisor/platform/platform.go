@@ -1,0 +1,165 @@
+// Package platform tells who started this container, from the variables that operators and schedulers set, so that
+// nothing needs to be told twice.
+package platform
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Kind is who started this container.
+type Kind string
+
+const (
+	Alone      Kind = "none"       // nobody known: one node
+	PyTorchJob Kind = "PyTorchJob" // Kubeflow Training Operator v1
+	TFJob      Kind = "TFJob"      // Kubeflow Training Operator v1
+	TrainJob   Kind = "TrainJob"   // Kubeflow Trainer v2
+	IndexedJob Kind = "IndexedJob" // a Kubernetes Job with completion indexes, also one of a JobSet
+	SLURM      Kind = "SLURM"
+)
+
+// Value is something that was read from the environment, and where.
+type Value struct {
+	Value string
+	From  string // "MASTER_ADDR", "host name"; empty when the value is a default
+}
+
+// Platform is what the environment says.
+type Platform struct {
+	Kind Kind
+	From string // the variables that tell
+	Job  Value  // empty when nobody names it
+	Node Value
+	Topology
+}
+
+// RetriesWithoutLimit reports whether the operator restarts a failed worker for ever whatever its limit says, so that
+// a spent budget has to be reported as fatal to mean anything. Training Operator v1 counts no restarts of its own
+// under restartPolicy ExitCode (kubeflow/trainer#2045).
+func (p Platform) RetriesWithoutLimit() bool { return p.Kind == PyTorchJob || p.Kind == TFJob }
+
+// Detect reads the environment through lookup, as os.LookupEnv does. host is the host name.
+func Detect(lookup func(string) (string, bool), host string) Platform {
+	e := environment(lookup)
+	p := Platform{Kind: Alone, Node: Value{host, "host name"}}
+	switch {
+	case e.has("PET_NNODES") && e.has("PET_MASTER_ADDR") && !e.has("MASTER_ADDR"):
+		// <job>-node-0-0.<job>
+		p.Kind, p.From = TrainJob, "PET_NNODES, PET_MASTER_ADDR"
+		p.Job = e.part("PET_MASTER_ADDR", `^(.+)-node-\d+-\d+\..`)
+	case e.has("PET_NNODES") && (e.has("MASTER_ADDR") || e.has("PET_RDZV_ENDPOINT")):
+		p.Kind, p.From = PyTorchJob, "PET_NNODES"
+		p.Job = e.part("MASTER_ADDR", `^(.+)-(?:master|worker)-\d+$`)
+		if p.Job.Value == "" {
+			p.Job = e.part("PET_RDZV_ENDPOINT", `^(.+)-worker-\d+(?::\d+)?$`)
+		}
+	case e.has("TF_CONFIG") && e.tfJob() != "":
+		p.Kind, p.From = TFJob, "TF_CONFIG"
+		p.Job = Value{e.tfJob(), "TF_CONFIG"}
+	case e.has("JOB_COMPLETION_INDEX"):
+		p.Kind, p.From = IndexedJob, "JOB_COMPLETION_INDEX"
+		if p.Job = e.value("JOBSET_NAME"); p.Job.Value == "" {
+			p.Job = Value{strings.TrimSuffix(host, "-"+e.get("JOB_COMPLETION_INDEX")), "host name"}
+		}
+	case e.has("SLURM_JOB_ID"):
+		p.Kind, p.From = SLURM, "SLURM_JOB_ID"
+		if p.Job = e.value("SLURM_JOB_NAME"); p.Job.Value == "" {
+			p.Job = e.value("SLURM_JOB_ID")
+		}
+		if node := e.value("SLURMD_NODENAME"); node.Value != "" {
+			p.Node = node
+			if local := e.get("SLURM_LOCALID"); local != "" && local != "0" {
+				p.Node.Value += "-" + local // several nodes of the job on one host
+			}
+		}
+	}
+	if p.Job.Value == "" {
+		if id := e.value("PET_RDZV_ID"); id.Value != "none" { // torchrun's default is no name
+			p.Job = id
+		}
+	}
+	p.Topology = e.topology(p.Kind)
+	return p
+}
+
+type environment func(string) (string, bool)
+
+func (e environment) get(name string) string { v, _ := e(name); return v }
+
+func (e environment) has(name string) bool { return e.get(name) != "" }
+
+func (e environment) value(name string) Value {
+	if v := e.get(name); v != "" {
+		return Value{v, name}
+	}
+	return Value{}
+}
+
+// part is the first group of pattern in the variable's value.
+func (e environment) part(name, pattern string) Value {
+	if m := regexp.MustCompile(pattern).FindStringSubmatch(e.get(name)); m != nil {
+		return Value{m[1], name}
+	}
+	return Value{}
+}
+
+// tfJob is the name of the TFJob, from this task's own address <job>-<type>-<index>.<namespace>.svc:<port>, or "" when
+// TF_CONFIG is not of that operator's making.
+func (e environment) tfJob() string {
+	config, ok := e.tfConfig()
+	if !ok {
+		return ""
+	}
+	pattern := fmt.Sprintf(`"([a-z0-9.-]+)-%s-\d+\.[a-z0-9-]+\.svc[^"]*"`, regexp.QuoteMeta(strings.ToLower(config.Task.Type)))
+	if m := regexp.MustCompile(pattern).FindSubmatch(config.Cluster[config.Task.Type]); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// tfConfig is TF_CONFIG, as far as it matters here.
+type tfConfig struct {
+	Cluster map[string]json.RawMessage `json:"cluster"`
+	Task    struct {
+		Type  string `json:"type"`
+		Index any    `json:"index"`
+	} `json:"task"`
+}
+
+func (e environment) tfConfig() (c tfConfig, ok bool) {
+	return c, json.Unmarshal([]byte(e.get("TF_CONFIG")), &c) == nil
+}
+
+// tfTopology is that of a TFJob: every task of the cluster is a node. The sparse form, of jobs with dynamic workers, does
+// not list them all and says nothing here.
+func (e environment) tfTopology() (t Topology) {
+	config, _ := e.tfConfig()
+	nodes, rank := 0, -1
+	for _, kind := range []string{"chief", "master", "worker", "ps", "evaluator"} {
+		var tasks []string
+		if raw, found := config.Cluster[kind]; found && json.Unmarshal(raw, &tasks) != nil {
+			return Topology{}
+		}
+		if index, isNumber := config.Task.Index.(float64); isNumber && strings.EqualFold(kind, config.Task.Type) && int(index) < len(tasks) {
+			rank = nodes + int(index)
+		}
+		if nodes == 0 && len(tasks) > 0 {
+			host, _, err := net.SplitHostPort(tasks[0])
+			if err == nil {
+				t.Endpoint = Value{host, "TF_CONFIG"}
+			}
+		}
+		nodes += len(tasks)
+	}
+	if nodes < 2 || rank < 0 {
+		return Topology{}
+	}
+	t.Nodes, t.Rank = Value{strconv.Itoa(nodes), "TF_CONFIG"}, Value{strconv.Itoa(rank), "TF_CONFIG"}
+	t.Unique = true
+	return t
+}

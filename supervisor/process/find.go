@@ -1,0 +1,123 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// StartError says that a command could not be started. Nothing ran.
+type StartError struct {
+	Path string
+	Err  error
+	// Code is what a shell exits with: 127 when the command or its interpreter does not exist, 126 when it is there
+	// but cannot be executed; 0 when the machine, not the command, is at fault (no processes or memory left).
+	Code int
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("cannot start %s: %v", e.Path, e.Err) }
+
+// Unwrap returns the system's error.
+func (e *StartError) Unwrap() error { return e.Err }
+
+func startError(path string, err error) *StartError {
+	e := &StartError{Path: path, Err: err, Code: 126}
+	switch err {
+	case syscall.ENOENT:
+		e.Code = 127
+		if interpreter := shebang(path); interpreter != "" {
+			e.Err = fmt.Errorf("its interpreter %s: %w", interpreter, err)
+		}
+	case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE:
+		e.Code = 0
+	}
+	return e
+}
+
+// Find resolves a command as execvp(3) does: a name with a slash is itself; any other is looked up in the folders of
+// path (the value of PATH), where an empty element is the working folder dir. The error is a *StartError.
+func Find(name, dir, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, executable(name, dir)
+	}
+	if name == "" {
+		return "", &StartError{Path: `""`, Err: syscall.ENOENT, Code: 127}
+	}
+	found := error(&StartError{Path: name, Err: errors.New("not found in PATH"), Code: 127})
+	for _, folder := range filepath.SplitList(path) {
+		if folder == "" {
+			folder = "."
+		}
+		candidate := folder + "/" + name
+		err := executable(candidate, dir)
+		if err == nil {
+			return candidate, nil
+		}
+		if se := (*StartError)(nil); errors.As(err, &se) && se.Code == 126 {
+			found = err // there, but not executable: keep looking, and say so if nothing better comes
+		}
+	}
+	return "", found
+}
+
+func executable(file, dir string) error {
+	at := file
+	if !filepath.IsAbs(file) {
+		at = filepath.Join(dir, file)
+	}
+	info, err := os.Stat(at)
+	if err == nil && info.IsDir() {
+		return &StartError{Path: file, Err: errors.New("is a directory"), Code: 126}
+	}
+	if err == nil {
+		err = unix.Faccessat(unix.AT_FDCWD, at, unix.X_OK, unix.AT_EACCESS)
+	}
+	if err == nil {
+		return nil
+	}
+	var errno syscall.Errno
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if errors.As(err, &errno) {
+		return startError(file, errno)
+	}
+	return &StartError{Path: file, Err: err, Code: 126}
+}
+
+// isScript tells a text file, which the shell may try, from a binary that the kernel refused.
+func isScript(path string) bool {
+	head := head(path)
+	return len(head) > 0 && bytes.IndexByte(head, 0) < 0
+}
+
+// shebang is the interpreter that the script names, or "".
+func shebang(path string) string {
+	line, found := bytes.CutPrefix(head(path), []byte("#!"))
+	if !found {
+		return ""
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	if words := strings.Fields(string(line)); len(words) > 0 {
+		return words[0]
+	}
+	return ""
+}
+
+func head(path string) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, _ := bufio.NewReaderSize(f, 512).Peek(256)
+	return data
+}

@@ -1,0 +1,65 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, path, content string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/a/tool", "#!/bin/sh\n", 0o755)
+	write(t, dir+"/b/tool", "#!/bin/sh\n", 0o755)
+	write(t, dir+"/noexec/tool", "#!/bin/sh\n", 0o644)
+	write(t, dir+"/here", "#!/bin/sh\n", 0o755)
+	tests := []struct {
+		name, command, path string
+		want                string
+		code                int
+	}{
+		{"the first folder wins", "tool", dir + "/a:" + dir + "/b", dir + "/a/tool", 0},
+		{"one that cannot be executed is passed over", "tool", dir + "/noexec:" + dir + "/b", dir + "/b/tool", 0},
+		{"only one that cannot be executed", "tool", dir + "/noexec", "", 126},
+		{"nowhere", "tool", dir + "/none", "", 127},
+		{"an empty element is the working folder", "here", "/nowhere:", "./here", 0},
+		{"a name with a slash is itself", dir + "/a/tool", "", dir + "/a/tool", 0},
+		{"relative to the working folder", "a/tool", "", "a/tool", 0},
+		{"a folder", dir, "", "", 126},
+		{"a file as a folder", dir + "/here/x", "", "", 126},
+		{"an empty name", "", "/bin", "", 127},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Find(tt.command, dir, tt.path)
+			code := 0
+			if se := (*StartError)(nil); errors.As(err, &se) {
+				code = se.Code
+			}
+			if got != tt.want && tt.code == 0 || code != tt.code {
+				t.Errorf("got %q, %v (code %d); want %q, code %d", got, err, code, tt.want, tt.code)
+			}
+		})
+	}
+}
+
+func TestStartErrorNamesTheInterpreter(t *testing.T) {
+	script := t.TempDir() + "/script"
+	write(t, script, "#!/no/such/python -u\n", 0o755)
+	_, err := forkExec(Spec{Path: script, Argv: []string{script}})
+	se := (*StartError)(nil)
+	if !errors.As(err, &se) || se.Code != 127 || !strings.Contains(err.Error(), "/no/such/python") {
+		t.Errorf("got %v", err)
+	}
+}

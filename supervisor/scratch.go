@@ -1,0 +1,38 @@
+package supervisor
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+)
+
+// scratch is a folder of our own for sockets and small files, made when it is first needed: nobody else can write to
+// it or guess what will be in it.
+type scratch struct {
+	log   *slog.Logger
+	dir   string
+	tried bool
+}
+
+// path is that of a file in the folder; empty where none can be made, as with a read-only root without a /tmp.
+func (s *scratch) path(name string) string {
+	if !s.tried {
+		s.tried = true
+		dir, err := os.MkdirTemp("", "gangrun-")
+		if err != nil {
+			s.log.Debug("no folder for temporary files", "err", err)
+		}
+		s.dir = dir
+	}
+	if s.dir == "" {
+		return ""
+	}
+	return filepath.Join(s.dir, name)
+}
+
+// remove removes the folder with all that is in it.
+func (s *scratch) remove() {
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir) // a temporary file that stays is no reason to fail
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// etcdServing, as the first argument, makes this program an etcd server: what etcd's own main would do, with its files
+// in the folder that is the second argument.
+const etcdServing = "etcd-server"
+
+func serveEtcd(dir string) error {
+	go func() { // whoever has started this has the other end
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	client, peer, err := freeURLs()
+	if err != nil {
+		return err
+	}
+	c := embed.NewConfig()
+	c.Name, c.Dir, c.LogLevel = "bench", dir, "fatal"
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	e, err := embed.StartEtcd(c)
+	if err != nil {
+		return err
+	}
+	<-e.Server.ReadyNotify()
+	fmt.Println(client.String())
+	return <-e.Err()
+}
+
+// freeURLs are two addresses at which nobody listens now.
+func freeURLs() (a, b url.URL, err error) {
+	for _, u := range []*url.URL{&a, &b} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return a, b, err
+		}
+		defer l.Close() // not before both are found
+		*u = url.URL{Scheme: "http", Host: l.Addr().String()}
+	}
+	return a, b, nil
+}
+
+// etcdServer is an etcd of one member, a process of its own.
+type etcdServer struct {
+	cmd    *exec.Cmd
+	client string // its URL
+}
+
+func (l *lab) startEtcd() (*etcdServer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(l.dir, "etcd-")
+	if err != nil {
+		return nil, err
+	}
+	// Should this program be killed, its end of the standard input is closed, and the server ends.
+	cmd := exec.CommandContext(l.ctx, self, etcdServing, filepath.Join(dir, "data"))
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for us, and we end it
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &etcdServer{cmd: cmd}
+	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		s.stop()
+		return nil, fmt.Errorf("the etcd server is not ready: %w", err)
+	}
+	s.client = strings.TrimSpace(line)
+	return s, nil
+}
+
+func (s *etcdServer) stop() {
+	_ = s.cmd.Process.Kill() // its files go, too
+	_ = s.cmd.Wait()
+}
+
+// counts are what an etcd server has counted of its clients since it began.
+type counts struct {
+	requests float64 // and messages on streams, but for the renewals of leases
+	bytes    float64 // both ways
+}
+
+// quiet waits until there has been no request for so long, and returns the counts.
+func (s *etcdServer) quiet(ctx context.Context, long time.Duration) (counts, error) {
+	const look = 25 * time.Millisecond
+	last, err := s.counts(ctx)
+	for since := clock(); err == nil && clock()-since < long; {
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+			return last, ctx.Err()
+		}
+		var now counts
+		if now, err = s.counts(ctx); now.requests != last.requests {
+			since = clock()
+		}
+		last = now
+	}
+	return last, err
+}
+
+// counts asks the server what it has counted.
+func (s *etcdServer) counts(ctx context.Context) (counts, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.client+"/metrics", nil)
+	if err != nil {
+		return counts{}, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return counts{}, fmt.Errorf("what etcd has counted: %w", err)
+	}
+	defer res.Body.Close()
+	return readCounts(res.Body)
+}
+
+// readCounts reads the text that a server shows to Prometheus. Without any of the counters it is an error.
+func readCounts(r io.Reader) (counts, error) {
+	var c counts
+	found := 0
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		line := lines.Text()
+		name, _, _ := strings.Cut(line, "{")
+		name, _, _ = strings.Cut(name, " ")
+		var to *float64
+		switch name {
+		case "grpc_server_msg_received_total":
+			if !strings.Contains(line, `grpc_method="LeaseKeepAlive"`) {
+				to = &c.requests
+			}
+		case "etcd_network_client_grpc_received_bytes_total", "etcd_network_client_grpc_sent_bytes_total":
+			to = &c.bytes
+		}
+		if to == nil {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+		if err != nil {
+			return c, fmt.Errorf("what etcd has counted: %q: %w", line, err)
+		}
+		*to += value
+		found++
+	}
+	if err := lines.Err(); err != nil {
+		return c, fmt.Errorf("what etcd has counted: %w", err)
+	}
+	if found < 3 {
+		return c, fmt.Errorf("what etcd has counted: %d counters, want those of requests and of bytes both ways", found)
+	}
+	return c, nil
+}
+
+// lengths are those of the values that each round writes.
+type lengths struct{ node, job, round int }
+
+// lengths reads them from the record of a job that runs.
+func (s *etcdServer) lengths(ctx context.Context) (n lengths, err error) {
+	st, err := s.open(ctx)
+	if err != nil {
+		return n, err
+	}
+	defer st.Close()
+	res, err := st.Commit(ctx, store.Txn{Read: []string{"job", "nodes/trainer-0000", "rounds/"}})
+	if err != nil {
+		return n, err
+	}
+	for _, kv := range res.Read {
+		switch {
+		case kv.Key == "job":
+			n.job = len(kv.Value)
+		case strings.HasPrefix(kv.Key, "nodes/"):
+			n.node = len(kv.Value)
+		default:
+			n.round = len(kv.Value) // the newest is the longest or as long
+		}
+	}
+	if n.job == 0 || n.node == 0 || n.round == 0 {
+		return n, fmt.Errorf("the record of the job is not whole: %+v", n)
+	}
+	return n, nil
+}

@@ -1,0 +1,157 @@
+// Package harness is what the end-to-end tests share: the binary under test, the pieces of the machine that they
+// need, and a bounded way to run a program to its end.
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// Root is the repository's root folder.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Cache is the folder that test/peers fills with the real programs that tests run: $GANGRUN_TEST_CACHE, or
+// gangrun-test in the user's cache folder.
+func Cache() string {
+	if dir := os.Getenv("GANGRUN_TEST_CACHE"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "gangrun-test")
+}
+
+// Missing says that something which the test needs is not on this machine. In CI that is a failure: a test that
+// silently did not run is not a test. On a developer's machine the test is skipped with what to do about it.
+func Missing(t testing.TB, what, remedy string) {
+	t.Helper()
+	if os.Getenv("CI") != "" || os.Getenv("GANGRUN_TEST_REQUIRE") != "" {
+		t.Fatalf("%s is missing: %s", what, remedy)
+	}
+	t.Skipf("%s is missing: %s", what, remedy)
+}
+
+// Program finds a program on PATH, or ends the test as Missing does.
+func Program(t testing.TB, name, remedy string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Missing(t, name, remedy)
+	}
+	return path
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv("GANGRUN_BINARY"); bin != "" {
+		return filepath.Abs(bin)
+	}
+	// Always the same place, so that nothing piles up; go replaces a binary that still runs by a new file. Two programs in
+	// one file, as it is shipped.
+	bin := filepath.Join(Cache(), "bin", "gangrun")
+	fresh := fmt.Sprintf("%s.%d", bin, os.Getpid())
+	for _, args := range [][]string{
+		{"-o", "cmd/gangrun/whole.bin"}, {"-tags", "slim", "-o", fresh},
+	} {
+		cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-ldflags", "-s -w"}, args...), "./cmd/gangrun")...)
+		cmd.Dir = Root()
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", errors.New("go build: " + string(out))
+		}
+	}
+	return bin, os.Rename(fresh, bin) // other test programs may be using it right now
+})
+
+// Binary is the gangrun under test: $GANGRUN_BINARY, or one built from this tree once per test process.
+func Binary(t testing.TB) string {
+	t.Helper()
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// PIDNamespace returns argv with the prefix that makes its first program PID 1 of a new PID namespace with its own
+// /proc. It ends the test as Missing does where that is not allowed.
+func PIDNamespace(t testing.TB, argv ...string) []string {
+	t.Helper()
+	unshare := Program(t, "unshare", "install util-linux")
+	prefix := []string{unshare, "--pid", "--fork", "--mount-proc", "--kill-child=KILL"}
+	if os.Geteuid() != 0 {
+		prefix = append(prefix, "--user", "--map-root-user")
+	}
+	if err := exec.Command(unshare, append(prefix[1:], "--", "true")...).Run(); err != nil {
+		Missing(t, "a new PID namespace", "run the tests as root or allow user namespaces")
+	}
+	return append(append(prefix, "--"), argv...)
+}
+
+// Result is how a program ended. Code is 128+n when signal n killed it.
+type Result struct {
+	Code           int
+	Stdout, Stderr string
+	Took           time.Duration
+}
+
+// Run runs argv to its end with env added to the environment, and fails the test if it takes longer than limit.
+func Run(t testing.TB, limit time.Duration, env []string, argv ...string) Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	err := cmd.Run()
+	res := Result{Stdout: stdout.String(), Stderr: stderr.String(), Took: time.Since(start)}
+	if ctx.Err() != nil {
+		t.Fatalf("%q still ran after %v\nstdout:\n%s\nstderr:\n%s", argv, limit, res.Stdout, res.Stderr)
+	}
+	if cmd.ProcessState == nil {
+		t.Fatalf("%q: %v", argv, err)
+	}
+	res.Code = Code(cmd.ProcessState)
+	return res
+}
+
+// Code is the exit code of a finished process as a shell reports it: 128+n for a death by signal n.
+func Code(state *os.ProcessState) int {
+	if ws := state.Sys().(syscall.WaitStatus); ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return state.ExitCode()
+}
+
+// Message reads the termination message that gangrun left in file.
+func Message(t testing.TB, file string) exitcodes.Message {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := exitcodes.ParseMessage(raw)
+	if err != nil {
+		t.Fatalf("%s: %v\n%q", file, err, raw)
+	}
+	return msg
+}

@@ -1,0 +1,217 @@
+// Package launch_test puts the same command lines and scripts under the real torchrun and under gangrun launch. Where
+// torchrun does what its users rely on, both have to do the same; where it fails them, torchrun has to show the fault
+// still and gangrun must not.
+package launch_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// limit is many times what one run here takes on an idle machine.
+const limit = 2 * time.Minute
+
+// turns bounds how many launchers run at once: each torchrun costs seconds of processor time before anything happens.
+var turns = make(chan struct{}, 2)
+
+// parallel lets the test run beside others, when it is its turn.
+func parallel(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	turns <- struct{}{}
+	t.Cleanup(func() { <-turns })
+}
+
+// launcher is one of the two programs that are compared.
+type launcher struct {
+	name string
+	argv []string
+	env  []string
+}
+
+const (
+	theirs = "torchrun"
+	ours   = "gangrun"
+)
+
+func torchrun(t testing.TB) launcher {
+	return launcher{name: theirs, argv: []string{harness.Peer(t, "torch/bin/torchrun")}, env: []string{python(t)}}
+}
+
+func gangrun(t testing.TB) launcher {
+	return launcher{ours, []string{harness.Binary(t), "launch"}, []string{"GANGRUN_RESTART_BACKOFF=1ms:1ms", python(t)}}
+}
+
+// python is the variable with which both are told the Python of the workers.
+func python(t testing.TB) string { return "PYTHON_EXEC=" + harness.Peer(t, "torch/bin/python3") }
+
+// job is one run of a launcher. "{dir}" in a flag, an argument or a variable is the run's own folder.
+type job struct {
+	flags  []string
+	script string
+	args   []string
+	env    []string
+}
+
+// started is a launcher that runs. Dir is the run's own folder.
+type started struct {
+	*harness.Process
+	t   *testing.T
+	dir string
+}
+
+// mark is the variable by which everything that a run has started is found: its value is the run's folder.
+const mark = "LAUNCH_TEST_DIR"
+
+// start starts a job in its own folder. Everything that it leaves behind is killed when the test ends.
+func (l launcher) start(t *testing.T, j job) *started {
+	t.Helper()
+	return l.startIn(t, folder(t), j)
+}
+
+// folder is a folder with a short name, since a test's own may be too long for a socket in it.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "launch-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func (l launcher) startIn(t *testing.T, dir string, j job) *started {
+	t.Helper()
+	for _, sub := range []string{"tmp", "cwd", "probe"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdin := filepath.Join(dir, "stdin")
+	if err := os.WriteFile(stdin, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("{dir}", dir, "{python}", harness.Peer(t, "torch/bin/python3"))
+	env := []string{mark + "=" + dir, "TMPDIR=" + dir + "/tmp", "PROBE_DIR=" + dir + "/probe"}
+	for _, v := range append(l.env, j.env...) {
+		env = append(env, fill.Replace(v))
+	}
+	const shell = `cd "$1" && exec <"$2" && shift 2 && exec "$@"`
+	argv := append([]string{"/bin/sh", "-c", shell, "sh", dir + "/cwd", stdin}, l.argv...)
+	for _, a := range append(append(append([]string(nil), j.flags...), j.script), j.args...) {
+		argv = append(argv, fill.Replace(a))
+	}
+	s := &started{harness.Start(t, limit, env, argv...), t, dir}
+	t.Cleanup(func() {
+		s.Signal(syscall.SIGKILL)
+		killLeftovers(dir)
+	})
+	return s
+}
+
+// run runs a job to its end.
+func (l launcher) run(t *testing.T, j job) (harness.Result, string) {
+	t.Helper()
+	s := l.start(t, j)
+	return s.Wait(), s.dir
+}
+
+// killLeftovers kills what was started by the run of this folder, however it is related to us now.
+func killLeftovers(dir string) {
+	for range 100 { // a process may start another between the look and the kill
+		pids := leftovers(dir)
+		if len(pids) == 0 {
+			return
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// leftovers are the living processes of the run of this folder.
+func leftovers(dir string) []int {
+	var pids []int
+	found, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range found {
+		env, err := os.ReadFile(file) // of a zombie it is empty
+		if err != nil || !strings.Contains("\x00"+string(env), "\x00"+mark+"="+dir+"\x00") {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// script is the path of a script in testdata.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// read is a file's content, and empty where there is no file.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// inode identifies a file on this machine.
+func inode(info os.FileInfo) string {
+	st := info.Sys().(*syscall.Stat_t)
+	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+}
+
+// freePort is a port that nobody has now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+}
+
+// both runs the check under torchrun and under gangrun.
+func both(t *testing.T, check func(t *testing.T, l launcher)) {
+	t.Helper()
+	for _, l := range []func(testing.TB) launcher{torchrun, gangrun} {
+		l := l(t)
+		t.Run(l.name, func(t *testing.T) {
+			parallel(t)
+			check(t, l)
+		})
+	}
+}
+
+func TestMain(m *testing.M) {
+	// Where an operator's or a launcher's variables are set, what is tested would think itself in its job.
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		for _, prefix := range words("PET_ GANGRUN_ TORCHELASTIC_ TORCH_ MASTER_ OMP_ SLURM_ TF_CONFIG RANK WORLD_SIZE") {
+			if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "GANGRUN_TEST_") && name != "GANGRUN_BINARY" {
+				os.Unsetenv(name)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,18 @@
+"""A program to be looked at in a debugger."""
+
+import os
+import time
+
+
+def loss(step):
+    value = step * 2
+    return value
+
+
+rank = os.environ["RANK"]
+total = 0
+for step in range(3):
+    total += loss(step)
+print("endless", flush=True)
+while True:
+    time.sleep(0.01)

@@ -1,0 +1,60 @@
+// Package pid1_test holds gangrun against what tini, dumb-init and catatonit promise as the first process of a
+// container, and against what they do not: that nothing is left running, that what is left gets time to finish, that
+// no signal is lost on the way. Most tests run twice, with gangrun as PID 1 and as an ordinary process.
+//
+// GANGRUN_BINARY puts another program under the tests; testdata/as-dumb-init and testdata/as-tini dress those two up
+// for it. The tests that they fail are the ones where gangrun promises more.
+package pid1_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// probePath is the program of the folder probe, built for this run.
+var probePath string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// The tests wait more than they work. -parallel has the last word.
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		flag.Set(parallel.Name, strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "gangrun-probe-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	probePath = filepath.Join(dir, "probe")
+	build := exec.Command("go", "build", "-o", probePath, "./test/pid1/probe")
+	build.Dir = harness.Root()
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// probe is the command line of a probe.
+func probe(args ...string) []string {
+	return append([]string{probePath}, args...)
+}
+
+// sh is the command line of a shell script.
+func sh(script string) []string {
+	return []string{"/bin/sh", "-c", script}
+}

@@ -1,0 +1,222 @@
+package rounds_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// network is a network namespace that is linked to this one.
+type network struct {
+	t    *testing.T
+	name string
+	host string // the address of this end of the link
+}
+
+func newNetwork(t *testing.T) *network {
+	t.Helper()
+	harness.Program(t, "ip", "install iproute2")
+	if os.Geteuid() != 0 {
+		harness.Missing(t, "a network namespace", "run the tests as root")
+	}
+	id := 1 + rand.N(250)
+	n := &network{t: t, name: fmt.Sprintf("gangrun%d-%d", os.Getpid(), id), host: fmt.Sprintf("10.213.%d.1", id)}
+	if out, err := exec.Command("ip", "netns", "add", n.name).CombinedOutput(); err != nil {
+		harness.Missing(t, "a network namespace ("+strings.TrimSpace(string(out))+")", "run the tests where ip netns works")
+	}
+	t.Cleanup(func() { n.ip("netns", "delete", n.name) })
+	here := fmt.Sprintf("gr%d", id)
+	n.ip("link", "add", here, "type", "veth", "peer", "name", "out", "netns", n.name)
+	n.ip("address", "add", n.host+"/24", "dev", here)
+	n.ip("link", "set", here, "up")
+	n.ip("-n", n.name, "address", "add", fmt.Sprintf("10.213.%d.2/24", id), "dev", "out")
+	n.ip("-n", n.name, "link", "set", "lo", "up")
+	n.heal()
+	return n
+}
+
+func (n *network) ip(args ...string) {
+	n.t.Helper()
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		n.t.Errorf("ip %q: %v: %s", args, err, out)
+	}
+}
+
+func (n *network) cut()  { n.ip("-n", n.name, "link", "set", "out", "down") }
+func (n *network) heal() { n.ip("-n", n.name, "link", "set", "out", "up") }
+
+// cuts are the ways to cut the network off, each with what mends it: both directions; what comes from it, so that nothing
+// is heard of it, while it hears others; what goes to it, so that its requests arrive and no answer comes back.
+var cuts = map[string]func(n *network) (heal func()){
+	"both directions": func(n *network) func() { n.cut(); return n.heal },
+	"from it": func(n *network) func() {
+		n.ip("-n", n.name, "route", "add", "blackhole", n.host+"/32")
+		return func() { n.ip("-n", n.name, "route", "delete", "blackhole", n.host+"/32") }
+	},
+	"to it": func(n *network) func() {
+		there := strings.TrimSuffix(n.host, ".1") + ".2/32"
+		n.ip("route", "add", "blackhole", there)
+		return func() { n.ip("route", "delete", "blackhole", there) }
+	},
+}
+
+// apart is a job in which the last node is in a network of its own, and the store is not.
+func apart(t *testing.T, nodes string, last string) (*party, *network) {
+	t.Helper()
+	n := newNetwork(t)
+	store := ownCluster(t, n.host, 1).store()
+	p := newParty(t, append([]string{"--nodes", nodes, "--store", store, "--job", jobName(t), "--last-call", "1s"}, quickFence...)...)
+	p.in = func(node string) []string {
+		if node == last {
+			return []string{"ip", "netns", "exec", n.name}
+		}
+		return nil
+	}
+	return p, n
+}
+
+// TestNodeIsCutOff takes one node's network away. It stops its workers long before the others would go on without it,
+// and when the network is back everybody goes on. That is nobody's failure.
+func TestNodeIsCutOff(t *testing.T) {
+	for name, cut := range cuts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, network := apart(t, "2", "n1")
+			nodes := p.startAll(2)
+			first := p.round(0, 2)
+			heal := cut(network)
+			p.stopped(of(first, "n1"))
+			if p.gone(of(first, "n0")) {
+				t.Error("the others have stopped before the node that is cut off")
+			}
+			heal()
+			second := p.round(1, 2)
+			p.is(second, names(first)...)
+			finish(second)
+			for _, e := range p.all(nodes, succeeded) {
+				if e.Restarts.Used != 0 {
+					t.Errorf("%s: the budget was charged: %+v", e.Node, *e.Restarts)
+				}
+			}
+		})
+	}
+}
+
+// TestOthersGoOn takes one node's network away for longer than the fence time. The others go on without it, and when it
+// is back it waits for the next restart.
+func TestOthersGoOn(t *testing.T) {
+	t.Parallel()
+	p, network := apart(t, "1:2", "n1")
+	nodes := p.startAll(2)
+	first := p.round(0, 2)
+	network.cut()
+	p.stopped(of(first, "n1"))
+	if p.gone(of(first, "n0")) {
+		t.Error("the others have stopped before the node that is cut off")
+	}
+	second := p.round(1, 1)
+	p.is(second, "n0")
+	network.heal()
+	nodes[1].Await("round 1 runs without this node")
+	second[0].do("kill 9")
+	third := p.round(2, 2)
+	finish(third)
+	p.all(nodes, succeeded)
+}
+
+// TestGangrunIsPaused stops a gangrun, and so its care for its workers, for longer than the others wait for it. When it
+// goes on it stops them before anything else, and says that there may have been two rounds at once.
+func TestGangrunIsPaused(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "1:2", append(quickFence, "--last-call", "1s")...)
+	p.paused = true
+	nodes := p.startAll(2)
+	first := p.round(0, 2)
+	nodes[1].Signal(syscall.SIGSTOP)
+	second := p.round(1, 1)
+	p.is(second, "n0")
+	if p.gone(of(first, "n1")) || len(second[0].Beside) == 0 {
+		t.Fatal("the worker of the paused gangrun has ended: nothing is shown")
+	}
+	nodes[1].Signal(syscall.SIGCONT)
+	p.stopped(of(first, "n1"))
+	nodes[1].Await("another round may have run beside its own")
+	nodes[1].Await("round 1 runs without this node")
+	if p.gone(second[0]) {
+		t.Error("the round of the others was disturbed")
+	}
+	finish(second)
+	p.all(nodes, succeeded)
+}
+
+// TestStoreMembersAreLost kills members of an etcd of three. One is not missed. Without two of them training goes on as
+// long as it may, and when they are back a restart works as before.
+func TestStoreMembersAreLost(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, "127.0.0.1", 3)
+	p := newParty(t, "--nodes", "2", "--store", c.store(), "--job", jobName(t), "--restart-backoff", "1ms:2ms")
+	nodes := p.startAll(2)
+	workers := p.round(0, 2)
+	c.kill(c.servers[0])
+	workers[0].do("kill 9")
+	workers = p.round(1, 2)
+	c.kill(c.servers[1])
+	time.Sleep(12 * time.Second) // longer than a lease, and shorter than half of the fence time
+	for _, w := range workers {
+		if p.gone(w) {
+			t.Errorf("%s's worker has not outlived the store's absence", w.Node)
+		}
+	}
+	if err := c.start(c.servers[:2]...); err != nil {
+		t.Fatal(err)
+	}
+	workers[1].do("kill 9")
+	finish(p.round(2, 2))
+	for _, e := range p.all(nodes, succeeded) {
+		if *e.Round != 2 || e.Restarts.Used != 2 {
+			t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
+		}
+	}
+}
+
+// TestStoreIsLost kills the store for good. The workers stop in time, and after the time that was given for its return
+// the nodes leave.
+func TestStoreIsLost(t *testing.T) {
+	t.Parallel()
+	lost := end{213, exitcodes.Retry, "StoreLost"}
+	t.Run("in a round", func(t *testing.T) {
+		t.Parallel()
+		c := ownCluster(t, "127.0.0.1", 1)
+		p := newParty(t, slices.Concat([]string{"--nodes", "2", "--store", c.store(), "--job", jobName(t), "--store-timeout", "3s"}, quickFence)...)
+		nodes := p.startAll(2)
+		workers := p.round(0, 2)
+		c.end()
+		for _, w := range workers {
+			p.stopped(w)
+		}
+		p.all(nodes, lost)
+	})
+	t.Run("before the first round", func(t *testing.T) {
+		t.Parallel()
+		c := ownCluster(t, "127.0.0.1", 1)
+		p := newParty(t, "--nodes", "2", "--store", c.store(), "--job", jobName(t), "--store-timeout", "3s")
+		nodes := p.startAll(1)
+		nodes[0].Await("waiting for a round to be formed")
+		c.end()
+		p.all(nodes, lost)
+	})
+	t.Run("never there", func(t *testing.T) {
+		t.Parallel()
+		p := newParty(t, "--nodes", "2", "--store", "http://127.0.0.1:1", "--job", jobName(t), "--store-timeout", "3s")
+		p.all(p.startAll(1), lost)
+	})
+}

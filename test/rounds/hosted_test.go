@@ -1,0 +1,148 @@
+package rounds_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"syscall"
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// hostedParty is a job of that many nodes without an etcd: the store is within one of them, at the given address.
+func hostedParty(t *testing.T, nodes string, backend string) (p *party, addr string) {
+	t.Helper()
+	addr, err := freeAddr("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = newParty(t, "--nnodes", nodes, "--job", jobName(t), "--max-restarts", "3", "--restart-backoff", "1ms:2ms")
+	p.mode = "launch"
+	switch backend {
+	case "c10d":
+		p.flags = append(p.flags, "--rdzv-backend", "c10d", "--rdzv-endpoint", addr)
+	case "static":
+		_, port, _ := net.SplitHostPort(addr)
+		p.flags = append(p.flags, "--master-addr", "127.0.0.1", "--store-port", port)
+	}
+	return p, addr
+}
+
+// TestNoStore meets at the endpoint that torchrun's own flags name.
+func TestNoStore(t *testing.T) {
+	for _, backend := range []string{"c10d", "static"} {
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			p, _ := hostedParty(t, "2", backend)
+			var nodes []*node
+			master, err := freeAddr("127.0.0.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, port, _ := net.SplitHostPort(master)
+			for i := range 2 {
+				var flags []string
+				if backend == "static" {
+					flags = []string{"--node-rank", fmt.Sprint(1 - i), "--master-port", port}
+				}
+				nodes = append(nodes, p.start(fmt.Sprint("n", i), flags...))
+			}
+			first := p.round(0, 2)
+			if backend == "static" {
+				p.is(first, "n1", "n0")
+				if first[0].Port != port {
+					t.Errorf("the master's port is %s, asked for was %s", first[0].Port, port)
+				}
+			}
+			first[0].do("kill 9")
+			second := p.round(1, 2)
+			p.is(second, names(first)...)
+			if second[0].Port == first[0].Port {
+				t.Errorf("both rounds meet at port %s", second[0].Port)
+			}
+			finish(second)
+			p.all(nodes, succeeded)
+		})
+	}
+}
+
+// TestHostIsReplaced kills the node that has the store, and starts another under its name. The job goes on with what the
+// other nodes remember of it.
+func TestHostIsReplaced(t *testing.T) {
+	t.Parallel()
+	p, addr := hostedParty(t, "3", "c10d")
+	p.flags = append(p.flags, "--fence-timeout", "16s", "--restart-grace", "1s")
+	host := p.start("n0")
+	listens(t, addr)
+	others := []*node{p.start("n1"), p.start("n2")}
+	first := p.round(0, 3)
+	first[1].do("kill 9")
+	second := p.round(1, 3)
+	p.is(second, names(first)...)
+	p.kill(host)
+	others = append(others, p.start("n0"))
+	third := p.round(2, 3)
+	p.is(third, names(second)...)
+	finish(third)
+	for _, e := range p.all(others, succeeded) {
+		if *e.Round != 2 || e.Restarts.Used < 1 {
+			t.Errorf("%s ends in round %d, restarts %+v; the budget was not kept", e.Node, *e.Round, *e.Restarts)
+		}
+	}
+}
+
+// TestHostIsLost kills the node that has the store, and nobody takes its place. The workers of the others stop in time,
+// and the nodes leave when they have waited long enough.
+func TestHostIsLost(t *testing.T) {
+	t.Parallel()
+	p, addr := hostedParty(t, "2", "c10d")
+	p.flags = append(p.flags, "--fence-timeout", "16s", "--restart-grace", "1s", "--store-timeout", "3s")
+	host := p.start("n0")
+	listens(t, addr)
+	other := p.start("n1")
+	workers := p.round(0, 2)
+	p.kill(host)
+	p.stopped(of(workers, "n1"))
+	p.all([]*node{other}, end{213, exitcodes.Retry, "StoreLost"})
+}
+
+// TestHostIsPreempted asks the node that has the store to stop, and starts it again. That is nobody's failure.
+func TestHostIsPreempted(t *testing.T) {
+	t.Parallel()
+	p, addr := hostedParty(t, "2", "c10d")
+	p.flags = append(p.flags, "--fence-timeout", "16s", "--restart-grace", "1s")
+	host := p.start("n0")
+	listens(t, addr)
+	nodes := []*node{p.start("n1")}
+	first := p.round(0, 2)
+	host.Signal(syscall.SIGTERM)
+	p.all([]*node{host}, preempted)
+	nodes = append(nodes, p.start("n0"))
+	second := p.round(1, 2)
+	p.is(second, names(first)...)
+	finish(second)
+	for _, e := range p.all(nodes, succeeded) {
+		if e.Restarts.Used != 0 || e.Restarts.Preemptions != 1 {
+			t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
+		}
+	}
+}
+
+// listens waits until somebody listens at the address.
+func listens(t *testing.T, addr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for {
+		var d net.Dialer
+		c, err := d.DialContext(ctx, "tcp", addr)
+		if err == nil {
+			c.Close()
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("nobody listens at %s: %v", addr, err)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package rounds_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// TestRecordIsBroken finds records that it cannot read. It overwrites none, says so, and goes on when they are gone.
+func TestRecordIsBroken(t *testing.T) {
+	tests := []struct {
+		name, key, value, says string
+		removed                bool // has to be removed before the job goes on
+	}{
+		{"the job", "job", "garbage", "a record in the store cannot be used", true},
+		{"a job of the future", "job", `{"v":99}`, "a record in the store cannot be used", true},
+		{"a node's own", "nodes/n1", `{"v":99}`, "the key of this node's name holds something else", true},
+		{"another node's", "nodes/n7", `{"v":99,"state":"dancing"}`, "a node's record cannot be used", false},
+		{"a command", "control/c", `{"v":1,"verb":"dance"}`, "a command cannot be used", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			client := shared.get(t).client(t)
+			if _, err := client.Put(context.Background(), key(t, tt.key), tt.value); err != nil {
+				t.Fatal(err)
+			}
+			p := sharedParty(t, "2")
+			nodes := p.startAll(2)
+			if tt.removed {
+				nodes[1].Await(tt.says)
+				res, err := client.Get(context.Background(), key(t, tt.key))
+				if err != nil || len(res.Kvs) != 1 || string(res.Kvs[0].Value) != tt.value {
+					t.Errorf("the record is %v, %v; want it as it was", res.Kvs, err)
+				}
+				if _, err := client.Delete(context.Background(), key(t, tt.key)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			finish(p.round(0, 2))
+			p.all(nodes, succeeded)
+		})
+	}
+}
+
+// TestRecordBreaksInARound spoils the job's record while a round runs: training is not stopped for that.
+func TestRecordBreaksInARound(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "2")
+	nodes := p.startAll(2)
+	workers := p.round(0, 2)
+	client := shared.get(t).client(t)
+	before, err := client.Get(context.Background(), key(t, "job"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"garbage", string(before.Kvs[0].Value)} {
+		if _, err := client.Put(context.Background(), key(t, "job"), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	workers[0].do("kill 9")
+	second := p.round(1, 2)
+	finish(second)
+	p.all(nodes, succeeded)
+}
+
+// TestRecordsAreDeleted deletes a record by hand while a round runs. The job begins anew, or restarts as ever, and never
+// beside what still runs.
+func TestRecordsAreDeleted(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"job", "nodes/n1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := sharedParty(t, "2", quickFence...)
+			nodes := p.startAll(2)
+			first := p.round(0, 2)
+			if _, err := shared.get(t).client(t).Delete(context.Background(), key(t, name)); err != nil {
+				t.Fatal(err)
+			}
+			if name == "job" {
+				for _, w := range first {
+					p.stopped(w)
+				}
+			} else {
+				first[1].do("kill 9")
+			}
+			var last []*worker
+			p.until("another round", func(all []*worker) bool {
+				last = nil
+				for _, w := range all {
+					if w.PID != first[0].PID && w.PID != first[1].PID {
+						last = append(last, w)
+					}
+				}
+				return len(last) == 2
+			})
+			finish(last)
+			p.all(nodes, succeeded)
+		})
+	}
+}
+
+// TestPasswordIsWrong is a mistake that trying again does not mend.
+func TestPasswordIsWrong(t *testing.T) {
+	t.Parallel()
+	c := ownCluster(t, "127.0.0.1", 1)
+	client, ctx := c.client(t), context.Background()
+	_, err := client.UserAdd(ctx, "root", "right")
+	if err == nil {
+		_, err = client.UserGrantRole(ctx, "root", "root")
+	}
+	if err == nil {
+		_, err = client.AuthEnable(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"user": "root", "right": "right", "wrong": "wrong"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newParty(t, "--nodes", "2", "--store", c.store(), "--job", jobName(t), "--store-user-file", filepath.Join(dir, "user"))
+	p.all([]*node{p.start("n0", "--store-password-file", filepath.Join(dir, "wrong"))}, end{64, exitcodes.Fatal, "BadConfig"})
+	nodes := p.startAll(2, "--store-password-file", filepath.Join(dir, "right"))
+	finish(p.round(0, 2))
+	p.all(nodes, succeeded)
+}

@@ -1,0 +1,131 @@
+package rounds_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// TestSpecDiffers is a node that was given other flags than the rest of its job: it has to go, and the job goes on.
+func TestSpecDiffers(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "2")
+	nodes := []*node{p.start("n0", "--max-restarts", "2")}
+	nodes[0].Await("waiting for a round to be formed")
+	mismatch := end{78, exitcodes.Fatal, "SpecMismatch"}
+	for _, e := range p.all([]*node{p.start("n1", "--max-restarts", "5")}, mismatch) {
+		if !strings.Contains(e.Message.Message, "restarts.max: 2, here 5") {
+			t.Errorf("it does not say what differs: %s", e.Raw)
+		}
+	}
+	nodes = append(nodes, p.start("n1", "--max-restarts", "2"))
+	workers := p.round(0, 2)
+	p.all([]*node{p.start("n2", "--max-restarts", "2", "--join-timeout", "1h")}, mismatch)
+	for _, w := range workers {
+		if p.gone(w) {
+			t.Errorf("the worker of %s was stopped", w.Node)
+		}
+	}
+	finish(workers)
+	p.all(nodes, succeeded)
+}
+
+// TestRunComesAgain starts a job anew under its name: what happens depends on the run's id and on how it ended.
+func TestRunComesAgain(t *testing.T) {
+	t.Parallel()
+	t.Run("the same after success", func(t *testing.T) {
+		t.Parallel()
+		p := sharedParty(t, "2", "--run-uid", "a")
+		nodes := p.startAll(2)
+		finish(p.round(0, 2))
+		p.all(nodes, succeeded)
+		p.all(p.startAll(2), succeeded)
+		if p.started() != 2 {
+			t.Errorf("%d workers were started, want those of the first time", p.started())
+		}
+	})
+	t.Run("the same after a fatal end", func(t *testing.T) {
+		t.Parallel()
+		p := sharedParty(t, "2", "--run-uid", "a")
+		nodes := p.startAll(2)
+		p.round(0, 2)[1].do("exit 7")
+		want := end{7, exitcodes.Fatal, "Error"}
+		p.all(nodes, want)
+		p.all(p.startAll(2), want)
+	})
+	t.Run("another after success", func(t *testing.T) {
+		t.Parallel()
+		p := sharedParty(t, "2")
+		nodes := p.startAll(2, "--run-uid", "a")
+		finish(p.round(0, 2))
+		p.all(nodes, succeeded)
+		nodes = p.startAll(2, "--run-uid", "b", "--max-restarts", "7") // and its spec is its own
+		finish(p.round(1, 2))
+		for _, e := range p.all(nodes, succeeded) {
+			if e.Restarts.Max != 7 {
+				t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
+			}
+		}
+	})
+	t.Run("another while the old one runs", func(t *testing.T) {
+		t.Parallel()
+		p := sharedParty(t, "2", quickFence...)
+		nodes := p.startAll(2, "--run-uid", "a")
+		workers := p.round(0, 2)
+		late := []*node{p.start("m0", "--run-uid", "b"), p.start("m1", "--run-uid", "b")}
+		for _, n := range late {
+			n.Await("run a of this job is Running")
+		}
+		finish(workers)
+		p.all(nodes, succeeded)
+		workers = p.round(1, 2)
+		finish(workers)
+		p.all(late, succeeded)
+	})
+	t.Run("no id after success", func(t *testing.T) {
+		t.Parallel()
+		p := sharedParty(t, "2")
+		nodes := p.startAll(2)
+		finish(p.round(0, 2))
+		p.all(nodes, succeeded)
+		nodes = p.startAll(2)
+		finish(p.round(1, 2))
+		p.all(nodes, succeeded)
+	})
+	t.Run("the same after its budget", func(t *testing.T) {
+		t.Parallel()
+		p := sharedParty(t, "2", "--run-uid", "a", "--max-restarts", "1", "--restart-backoff", "1ms:2ms")
+		nodes := p.startAll(2)
+		p.round(0, 2)[0].do("kill 9")
+		p.round(1, 2)[0].do("kill 9")
+		spent := end{137, exitcodes.Retry, "RestartBudgetExhausted"}
+		p.all(nodes, spent)
+		nodes = p.startAll(2)
+		p.round(2, 2)[0].do("kill 9")
+		p.all(nodes, spent) // the budget is as it was
+		nodes = p.startAll(2)
+		finish(p.round(3, 2))
+		p.all(nodes, succeeded)
+	})
+}
+
+// TestNames starts nodes that nobody has given a name, on one host.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "2", quickFence...)
+	nodes := []*node{p.start("")}
+	nodes[0].Await("waiting for a round to be formed") // so it is the older one, and has the lower rank
+	nodes = append(nodes, p.start(""))
+	first := p.round(0, 2)
+	if first[0].Node == first[1].Node {
+		t.Fatalf("both are called %s", first[0].Node)
+	}
+	p.kill(nodes[1])
+	p.stopped(first[1])
+	nodes[1] = p.start("")
+	second := p.round(1, 2)
+	p.is(second, names(first)...)
+	finish(second)
+	p.all(nodes, succeeded)
+}

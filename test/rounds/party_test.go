@@ -1,0 +1,392 @@
+package rounds_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// party is the nodes of one job, and the workers that they have started. The workers are probes: they tell the test
+// where they stand and do what it says.
+type party struct {
+	t     *testing.T
+	mode  string // run or launch
+	flags []string
+	env   []string
+	in    func(node string) []string // a command before that of a node, such as one that enters a network; may be nil
+	dir   string
+	nodes []*node
+	// paused is set where a gangrun gets no processor time for so long that two rounds at once cannot be prevented.
+	paused bool
+
+	mu      sync.Mutex
+	workers []*worker
+	changed chan struct{} // closed when a worker comes or goes
+}
+
+// node is one gangrun.
+type node struct {
+	*harness.Running
+	name string
+}
+
+// worker is one probe.
+type worker struct {
+	hello
+	conn net.Conn
+	gone bool
+}
+
+// hello is what a probe says first.
+type hello struct {
+	Job, Node, Round  string
+	PID               int
+	Rank, NodeRank    string
+	WorldSize         string
+	Addr, Port        string
+	RestartCount      string
+	Bound             string
+	At                int64
+	Beside            []string
+	RdzvID, RdzvPoint string
+}
+
+var buildProbe = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(harness.Cache(), "bin", "rounds-probe")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", bin, "./test/rounds/probe")
+	cmd.Dir = harness.Root()
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %s", out)
+	}
+	return bin, nil
+})
+
+// patience is how long a test waits for workers: less than a gangrun may run, so that it can still be asked why.
+const patience = limit - 20*time.Second
+
+// newParty is a job without nodes so far, with flags that all of them get.
+func newParty(t *testing.T, flags ...string) *party {
+	t.Helper()
+	p := &party{t: t, mode: "run", flags: flags, changed: make(chan struct{})}
+	var err error
+	if p.dir, err = os.MkdirTemp("", "rounds"); err != nil { // a test's own folder is too long a name for a socket
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", p.dir+"/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { p.serve(l, &serving) })
+	t.Cleanup(func() {
+		l.Close()
+		p.mu.Lock()
+		for _, w := range p.workers {
+			w.conn.Close()
+		}
+		p.mu.Unlock()
+		serving.Wait()
+		os.RemoveAll(p.dir)
+	})
+	return p
+}
+
+// sharedParty is a job of that many nodes in the etcd that tests share.
+func sharedParty(t *testing.T, nodes string, flags ...string) *party {
+	t.Helper()
+	return newParty(t, append([]string{"--nodes", nodes, "--store", shared.get(t).store(), "--job", jobName(t)}, flags...)...)
+}
+
+// jobName is the name of the test's job: another one each time the test is run.
+func jobName(t *testing.T) string {
+	name, _ := jobNames.LoadOrStore(t, fmt.Sprint(sanitized(t.Name()), "-", jobCount.Add(1)))
+	return name.(string)
+}
+
+var (
+	jobNames sync.Map // by test
+	jobCount atomic.Int64
+)
+
+func sanitized(name string) string {
+	return regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-")
+}
+
+func (p *party) serve(l net.Listener, serving *sync.WaitGroup) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		serving.Go(func() { p.listen(conn) })
+	}
+}
+
+// listen takes in a worker, and its end.
+func (p *party) listen(conn net.Conn) {
+	w := &worker{conn: conn}
+	lines := bufio.NewReader(conn)
+	line, err := lines.ReadBytes('\n')
+	if err != nil {
+		conn.Close() // it was killed before it could say who it is
+		return
+	}
+	if err := json.Unmarshal(line, &w.hello); err != nil {
+		p.t.Errorf("%q: %v", line, err)
+	}
+	for _, text := range w.Beside {
+		if p.paused {
+			continue
+		}
+		p.t.Errorf("two rounds at once: %s (%s of node %s)", text, "worker "+strconv.Itoa(w.PID), w.Node)
+	}
+	if w.Bound != "" {
+		p.t.Errorf("round %s: rank 0 cannot have the master's port: %s", w.Round, w.Bound)
+	}
+	p.change(func() { p.workers = append(p.workers, w) })
+	_, _ = io.Copy(io.Discard, lines)
+	p.change(func() { w.gone = true })
+}
+
+func (p *party) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// until waits until the workers that have come so far fulfil a condition.
+func (p *party) until(what string, fulfilled func([]*worker) bool) {
+	p.t.Helper()
+	deadline := time.After(patience)
+	for {
+		p.mu.Lock()
+		ok, changed := fulfilled(p.workers), p.changed
+		p.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			p.fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// fatalf ends the test with everything that the nodes have said.
+func (p *party) fatalf(format string, args ...any) {
+	p.t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, format, args...)
+	p.mu.Lock()
+	for _, w := range p.workers {
+		fmt.Fprintf(&text, "\nworker %d of %s: round %s, rank %s, gone %v", w.PID, w.Node, w.Round, w.Rank, w.gone)
+	}
+	p.mu.Unlock()
+	for _, n := range p.nodes {
+		n.Signal(syscall.SIGCONT)
+		n.Signal(syscall.SIGKILL)
+		res := n.Wait()
+		fmt.Fprintf(&text, "\n--- %s: %d\n%s", n.name, res.Code, res.Stderr)
+	}
+	p.t.Fatal(text.String())
+}
+
+// round waits for the workers of a round and returns them in the order of their ranks. All of them have to agree on
+// where they are.
+func (p *party) round(number, count int) []*worker {
+	p.t.Helper()
+	var list []*worker
+	p.until(fmt.Sprintf("%d workers of round %d", count, number), func(all []*worker) bool {
+		list = list[:0]
+		for _, w := range all {
+			if w.Round == strconv.Itoa(number) {
+				list = append(list, w)
+			}
+		}
+		return len(list) >= count
+	})
+	slices.SortFunc(list, func(a, b *worker) int { return a.rank() - b.rank() })
+	if len(list) != count {
+		p.fatalf("%d workers in round %d, want %d", len(list), number, count)
+	}
+	for i, w := range list {
+		if w.rank() != i {
+			p.fatalf("round %d: the worker of %s has rank %s, want %d", number, w.Node, w.Rank, i)
+		}
+		if w.Addr == "" || w.Port == "" || w.Addr != list[0].Addr || w.Port != list[0].Port {
+			p.fatalf("round %d: ranks 0 and %d meet at %s:%s and %s:%s", number, i, list[0].Addr, list[0].Port, w.Addr, w.Port)
+		}
+	}
+	return list
+}
+
+func (w *worker) rank() int {
+	n, err := strconv.Atoi(w.Rank)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// is ends the test unless the workers are those of these nodes, in this order.
+func (p *party) is(workers []*worker, nodes ...string) {
+	p.t.Helper()
+	var got []string
+	for _, w := range workers {
+		got = append(got, w.Node)
+	}
+	if !slices.Equal(got, nodes) {
+		p.fatalf("the ranks are those of %v, want %v", got, nodes)
+	}
+}
+
+// names are the nodes of the workers, in order.
+func names(workers []*worker) (list []string) {
+	for _, w := range workers {
+		list = append(list, w.Node)
+	}
+	return list
+}
+
+// of is the worker of that node.
+func of(workers []*worker, node string) *worker {
+	return workers[slices.IndexFunc(workers, func(w *worker) bool { return w.Node == node })]
+}
+
+// do tells the worker what to do.
+func (w *worker) do(format string, args ...any) { fmt.Fprintf(w.conn, format+"\n", args...) }
+
+// stopped waits until the worker is gone.
+func (p *party) stopped(w *worker) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("the end of %s's worker in round %s", w.Node, w.Round), func([]*worker) bool { return w.gone })
+}
+
+// gone reports whether the worker is known to be gone.
+func (p *party) gone(w *worker) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return w.gone
+}
+
+// started is how many workers there have been so far.
+func (p *party) started() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.workers)
+}
+
+// start starts a gangrun.
+func (p *party) start(name string, flags ...string) *node {
+	p.t.Helper()
+	bin, err := buildProbe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	command := []string{"--", bin, p.dir}
+	if p.mode == "launch" {
+		command = []string{"--no-python", bin, p.dir}
+	}
+	return p.startCommand(name, flags, command)
+}
+
+func (p *party) startCommand(name string, flags, command []string) *node {
+	p.t.Helper()
+	log := filepath.Join(p.t.TempDir(), "termination-log")
+	var argv []string
+	if p.in != nil {
+		argv = p.in(name)
+	}
+	argv = append(argv, harness.Binary(p.t), p.mode, "--termination-log", log)
+	if name != "" {
+		argv = append(argv, "--node", name)
+	}
+	argv = slices.Concat(argv, p.flags, flags, command)
+	n := &node{&harness.Running{Process: harness.Start(p.t, limit, p.env, argv...), Log: log}, name}
+	p.nodes = append(p.nodes, n)
+	return n
+}
+
+// startAll starts that many, n0 and so on.
+func (p *party) startAll(count int, flags ...string) (list []*node) {
+	p.t.Helper()
+	for i := range count {
+		list = append(list, p.start(fmt.Sprint("n", i), flags...))
+	}
+	return list
+}
+
+// kill is kill -9, and waits until nothing is left of the gangrun and its workers.
+func (p *party) kill(n *node) {
+	p.t.Helper()
+	n.Signal(syscall.SIGKILL)
+	<-n.Done()
+	p.until("the end of the workers of "+n.name, func(all []*worker) bool {
+		return !slices.ContainsFunc(all, func(w *worker) bool { return w.Node == n.name && !w.gone })
+	})
+}
+
+// end is how all of them have to end.
+type end struct {
+	code    int
+	verdict exitcodes.Verdict
+	reason  string
+}
+
+var succeeded = end{0, exitcodes.Success, "Succeeded"}
+
+// all waits for the ends of the nodes, which have to be alike: code, verdict, reason, and what was the cause.
+func (p *party) all(nodes []*node, want end) (ends []harness.Ended) {
+	p.t.Helper()
+	for _, n := range nodes {
+		e := n.End()
+		if e.Code != want.code || e.Verdict != want.verdict || e.Reason != want.reason {
+			p.t.Errorf("%s: exit code %d, %s, %s; want %v\n%s\n%s", n.name, e.Code, e.Verdict, e.Reason, want, e.Raw, e.Stderr)
+		}
+		ends = append(ends, e)
+		if first := ends[0]; want != preempted && cause(e) != cause(first) {
+			p.t.Errorf("%s and %s do not agree on the cause:\n%s\n%s", ends[0].Node, n.name, first.Raw, e.Raw)
+		}
+	}
+	return ends
+}
+
+// cause is what the nodes of a job have to agree on beyond its end.
+func cause(e harness.Ended) string {
+	text := fmt.Sprintf("restarts %+v", *e.Restarts)
+	if c := e.RootCause; c != nil {
+		text += fmt.Sprintf(", node %s, reason %s, signal %s", c.Node, c.Reason, c.Signal)
+		if c.ExitCode != nil {
+			text += fmt.Sprintf(", code %d", *c.ExitCode)
+		}
+	}
+	return text
+}
+
+// finish lets all workers succeed.
+func finish(workers []*worker) {
+	for _, w := range workers {
+		w.do("exit 0")
+	}
+}

@@ -1,0 +1,144 @@
+package rounds_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// TestRankIsKilled kills one rank of several nodes, twice. Everybody stops and begins the next round, at another port
+// and with the same ranks; the job succeeds when the last node is done, and not before.
+func TestRankIsKilled(t *testing.T) {
+	for _, count := range []int{2, 8} {
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			t.Parallel()
+			p := sharedParty(t, fmt.Sprint(count), "--restart-backoff", "1ms:2ms")
+			nodes := p.startAll(count)
+			first := p.round(0, count)
+			first[count-1].do("kill 9")
+			for _, w := range first {
+				p.stopped(w)
+			}
+			second := p.round(1, count)
+			p.is(second, names(first)...)
+			second[0].do("kill 9")
+			third := p.round(2, count)
+			p.is(third, names(first)...)
+			ports := []string{first[0].Port, second[0].Port, third[0].Port}
+			if slices.Sort(ports); len(slices.Compact(slices.Clone(ports))) != 3 {
+				t.Errorf("the rounds' ports are %v", ports)
+			}
+			third[1].do("exit 0") // and waits for the others
+			p.stopped(third[1])
+			for i, w := range third {
+				if i != 1 && p.gone(w) {
+					t.Errorf("rank %d was stopped when another was done", i)
+				}
+			}
+			finish(third)
+			for _, e := range p.all(nodes, succeeded) {
+				if *e.Round != 2 || e.Restarts.Used != 2 || e.Restarts.Max != 3 {
+					t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
+				}
+			}
+		})
+	}
+}
+
+// TestFatalEndsAll ends one rank with a code that no restart is for.
+func TestFatalEndsAll(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "3")
+	nodes := p.startAll(3)
+	workers := p.round(0, 3)
+	workers[1].do("exit 7")
+	for _, e := range p.all(nodes, end{7, exitcodes.Fatal, "Error"}) {
+		blames(t, e.RootCause, workers[1].Node, 7)
+	}
+}
+
+func blames(t *testing.T, c *exitcodes.RootCause, node string, code int) {
+	t.Helper()
+	if c == nil || c.Node != node || c.ExitCode == nil || *c.ExitCode != code {
+		t.Errorf("the root cause is %+v, want exit code %d of %s", c, code, node)
+	}
+}
+
+// TestBudgetIsSpent lets ranks fail until no restart is left.
+func TestBudgetIsSpent(t *testing.T) {
+	tests := []struct {
+		name  string
+		flags []string
+		want  end
+	}{
+		{"retry", nil, end{200, exitcodes.Retry, "RestartBudgetExhausted"}},
+		{"fatal", []string{"--on-exhausted", "fatal"}, end{90, exitcodes.Fatal, "RestartBudgetExhausted"}},
+		{"none", []string{"--no-restart"}, end{200, exitcodes.Retry, "Error"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := sharedParty(t, "2", append([]string{"--max-restarts", "1", "--restart-backoff", "1ms:2ms"}, tt.flags...)...)
+			nodes := p.startAll(2)
+			last := p.round(0, 2)
+			if tt.name != "none" {
+				last[0].do("kill 9")
+				last = p.round(1, 2)
+			}
+			last[1].do("exit 200")
+			for _, e := range p.all(nodes, tt.want) {
+				blames(t, e.RootCause, last[1].Node, 200)
+			}
+		})
+	}
+}
+
+// TestStubbornWorker is a worker that does not hear SIGTERM. The next round waits until it has been killed.
+func TestStubbornWorker(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "2", "--restart-grace", "1s")
+	nodes := p.startAll(2)
+	first := p.round(0, 2)
+	n0 := of(first, "n0")
+	n0.do("defy")
+	n0.do("say deaf")
+	nodes[0].Await("deaf")
+	of(first, "n1").do("kill 9")
+	finish(p.round(1, 2)) // the workers look themselves whether one of round 0 is still there
+	p.all(nodes, succeeded)
+}
+
+// TestLaunch starts several ranks on each node, as torchrun's flags ask for them.
+func TestLaunch(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		how  string
+		want end
+	}{
+		{"an exit code", "exit 3", end{3, exitcodes.Fatal, "Error"}},
+		{"a signal", "kill 9", end{137, exitcodes.Retry, "KilledBySIGKILL"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newParty(t, "--nnodes", "2", "--nproc-per-node", "2", "--store", shared.get(t).store(), "--job", jobName(t))
+			p.mode = "launch"
+			nodes := []*node{p.start("n0", "--node-rank", "0"), p.start("n1", "--node-rank", "1")}
+			workers := p.round(0, 4)
+			for i, w := range workers {
+				if w.WorldSize != "4" || w.RestartCount != "0" || w.Node != workers[i/2*2].Node {
+					t.Errorf("rank %d is %+v", i, w.hello)
+				}
+			}
+			workers[3].do(tt.how)
+			for _, e := range p.all(nodes, tt.want) {
+				if c := e.RootCause; c == nil || c.Node != workers[3].Node || c.Rank == nil || *c.Rank != 3 {
+					t.Errorf("%s: rank 3 is not named: %s", e.Node, e.Raw)
+				}
+			}
+		})
+	}
+}

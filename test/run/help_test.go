@@ -1,0 +1,43 @@
+package run_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// TestHelp is there for every command, each with an example, on standard output and with nothing done.
+func TestHelp(t *testing.T) {
+	bin := harness.Binary(t)
+	top := harness.Run(t, limit, nil, bin, "--help")
+	section := regexp.MustCompile(`(?s)COMMANDS:\n(.*?)\n\n`).FindStringSubmatch(top.Stdout)
+	if top.Code != 0 || section == nil {
+		t.Fatalf("exit code %d:\n%s%s", top.Code, top.Stdout, top.Stderr)
+	}
+	var commands []string
+	for line := range strings.Lines(section[1]) {
+		commands = append(commands, strings.Fields(line)[0])
+	}
+	if len(commands) < 3 {
+		t.Fatalf("commands %q in\n%s", commands, top.Stdout)
+	}
+	for _, command := range commands {
+		for _, flag := range []string{"--help", "-h"} {
+			res := harness.Run(t, limit, nil, bin, command, flag)
+			if res.Code != 0 || res.Stderr != "" {
+				t.Errorf("%s %s: exit code %d, %q", command, flag, res.Code, res.Stderr)
+			}
+			if !strings.Contains(res.Stdout, "Example: ") || !strings.Contains(res.Stdout, "gangrun "+command) {
+				t.Errorf("%s %s has no example:\n%s", command, flag, res.Stdout)
+			}
+		}
+	}
+	if !strings.Contains(top.Stdout, "xample") {
+		t.Errorf("gangrun --help has no example:\n%s", top.Stdout)
+	}
+	if v := harness.Run(t, limit, nil, bin, "--version"); v.Code != 0 || !strings.HasPrefix(v.Stdout, "gangrun version ") {
+		t.Errorf("exit code %d, %q", v.Code, v.Stdout)
+	}
+}

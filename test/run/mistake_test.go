@@ -1,0 +1,155 @@
+package run_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// TestMistakes is everything that can be wrong about a command line and what it refers to: exit code 64, one line that
+// says what was wrong and where, and nothing started.
+func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	number := 0
+	rules := func(text string) []string {
+		number++
+		return []string{"run", "--rules", file(fmt.Sprintf("rules-%d.yaml", number), "rules:\n  - name: mine\n    "+text)}
+	}
+	tests := []struct {
+		name string
+		argv []string // up to the worker's "--"
+		env  []string
+		says []string
+	}{
+		{"an unknown flag", []string{"run", "--max-restart", "3"}, nil, []string{"--max-restart", "max-restarts?"}},
+		{"a flag like none", []string{"run", "--xyzzy"}, nil, []string{"--xyzzy"}},
+		{"a short flag", []string{"run", "-n", "3"}, nil, []string{"-n"}},
+		{"no duration", []string{"run", "--grace", "banana"}, nil, []string{"--grace banana", "25s"}},
+		{"no unit", []string{"run", "--grace", "30"}, nil, []string{"--grace 30", "25s"}},
+		{"a variable", []string{"run"}, []string{"GANGRUN_GRACE=banana"}, []string{"GANGRUN_GRACE=banana"}},
+		{"graces that contradict", []string{"run", "--grace", "60s", "--pod-grace", "30s"}, nil, []string{"--grace", "--pod-grace 30s"}},
+		{"graces that are equal", []string{"run", "--grace", "30s", "--pod-grace", "30s"}, nil, []string{"--grace", "--pod-grace"}},
+		{"an unknown key", []string{"run", "--config", file("key.yaml", "quiet: true\ngraze: 3s\n")}, nil,
+			[]string{"key.yaml:2", "graze", "grace?"}},
+		{"a wrong value in the file", []string{"run", "--config", file("value.yaml", "\nquiet: maybe\n")}, nil,
+			[]string{"value.yaml:2", "quiet", "maybe"}},
+		{"no YAML", []string{"run", "--config", file("no.yaml", "{")}, nil, []string{"no.yaml"}},
+		{"no such file", []string{"run", "--config", "/no/such/file"}, nil, []string{"/no/such/file"}},
+		{"rules with a broken pattern", rules("role: root\n    verdict: retry\n    pattern: '('\n"), nil,
+			[]string{".yaml:", "mine", "("}},
+		{"rules with an unknown role", rules("role: rooot\n    pattern: x\n"), nil, []string{".yaml:", "rooot"}},
+		{"rules with an unknown key", rules("role: root\n    patern: x\n"), nil, []string{".yaml:", "patern"}},
+		{"no rules file", []string{"run", "--rules", "/no/such/rules"}, nil, []string{"--rules", "/no/such/rules"}},
+		{"a choice", []string{"run", "--on-exhausted", "retyr"}, nil, []string{"--on-exhausted retyr", "retry?"}},
+		{"a retry code that says fatal", []string{"run", "--retry-code", "1"}, nil, []string{"--retry-code 1", "128"}},
+		{"a number below", []string{"run", "--max-restarts", "-1"}, nil, []string{"--max-restarts -1"}},
+		{"a message too large", []string{"run", "--termination-log-max", "10000"}, nil, []string{"--termination-log-max 10000", "4096"}},
+		{"a window", []string{"run", "--restart-window", "10"}, nil, []string{"--restart-window 10", "10/1h"}},
+		{"an unknown signal", []string{"run", "--signal-map", "15:FOO"}, nil, []string{"--signal-map 15:FOO"}},
+		{"an unknown command", []string{"rum"}, nil, []string{"rum", "run?"}},
+		{"an unknown flag of all", []string{"--verbose", "run"}, nil, []string{"--verbose"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			canary := filepath.Join(t.TempDir(), "canary")
+			argv := append(append([]string{harness.Binary(t)}, tt.argv...), "--", "touch", canary)
+			refused(t, harness.Run(t, limit, tt.env, argv...), tt.says...)
+			if _, err := os.Stat(canary); err == nil {
+				t.Error("something was started")
+			}
+		})
+	}
+}
+
+// refused fails the test unless gangrun left with 64 and one line that contains all of says.
+func refused(t *testing.T, res harness.Result, says ...string) {
+	t.Helper()
+	if res.Code != exitcodes.CodeBadConfig {
+		t.Errorf("exit code %d", res.Code)
+	}
+	if !strings.HasPrefix(res.Stderr, "gangrun: ") || strings.Count(res.Stderr, "\n") != 1 || res.Stdout != "" {
+		t.Errorf("not one line on standard error:\n%q\n%q", res.Stderr, res.Stdout)
+	}
+	for _, s := range says {
+		if !strings.Contains(res.Stderr, s) {
+			t.Errorf("%q does not say %q", res.Stderr, s)
+		}
+	}
+}
+
+// TestMistakesElsewhere are those about a command that is missing, and those of the other commands.
+func TestMistakesElsewhere(t *testing.T) {
+	tests := []struct {
+		argv []string
+		says string
+	}{
+		{[]string{"run"}, "COMMAND"},
+		{[]string{"run", "--"}, "COMMAND"},
+		{[]string{"run", "--quiet"}, "COMMAND"},
+		{[]string{"explain", "no-such-thing"}, "no-such-thing"},
+		{[]string{"explain", "256"}, "256"},
+		{[]string{"explain", "{"}, "message"},
+		{[]string{"explain", "1", "2"}, `"2"`},
+		{[]string{"explain", "--log", "/no/such/log"}, "/no/such/log"},
+		{[]string{"explain", "--output", "xml", "1"}, "json"},
+		{[]string{"explain", "--lgo", "x"}, "log?"},
+		{[]string{"doctor", "--grace", "banana"}, "--grace banana"},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.argv, " "), func(t *testing.T) {
+			t.Parallel()
+			refused(t, harness.Run(t, limit, nil, append([]string{harness.Binary(t)}, tt.argv...)...), tt.says)
+		})
+	}
+}
+
+// TestMistakeInMessage finds the mistake in the termination message too, wherever its path came from: in a cluster
+// that is where people look first.
+func TestMistakeInMessage(t *testing.T) {
+	tests := map[string]func(log string) (flags, env []string){
+		"flag before": func(log string) ([]string, []string) {
+			return []string{"--termination-log", log, "--grace", "banana"}, nil
+		},
+		"flag after": func(log string) ([]string, []string) {
+			return []string{"--grace", "banana", "--termination-log", log}, nil
+		},
+		"variable": func(log string) ([]string, []string) {
+			return []string{"--grace", "banana"}, []string{"GANGRUN_TERMINATION_LOG=" + log}
+		},
+		"an unknown flag": func(log string) ([]string, []string) { return []string{"--termination-log=" + log, "--graze=1s"}, nil },
+		"file": func(log string) ([]string, []string) {
+			return []string{"--config", write(t, "c.yaml", "termination-log: "+log+"\n"), "--grace", "banana"}, nil
+		},
+		"grace and no grace": func(log string) ([]string, []string) {
+			return []string{"--termination-log", log, "--grace", "2s", "--pod-grace", "1s"}, nil
+		},
+	}
+	for name, where := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := write(t, "log", "")
+			flags, env := where(log)
+			argv := append(append([]string{harness.Binary(t), "run"}, flags...), "--", "true")
+			res := harness.Run(t, limit, env, argv...)
+			refused(t, res)
+			wellFormed(t, []byte(read(t, log)), exitcodes.DefaultMessage)
+			m := harness.Message(t, log)
+			if m.Verdict != exitcodes.Fatal || m.Reason != "BadConfig" || m.ExitCode != 64 || "gangrun: "+m.Message+"\n" != res.Stderr {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+// Package train_test puts real trainings under gangrun: torchrun with ranks that die in the middle of a step, a data
+// loader with processes of its own, TensorFlow workers that lose each other. What comes out has to name the cause, and
+// a training that was interrupted has to end as if it had not been.
+package train_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// limit is many times what one training here takes on an idle machine.
+const limit = 5 * time.Minute
+
+// turns bounds how many trainings run at once: each starts several Pythons that load hundreds of megabytes.
+var turns = make(chan struct{}, 2)
+
+// parallel lets the test run beside others, when it is its turn.
+func parallel(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	turns <- struct{}{}
+	t.Cleanup(func() { <-turns })
+}
+
+// trainer is the path of one of the trainers that are shipped as examples.
+func trainer(name string) string { return filepath.Join(harness.Root(), "examples", "train", name) }
+
+// script is the path of a script in testdata.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// torchrun is the command line of torchrun with some ranks on this machine.
+func torchrun(t *testing.T, ranks string, script string, args ...string) []string {
+	t.Helper()
+	return append([]string{harness.Peer(t, "torch/bin/torchrun"), "--standalone", "--nproc-per-node", ranks, script}, args...)
+}
+
+// one keeps the libraries from starting a thread for each core of a large machine in every rank.
+var one = []string{"OMP_NUM_THREADS=1", "TF_ENABLE_ONEDNN_OPTS=0"}
+
+// finalLoss is what a trainer says at its end.
+func finalLoss(t *testing.T, output string) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^final loss .*$`).FindAllString(output, -1)
+	if len(found) != 1 {
+		t.Fatalf("%d lines with a final loss instead of one:\n%s", len(found), output)
+	}
+	return found[0]
+}
+
+func TestMain(m *testing.M) {
+	// Where an operator's variables are set, what is tested would think itself in its job.
+	for _, name := range []string{"TF_CONFIG", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "PET_NNODES"} {
+		os.Unsetenv(name)
+	}
+	os.Exit(m.Run())
+}
