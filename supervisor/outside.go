@@ -117,15 +117,25 @@ func (s *Supervisor) stopWorker(w *worker, why exitcodes.Stop, sig unix.Signal, 
 	}
 	s.send(w, sig)
 	if w.stopped {
-		s.reaper.Signal(w.pid, unix.SIGCONT, true) // a stopped process cannot answer
+		s.resume(w) // a stopped process cannot answer
 	}
 }
 
 // send passes a signal on to a worker as the scope says.
 func (s *Supervisor) send(w *worker, sig unix.Signal) {
-	if !w.ended {
-		s.reaper.Signal(w.pid, sig, s.cfg.Scope != ScopeWorker)
+	if w.ended {
+		return
 	}
+	if sig == unix.SIGCONT {
+		w.stopped, w.ownStop = false, false
+	}
+	s.reaper.Signal(w.pid, sig, s.cfg.Scope != ScopeWorker)
+}
+
+// resume lets a stopped worker go on, and its group.
+func (s *Supervisor) resume(w *worker) {
+	w.stopped, w.ownStop = false, false
+	s.reaper.Signal(w.pid, unix.SIGCONT, true)
 }
 
 // killDue kills the workers whose clock has run out. One that SIGKILL does not end either is stuck in the kernel, most
@@ -149,13 +159,14 @@ func (s *Supervisor) killDue(now time.Time) {
 	}
 }
 
-// paused takes in that a worker was stopped or continued by job control.
+// paused takes in that a worker was stopped or continued by job control. The news may be old: the worker may have been
+// continued, or stopped again, since. So what it is now is looked up.
 func (s *Supervisor) paused(w *worker, ws unix.WaitStatus) {
-	if ws.Stopped() && w.ownStop {
-		w.ownStop = false
-		return // it is known, and may be over by now
-	}
-	if w.stopped = ws.Stopped(); w.stopped {
+	own := w.ownStop
+	w.ownStop = own && !ws.Stopped() // else that stop has yet to take effect
+	now := process.Look(w.pid)
+	w.stopped = w.ownStop || len(now) > 0 && now[0].State == 'T'
+	if ws.Stopped() && w.stopped && !own {
 		s.terminal.workerStopped(s, w, ws.StopSignal())
 	}
 }

@@ -90,8 +90,8 @@ func (t *terminal) foreground(s *Supervisor) (continued bool) {
 			t.handed = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, w.pid) == nil
 		}
 		if w.stopped {
-			s.reaper.Signal(w.pid, unix.SIGCONT, true)
-			w.stopped, continued = false, true
+			s.resume(w)
+			continued = true
 		}
 	}
 	return continued
@@ -117,7 +117,7 @@ func (t *terminal) workerStopped(s *Supervisor, w *worker, sig unix.Signal) {
 		return
 	}
 	if sig == unix.SIGTSTP {
-		s.reaper.Signal(w.pid, unix.SIGCONT, true)
+		s.resume(w)
 	}
 }
 
@@ -127,7 +127,7 @@ func (t *terminal) take(s *Supervisor, w *worker) {
 	signals.Defaulting(unix.SIGTTOU, func() {
 		t.handed = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, w.pid) == nil
 	})
-	s.reaper.Signal(w.pid, unix.SIGCONT, true)
+	s.resume(w)
 }
 
 // restore takes the terminal back from a worker that is gone, in the modes in which it was found: one that was killed
