@@ -169,6 +169,7 @@ func (t *turn) adopt() (Decision, bool) {
 		t.job.Round, t.job.Clear = here.Round, here.Clear
 		t.job.Next, t.job.Seq = max(here.Next, newest.Next), max(here.Seq, newest.Seq)
 		t.job.Handled = last(slices.Concat(newest.Handled, here.Handled), maxHandled)
+		t.job.Suspend = t.job.Suspend || here.Suspend
 	}
 	switch {
 	case phase.finished():
@@ -178,13 +179,14 @@ func (t *turn) adopt() (Decision, bool) {
 			Round: t.job.Round, Kind: StopAdopt, At: t.now.UTC(), Judged: true,
 			Message: "a newer record of this job has turned up",
 		}
-		t.job.Suspend = t.job.Suspend || phase == Suspended
 		t.job.enter(Stopping, t.now)
-	case phase == Suspended:
-		t.job.enter(Suspended, t.now)
-		t.job.SinceSeq = 0 // whoever is there has come since: it waits instead of leaving
 	default:
 		if cause, unjudged := lastWords(newest, t.now); unjudged && !t.judge(cause, nil) {
+			break // the run has ended with it
+		}
+		if phase == Suspended || t.job.Suspend { // or was about to be: nothing of it runs in this store
+			t.job.enter(Suspended, t.now)
+			t.job.SinceSeq = 0 // whoever is there has come since: it waits instead of leaving
 			break
 		}
 		t.job.enter(Forming, t.now)

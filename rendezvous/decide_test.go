@@ -788,6 +788,110 @@ func TestANewStore(t *testing.T) {
 			t.Errorf("round %d of run %s", s.v.Round.Number, s.v.Job.RunUID)
 		}
 	})
+	t.Run("who is missing is said at once", func(t *testing.T) {
+		s := setup(t)
+		s.join("a", brings, pin(0))
+		d := s.settle(ActAdopt)
+		if d.Why.For != WaitsForNodes || !slices.Equal(d.Why.Nodes, []string{"rank 1"}) {
+			t.Errorf("waits for %+v, want rank 1", d.Why)
+		}
+		if want := s.now.Add(DefaultJoinTimeout); !d.Next.Equal(want) {
+			t.Errorf("looks again at %v, want %v: the time to join runs", d.Next, want)
+		}
+		s.sleep(DefaultFence / 2)
+		s.join("b", brings, pin(1))
+		if d = s.settle(); d.Why.For != WaitsForStore || !d.Next.Equal(s.v.NewSince.Add(DefaultFence)) {
+			t.Errorf("waits for %+v until %v, want one fence from the beginning of the store", d.Why, d.Next)
+		}
+		s.now = d.Next
+		s.settle(ActForm)
+	})
+	t.Run("who is missing never comes", func(t *testing.T) {
+		s := setup(t)
+		s.spec.JoinTimeout = Duration(DefaultFence / 2)
+		old := old.v.Job.clone()
+		old.Spec = s.spec
+		s.join("a", func(n *Node) { n.Brings = old })
+		if d := s.settle(ActAdopt); d.Why.Text != "1 of 2 nodes are there: a" {
+			t.Errorf("waits: %s", d.Why.Text)
+		}
+		s.sleep(DefaultFence / 2)
+		s.settle(ActFail)
+		s.ended(exitcodes.Retry, exitcodes.ReasonRendezvousTimeout, 211)
+	})
+	for name, tc := range map[string]struct {
+		phase  Phase
+		stop   *Stop
+		budget int
+	}{
+		"was being suspended": {Stopping, &Stop{Kind: StopSuspend}, 0},
+		"had failed and was then to be suspended": {Stopping, &Stop{
+			Kind: StopFailure, Reason: "Error", Node: "b",
+		}, 1},
+		"was suspended": {Suspended, nil, 0},
+	} {
+		t.Run("a job that "+name+" stays so", func(t *testing.T) {
+			suspended := old.v.Job.clone()
+			suspended.Phase, suspended.Stop, suspended.Suspend = tc.phase, tc.stop, true
+			s := setup(t)
+			s.join("a", func(n *Node) { n.Brings = suspended })
+			s.join("b")
+			if d := s.settle(ActAdopt); d.Why.For != WaitsForUser {
+				t.Errorf("waits for %+v", d.Why)
+			}
+			s.phase(Suspended)
+			if s.v.Job.SinceSeq != 0 {
+				t.Error("who is there would leave")
+			}
+			if got := s.v.Job.Budget.Used; got != tc.budget {
+				t.Errorf("%d restarts are charged, want %d", got, tc.budget)
+			}
+			s.sleep(DefaultFence)
+			s.command("1", VerbResume)
+			s.settle(ActCommand, ActForm)
+		})
+	}
+	t.Run("a job that all had left goes on with the spec of who comes", func(t *testing.T) {
+		deserted := old.v.Job.clone()
+		deserted.Phase = Suspended
+		s := setup(t)
+		s.spec.Restarts.Max = 9
+		s.join("a", uid(deserted.RunUID), func(n *Node) { n.Brings = deserted })
+		s.settle(ActAdopt, ActResume)
+		if s.v.Job.Spec.Restarts.Max != 9 {
+			t.Error("the changed spec was not taken over")
+		}
+	})
+	for name, suspended := range map[string]bool{"by command": true, "for all had left": false} {
+		t.Run("suspended "+name+", while a round runs here", func(t *testing.T) {
+			record := old.v.Job.clone()
+			record.Phase, record.Suspend, record.Next, record.Seq = Suspended, suspended, 7, 70
+			s := setup(t)
+			s.join("a")
+			s.join("b")
+			s.run(ActCreate, ActForm)
+			s.join("c", func(n *Node) { n.Brings = record })
+			s.settle(ActAdopt)
+			s.phase(Stopping)
+			s.all(uid(record.RunUID), stops)
+			s.sleep(DefaultFence)
+			if suspended {
+				s.settle(ActSuspend)
+				return
+			}
+			s.settle(ActForm) // the next node that joins resumes it, and they are there
+		})
+	}
+	t.Run("what is suspended here stays so", func(t *testing.T) {
+		s := setup(t)
+		s.join("x")
+		s.settle(ActCreate)
+		s.command("1", VerbSuspend)
+		s.settle(ActCommand)
+		s.join("a", brings)
+		s.settle(ActAdopt)
+		s.phase(Suspended)
+	})
 	t.Run("its host had said that it was leaving", func(t *testing.T) {
 		leaving := old.v.Job.clone()
 		leaving.Phase, leaving.Stop = Stopping, &Stop{Kind: StopDeparture, Node: "b", Reason: exitcodes.ReasonPreempted}

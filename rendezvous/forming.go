@@ -18,14 +18,14 @@ func (t *turn) forming(members []member) Decision {
 		return t.write(ActSuspend)
 	}
 	candidates := t.candidates()
+	a := assign(t.job.Spec, candidates, t.Round)
+	if a.chosen == nil { // before all other waits: whoever has to come should be named at once
+		return t.tooFew(candidates, a)
+	}
 	until := t.NewSince.Add(t.job.Spec.Fence.of())
 	if !t.NewSince.IsZero() && t.now.Before(until) && !t.wholeGang(candidates) {
 		return t.wait(until, WaitsForStore, nil,
 			"the store is new; nodes that knew an earlier one may run until %s", until.UTC().Format(time.TimeOnly))
-	}
-	a := assign(t.job.Spec, candidates, t.Round)
-	if a.chosen == nil {
-		return t.tooFew(candidates, a)
 	}
 	if t.now.Before(t.job.NotBefore) {
 		return t.wait(t.job.NotBefore, WaitsForTime, nil,
@@ -52,8 +52,11 @@ func (t *turn) tooFew(candidates []named, a assignment) Decision {
 		return t.write(ActGather)
 	}
 	text := fmt.Sprintf("%d of %d nodes are there", len(candidates), t.job.Spec.MinNodes)
-	if len(a.missing) > 0 {
+	switch {
+	case len(a.missing) > 0:
 		text += "; missing: " + list(a.missing)
+	case len(candidates) > 0: // nothing tells who the others are: no round's record, no pins
+		text += ": " + list(names(candidates))
 	}
 	if refused := t.refused(); len(refused) > 0 {
 		text += "; not counted, for their spec or run differs: " + list(refused)
@@ -73,6 +76,13 @@ func (t *turn) tooFew(candidates []named, a assignment) Decision {
 		Message: fmt.Sprintf("%s after %v", text, t.job.Spec.JoinTimeout.of()),
 	})
 	return t.write(ActFail)
+}
+
+func names(nodes []named) (list []string) {
+	for _, n := range nodes {
+		list = append(list, n.name)
+	}
+	return list
 }
 
 // since is when the phase began. The clock of an earlier lead may be ahead of ours; then it begins now.

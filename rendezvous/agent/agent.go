@@ -79,6 +79,8 @@ type Agent struct {
 	done    chan struct{}
 
 	mayStart atomic.Int64 // until then, by the clock, in nanoseconds
+	// newest is the newest round that the node has heard of; the lead looks at it where the store has lost it.
+	newest atomic.Pointer[rendezvous.Round]
 }
 
 // Join joins the job. Orders come until one that says End; Close has to be called in any case.

@@ -4,13 +4,22 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/rendezvous/store/storetest"
 )
+
+// The tests run in bubbles, where time passes only while everybody waits for it: this is the clock there.
+func clock() time.Duration { return time.Duration(time.Now().UnixNano()) }
+
+// incarnations counts the nodes of all tests.
+var incarnations atomic.Int64
 
 // party is one node whose workers are simulated: it does what it is told and says so.
 type party struct {
@@ -23,11 +32,15 @@ type party struct {
 func join(t *testing.T, s store.Store, name string, spec rendezvous.Spec, change func(*Config)) *party {
 	t.Helper()
 	cfg := Config{
-		Connect: func(context.Context) (store.Store, error) { return s, nil }, Name: name, Spec: spec, StopTime: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Node: rendezvous.Node{Incarnation: fmt.Sprintf("%s-%d", name, time.Now().UnixNano()), Slots: 2, Address: name},
+		Connect: func(context.Context) (store.Store, error) { return s, nil }, Name: name, Spec: spec, Clock: clock,
+		StopTime: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Node: rendezvous.Node{
+			Incarnation: fmt.Sprintf("%s#%d", name, incarnations.Add(1)), Slots: 2, Address: name,
+		},
 	}
 	if testing.Verbose() {
-		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", name)
+		all := &slog.HandlerOptions{Level: slog.LevelDebug}
+		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), all)).With("node", name)
 	}
 	if change != nil {
 		change(&cfg)
@@ -37,12 +50,16 @@ func join(t *testing.T, s store.Store, name string, spec rendezvous.Spec, change
 	return p
 }
 
+// patience is longer than anything here is to take.
+const patience = 5 * time.Minute
+
+// next waits for the next order.
 func (p *party) next() Order {
 	p.t.Helper()
 	select {
 	case o := <-p.Orders():
 		return o
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		p.t.Fatalf("%s: no order", p.name)
 	}
 	return Order{}
@@ -99,133 +116,233 @@ func describe(o Order) string {
 
 var (
 	killed = rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: "KilledBySIGKILL", Code: 137, Signal: 9, Role: "root"}
-	broken = rendezvous.Outcome{Verdict: exitcodes.Fatal, Reason: "Error", Code: 1, Role: "root", Message: "rank 3: ValueError"}
-	well   = rendezvous.Outcome{Verdict: exitcodes.Success}
+	broken = rendezvous.Outcome{
+		Verdict: exitcodes.Fatal, Reason: "Error", Code: 1, Role: "root", Message: "rank 3: ValueError",
+	}
+	well = rendezvous.Outcome{Verdict: exitcodes.Success}
 )
 
 func gang(t *testing.T, m *store.Memory, n int) (parties []*party) {
 	t.Helper()
 	for i := range n {
-		s := m.Connect(store.Boottime)
+		s := m.Connect(clock)
 		parties = append(parties, join(t, s, fmt.Sprintf("node%d", i), rendezvous.DefaultSpec(n), nil))
 	}
 	return parties
 }
 
 func TestOneFailsAllStartAgain(t *testing.T) {
-	nodes := gang(t, store.NewMemory(), 3)
-	ranks := map[int]bool{}
-	for _, p := range nodes {
-		ranks[p.starts(0).Rank] = true
-	}
-	if len(ranks) != 3 {
-		t.Errorf("ranks %v", ranks)
-	}
-	nodes[1].Failing(0, killed, nil)
-	nodes[1].Gone(0, killed, nil)
-	nodes[0].stops()
-	nodes[2].stops()
-	// The one that failed hears of the stop only if it was still running then.
-	for _, p := range nodes {
-		p.starts(1)
-	}
-	for _, p := range nodes {
-		p.Gone(1, well, nil)
-	}
-	for _, p := range nodes {
-		if e := p.ends(); e.Verdict != exitcodes.Success {
-			t.Errorf("%s ends with %+v", p.name, e)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := gang(t, store.NewMemory(), 3)
+		ranks := map[int]bool{}
+		for _, p := range nodes {
+			ranks[p.starts(0).Rank] = true
 		}
-	}
+		if len(ranks) != 3 {
+			t.Errorf("ranks %v", ranks)
+		}
+		nodes[1].Failing(0, killed, nil)
+		nodes[1].Gone(0, killed, nil)
+		nodes[0].stops()
+		nodes[2].stops()
+		// The one that failed hears of the stop only if it was still running then.
+		for _, p := range nodes {
+			p.starts(1)
+		}
+		for _, p := range nodes {
+			p.Gone(1, well, nil)
+		}
+		for _, p := range nodes {
+			if e := p.ends(); e.Verdict != exitcodes.Success {
+				t.Errorf("%s ends with %+v", p.name, e)
+			}
+		}
+	})
 }
 
 func TestFatalEndsAll(t *testing.T) {
-	nodes := gang(t, store.NewMemory(), 3)
-	for _, p := range nodes {
-		p.starts(0)
-	}
-	nodes[2].Failing(0, broken, nil)
-	nodes[2].Gone(0, broken, nil)
-	nodes[0].stops()
-	nodes[1].stops()
-	for _, p := range nodes {
-		if e := p.ends(); e.Verdict != exitcodes.Fatal || e.Code != 1 || e.Cause == nil || e.Cause.Node != "node2" {
-			t.Errorf("%s ends with %+v", p.name, e)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := gang(t, store.NewMemory(), 3)
+		for _, p := range nodes {
+			p.starts(0)
 		}
-	}
+		nodes[2].Failing(0, broken, nil)
+		nodes[2].Gone(0, broken, nil)
+		nodes[0].stops()
+		nodes[1].stops()
+		for _, p := range nodes {
+			if e := p.ends(); e.Verdict != exitcodes.Fatal || e.Code != 1 || e.Cause == nil || e.Cause.Node != "node2" {
+				t.Errorf("%s ends with %+v", p.name, e)
+			}
+		}
+	})
 }
 
 func TestOneNodeAlone(t *testing.T) {
-	nodes := gang(t, store.NewMemory(), 1)
-	p := nodes[0]
-	for round := range 3 {
-		p.starts(round)
-		if round < 2 {
-			p.Failing(round, killed, nil)
-			p.Gone(round, killed, nil)
+	synctest.Test(t, func(t *testing.T) {
+		nodes := gang(t, store.NewMemory(), 1)
+		p := nodes[0]
+		for round := range 3 {
+			p.starts(round)
+			if round < 2 {
+				p.Failing(round, killed, nil)
+				p.Gone(round, killed, nil)
+			}
 		}
-	}
-	p.Gone(2, well, nil)
-	p.ends()
+		p.Gone(2, well, nil)
+		p.ends()
+	})
 }
 
 func TestLeavingNodeIsReplaced(t *testing.T) {
-	m := store.NewMemory()
-	nodes := gang(t, m, 2)
-	rank := nodes[1].starts(0).Rank
-	nodes[0].starts(0)
-	nodes[1].Leave()
-	if o := nodes[1].next(); o.Stop == nil {
-		t.Fatalf("got %s", describe(o))
-	}
-	nodes[1].Gone(0, rendezvous.Outcome{Verdict: exitcodes.Preempted, Code: 143}, nil)
-	if e := nodes[1].ends(); e.Verdict != exitcodes.Preempted {
-		t.Errorf("%+v", e)
-	}
-	nodes[0].stops()
-	s := m.Connect(store.Boottime)
-	again := join(t, s, "node1", rendezvous.DefaultSpec(2), nil)
-	if got := again.starts(1).Rank; got != rank {
-		t.Errorf("the replacement has rank %d, not %d", got, rank)
-	}
-	nodes[0].starts(1)
-	again.Gone(1, well, nil)
-	nodes[0].Gone(1, well, nil)
-	again.ends()
-	nodes[0].ends()
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory()
+		nodes := gang(t, m, 2)
+		rank := nodes[1].starts(0).Rank
+		nodes[0].starts(0)
+		nodes[1].Leave()
+		if o := nodes[1].next(); o.Stop == nil {
+			t.Fatalf("got %s", describe(o))
+		}
+		nodes[1].Gone(0, rendezvous.Outcome{Verdict: exitcodes.Preempted, Code: 143}, nil)
+		if e := nodes[1].ends(); e.Verdict != exitcodes.Preempted {
+			t.Errorf("%+v", e)
+		}
+		nodes[0].stops()
+		s := m.Connect(clock)
+		again := join(t, s, "node1", rendezvous.DefaultSpec(2), nil)
+		if got := again.starts(1).Rank; got != rank {
+			t.Errorf("the replacement has rank %d, not %d", got, rank)
+		}
+		nodes[0].starts(1)
+		again.Gone(1, well, nil)
+		nodes[0].Gone(1, well, nil)
+		again.ends()
+		nodes[0].ends()
+	})
 }
 
-// TestStoreIsGoneForAWhile cuts a node off for longer than it would wait for the store with no workers, but not for as
-// long at once.
-func TestStoreIsGoneForAWhile(t *testing.T) {
-	m := store.NewMemory()
-	s := m.Connect(store.Boottime)
-	p := join(t, s, "node0", rendezvous.DefaultSpec(1), func(c *Config) { c.StoreTimeout = 3 * time.Second })
-	p.starts(0)
-	for range 2 {
+// TestTheTimesWithoutAStoreDoNotAddUp cuts a node off again and again, each time for less long than it waits for the
+// store. It has no workers and nothing to write: only its lease tells that the store is there again.
+func TestTheTimesWithoutAStoreDoNotAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory()
+		s := m.Connect(clock)
+		impatient := func(c *Config) { c.StoreTimeout, c.Lease = 3*time.Second, time.Second }
+		p := join(t, s, "node0", rendezvous.DefaultSpec(2), impatient)
+		for range 4 {
+			time.Sleep(2 * time.Second)
+			s.Cut()
+			time.Sleep(2 * time.Second)
+			s.Mend()
+		}
+		time.Sleep(4 * time.Second)
+		other := join(t, m.Connect(clock), "node1", rendezvous.DefaultSpec(2), impatient)
+		p.starts(0)
+		other.starts(0)
+	})
+}
+
+// TestWorkersRunOnWithoutAStore cuts a node off for longer than it would wait for the store if it had no workers.
+func TestWorkersRunOnWithoutAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory()
+		s := m.Connect(clock)
+		p := join(t, s, "node0", rendezvous.DefaultSpec(1), func(c *Config) { c.StoreTimeout = 3 * time.Second })
+		p.starts(0)
+		for _, long := range []time.Duration{4 * time.Second, 20 * time.Second} { // the lease lasts 5 s
+			s.Cut()
+			time.Sleep(long)
+			s.Mend()
+			time.Sleep(time.Second)
+		}
 		s.Cut()
-		time.Sleep(1500 * time.Millisecond) // real time passes: it is what the node measures
+		time.Sleep(10 * time.Second)
+		p.Gone(0, killed, nil) // from now on it waits
+		time.Sleep(2 * time.Second)
 		s.Mend()
-		time.Sleep(100 * time.Millisecond)
-	}
-	p.Gone(0, killed, nil)
-	p.starts(1)
-	p.Gone(1, well, nil)
-	if e := p.ends(); e.Verdict != exitcodes.Success {
-		t.Errorf("%+v", e)
-	}
+		p.starts(1)
+		p.Gone(1, well, nil)
+		if e := p.ends(); e.Verdict != exitcodes.Success {
+			t.Errorf("%+v", e)
+		}
+	})
 }
 
 func TestStoreIsGoneForGood(t *testing.T) {
-	m := store.NewMemory()
-	s := m.Connect(store.Boottime)
-	spec := rendezvous.DefaultSpec(1)
-	spec.Fence = rendezvous.Duration(2 * time.Second)
-	p := join(t, s, "node0", spec, func(c *Config) { c.StoreTimeout = time.Second; c.Lease = time.Second })
-	p.starts(0)
-	s.Cut()
-	p.stops() // by half of the fence time
-	if e := p.ends(); e.Reason != exitcodes.ReasonStoreLost || e.Code != exitcodes.CodeStoreLost {
-		t.Errorf("%+v", e)
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewMemory()
+		s := m.Connect(clock)
+		p := join(t, s, "node0", rendezvous.DefaultSpec(1), func(c *Config) { c.StoreTimeout = time.Minute })
+		p.starts(0)
+		cut := time.Now()
+		s.Cut()
+		p.stops()
+		if after := time.Since(cut); after < rendezvous.DefaultFence/4 || after > rendezvous.DefaultFence/2 {
+			t.Errorf("stops after %v, want it by half of the fence time", after)
+		}
+		gone := time.Now()
+		if e := p.ends(); e.Reason != exitcodes.ReasonStoreLost || e.Code != exitcodes.CodeStoreLost {
+			t.Errorf("%+v", e)
+		}
+		if after := time.Since(gone); after < time.Minute || after > time.Minute+2*tick {
+			t.Errorf("ends %v after its workers, want a minute", after)
+		}
+	})
+}
+
+// TestANodeThatWaitsNoticesThatTheStoreIsGone has nothing to write: what fails to come is the answer to renewals.
+func TestANodeThatWaitsNoticesThatTheStoreIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.NewMemory().Connect(clock)
+		p := join(t, s, "node0", rendezvous.DefaultSpec(2), func(c *Config) { c.StoreTimeout = time.Minute })
+		time.Sleep(time.Minute)
+		cut := time.Now()
+		s.Cut()
+		if e := p.ends(); e.Reason != exitcodes.ReasonStoreLost {
+			t.Errorf("%+v", e)
+		}
+		if after := time.Since(cut); after < time.Minute || after > time.Minute+DefaultLease+2*tick {
+			t.Errorf("ends after %v, want a minute", after)
+		}
+	})
+}
+
+// TestADeletedRecordOfARoundIsPutBack deletes it by hand while the round runs: nothing stops, and the round after it
+// can be formed. It does not matter whether the one that leads is the one that has formed the round.
+func TestADeletedRecordOfARoundIsPutBack(t *testing.T) {
+	for name, another := range map[string]bool{"by the lead": false, "by the next lead": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := store.NewMemory()
+				byHand, first := m.Connect(clock), m.Connect(clock)
+				defer byHand.Close()
+				lead := join(t, first, "node0", rendezvous.DefaultSpec(2), nil)
+				time.Sleep(time.Second)
+				other := join(t, m.Connect(clock), "node1", rendezvous.DefaultSpec(2), nil)
+				lead.starts(0)
+				other.starts(0)
+				time.Sleep(time.Second)
+				if another {
+					first.Cut()
+				}
+				record := func() []store.KV {
+					return storetest.Commit(t, byHand, store.Txn{Read: []string{roundKey(0)}}).Read
+				}
+				before := record()
+				storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(roundKey(0))}})
+				time.Sleep(2 * DefaultLease)
+				first.Mend()
+				time.Sleep(2 * lookAgain)
+				if after := record(); len(after) != 1 || string(after[0].Value) != string(before[0].Value) {
+					t.Fatalf("now there is %v, there was %v", after, before)
+				}
+				other.Failing(0, killed, nil)
+				other.Gone(0, killed, nil)
+				lead.stops()
+				lead.starts(1)
+				other.starts(1)
+			})
+		})
 	}
 }

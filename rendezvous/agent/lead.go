@@ -111,7 +111,8 @@ func (l *lead) update(u store.Update) {
 	if u.Reset {
 		clear(l.rows)
 		clear(l.bad)
-		l.view = rendezvous.View{NewSince: l.view.NewSince, Token: l.view.Token} // what was remembered may have been interrupted unseen
+		// What was remembered may have been interrupted unseen.
+		l.view = rendezvous.View{NewSince: l.view.NewSince, Token: l.view.Token}
 		l.puts, l.seen = nil, true
 	}
 	if l.cfg.Volatile && u.Token != l.view.Token {
@@ -151,6 +152,10 @@ func (l *lead) decide() (time.Duration, error) {
 			return 0, err
 		}
 	}
+	if r := l.deletedRound(); r != nil {
+		l.log.Warn("somebody has deleted the round's record: putting it back", "round", r.Number)
+		return lookAgain, l.commit(rendezvous.Decision{Action: actRestore, Round: r, DropRound: -1})
+	}
 	d := rendezvous.Decide(l.view, now)
 	if d.Action != rendezvous.ActWait {
 		return lookAgain, l.commit(d) // the watch tells of it
@@ -162,8 +167,8 @@ func (l *lead) decide() (time.Duration, error) {
 	return min(lookAgain, max(time.Until(d.Next), 0)), nil
 }
 
-// catchUp asks the store how far it is. Whether somebody is silent may be decided only on a view that is at least as new
-// as that.
+// catchUp asks the store how far it is. Whether somebody is silent may be decided only on a view that is at least as
+// new as that.
 func (l *lead) catchUp() error {
 	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
 	defer cancel()
@@ -236,7 +241,9 @@ func (l *lead) commit(d rendezvous.Decision) error {
 	l.log.Debug("decided", "action", d.Action, "revision", res.Rev)
 	for _, r := range d.Remove { // each by itself: one that has changed meanwhile stays
 		key := nodesKey + store.Escape(r.Name)
-		_, _ = l.store.Commit(ctx, store.Txn{If: []store.Cond{store.Unchanged(key, r.ModRev)}, Then: []store.Op{store.Delete(key)}})
+		_, _ = l.store.Commit(ctx, store.Txn{
+			If: []store.Cond{store.Unchanged(key, r.ModRev)}, Then: []store.Op{store.Delete(key)},
+		})
 	}
 	return nil
 }
@@ -274,7 +281,9 @@ func (l *lead) decodeNode(escaped string, kv store.KV) {
 		var n *rendezvous.Node
 		if n, err = rendezvous.ParseNode(kv.Key, kv.Value); err == nil {
 			delete(l.bad, kv.Key)
-			l.view.Nodes[name] = rendezvous.NodeEntry{Node: n, CreateRev: kv.CreateRev, ModRev: kv.ModRev, Leased: kv.Leased}
+			l.view.Nodes[name] = rendezvous.NodeEntry{
+				Node: n, CreateRev: kv.CreateRev, ModRev: kv.ModRev, Leased: kv.Leased,
+			}
 			l.puts = append(l.puts, rendezvous.Put{Name: name, Incarnation: n.Incarnation, ModRev: kv.ModRev})
 			return
 		}

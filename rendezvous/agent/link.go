@@ -147,7 +147,6 @@ func (n *node) leased(l leased) {
 	}
 	n.link.joining = false
 	n.link.lease = l.lease
-	n.lostAt = 0
 	// The key goes back together with a reading of the job: what was heard by an old watch may be out of date.
 	n.writer.rejoin = true
 	n.writer.dirty = true
@@ -214,7 +213,8 @@ func (n *node) readJob(kv store.KV) {
 
 // tellRestart logs the decision to restart: what it is charged to, and how long the pause is.
 func (n *node) tellRestart(before, job *rendezvous.Job) {
-	if n.record.Leaving || before == nil || before.RunUID != job.RunUID || job.Budget.Total+job.Budget.Preemptions <= before.Budget.Total+before.Budget.Preemptions {
+	if n.record.Leaving || before == nil || before.RunUID != job.RunUID ||
+		job.Budget.Total+job.Budget.Preemptions <= before.Budget.Total+before.Budget.Preemptions {
 		return
 	}
 	round, after := job.Round, time.Duration(0)
@@ -224,7 +224,8 @@ func (n *node) tellRestart(before, job *rendezvous.Job) {
 			after = max(0, time.Until(job.NotBefore))
 		}
 	}
-	n.log.Info("restarting", "round", round, "after", after.Round(time.Millisecond), "used", job.Budget.Used, "max", job.Spec.Restarts.Max)
+	n.log.Info("restarting", "round", round, "after", after.Round(time.Millisecond),
+		"used", job.Budget.Used, "max", job.Spec.Restarts.Max)
 }
 
 func (n *node) readRound(kv store.KV) {
@@ -235,6 +236,7 @@ func (n *node) readRound(kv store.KV) {
 	}
 	if n.round == nil || round.Store != n.round.Store || round.Number >= n.round.Number {
 		n.round = round
+		n.newest.Store(round)
 	}
 	n.matchRound()
 }

@@ -55,7 +55,9 @@ func (l *lead) status() Status {
 	now := time.Now()
 	l.view.Sights = rendezvous.Observe(l.view.Sights, l.view, l.puts, now)
 	l.puts = nil
-	s := Status{Job: l.view.Job, Round: l.view.Round, Nodes: map[string]rendezvous.Node{}, Unreadable: maps.Clone(l.bad)}
+	s := Status{
+		Job: l.view.Job, Round: l.view.Round, Nodes: map[string]rendezvous.Node{}, Unreadable: maps.Clone(l.bad),
+	}
 	for name, e := range l.view.Nodes {
 		s.Nodes[name] = *e.Node
 	}

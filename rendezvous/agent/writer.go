@@ -78,7 +78,8 @@ func (n *node) put() {
 
 // claim reads who has the key, and which job there is, before the first write.
 func (n *node) claim() {
-	n.commit(store.Txn{Read: []string{nodesKey + store.Escape(n.cfg.Name), jobKey, roundsKey}}, written{rejoin: true, lease: n.link.lease})
+	read := []string{nodesKey + store.Escape(n.cfg.Name), jobKey, roundsKey}
+	n.commit(store.Txn{Read: read}, written{rejoin: true, lease: n.link.lease})
 }
 
 func (n *node) commit(txn store.Txn, out written) {
@@ -99,7 +100,6 @@ func (n *node) written(out written) {
 		n.notWritten(out)
 		return
 	}
-	n.lostAt = 0
 	if out.lease != n.link.lease {
 		w.dirty = true // it was for a lease that is gone
 		return

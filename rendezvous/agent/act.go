@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// act does what the node's half of the protocol asks for now, until it asks to wait.
+func (n *node) act() {
+	at := n.clock()
+	n.guard()
+	if n.ended {
+		n.write()
+		return
+	}
+	n.giveUp(at)
+	for !n.ended && n.known() {
+		n.self.State, n.self.Round, n.self.Leaving = n.record.State, n.record.Round, n.record.Leaving
+		step := rendezvous.React(n.self, n.reading, at)
+		if !n.do(step, at) {
+			break
+		}
+	}
+	n.write()
+}
+
+// known reports whether there is anything to react to: the node has read the store, or has workers to guard, or goes.
+func (n *node) known() bool { return n.reading.Store != "" || n.record.Leaving }
+
+// do does one step and reports whether there may be another at once.
+func (n *node) do(step rendezvous.Step, at time.Duration) bool {
+	switch step.Do {
+	case rendezvous.ActStart:
+		return n.start(step)
+	case rendezvous.ActHalt:
+		n.halt(step, at)
+	case rendezvous.ActAcknowledge:
+		n.record.State, n.record.Round = rendezvous.NodeStopped, step.Round
+		n.record.Outcome, n.record.OutcomeRev = nil, 0
+		n.writer.dirty = true
+		return true
+	case rendezvous.ActRejoin:
+		n.rejoin()
+		return true
+	case rendezvous.ActReturn:
+		n.record.Reopens = n.reading.Job.Seq
+		n.self.Reopens = n.record.Reopens
+		n.writer.dirty = true
+		return true
+	case rendezvous.ActLeave:
+		n.left(*step.End)
+	case rendezvous.ActWait:
+		if n.lostAt != 0 {
+			n.say(n.unreachable())
+		} else {
+			n.say(step.Why + n.backoff())
+		}
+		n.look()
+	}
+	return false
+}
+
+// rejoin begins anew in a store that is not the one the node was in, and brings what it knows.
+func (n *node) rejoin() {
+	if n.record.Store != "" {
+		n.log.Warn("the store is another one than before: joining it anew")
+		n.record.Brings = n.earlierJob
+		if j := n.lastJob; j != nil && j.Store != n.reading.Store {
+			n.record.Brings = j
+		}
+	}
+	n.record.Store, n.self.Store = n.reading.Store, n.reading.Store
+	n.record.State, n.record.Round = rendezvous.NodeWaiting, -1
+	n.record.Outcome, n.record.OutcomeRev, n.record.Seen, n.record.Reopens = nil, 0, 0, 0
+	n.self.Joined, n.self.Reopens = 0, 0
+	if n.reading.Job != nil {
+		n.self.Joined = n.reading.Job.Seq
+	}
+	n.writer.dirty = true
+}
+
+// guard keeps the two clocks that the workers depend on up to date.
+func (n *node) guard() {
+	if n.link.lease == nil {
+		return
+	}
+	n.self.Guard.Sent = n.link.renewed
+	if r := n.link.lease.Renewed(); r > n.self.Guard.Sent {
+		n.self.Guard.Sent = r
+		n.link.renewed = r
+	}
+	n.self.Guard.Lease, n.self.Guard.StopTime = n.link.lease.TTL(), n.cfg.StopTime
+	if n.self.Guard.Fence == 0 {
+		n.self.Guard.Fence = time.Duration(n.cfg.Spec.Fence)
+	}
+	n.mayStart.Store(int64(n.self.Guard.StopAt()))
+	switch now := n.clock(); {
+	case n.lostAt == 0 && now-n.link.renewed >= n.link.lease.TTL():
+		n.lost()
+	case n.link.renewed > n.lostAt: // a renewal that was sent since has been answered
+		n.lostAt = 0
+	}
+}

@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// order gives an order out, after those that wait already.
+func (n *node) order(o Order) {
+	if n.lastJob != nil {
+		o.Budget = n.lastJob.Budget
+	}
+	n.pending = append(n.pending, o)
+}
+
+// start gives out the order to start a round.
+func (n *node) start(step rendezvous.Step) bool {
+	n.record.State, n.record.Round, n.record.Rank = rendezvous.NodeRunning, step.Round, &step.Rank
+	n.record.Outcome, n.record.OutcomeRev, n.record.Brings, n.record.After = nil, 0, nil, nil
+	n.record.Step = nil
+	n.self.RunUID, n.record.RunUID = n.reading.Round.RunUID, n.reading.Round.RunUID
+	n.self.Guard.Fence = time.Duration(n.reading.Round.Fence)
+	n.started, n.halted, n.cutOff = true, false, false
+	n.ports.current.Release()
+	n.ports.current, n.ports.next = n.ports.next, nil
+	n.reservePort()
+	n.guard()
+	n.writer.dirty = true
+	n.order(Order{Start: &Start{Round: n.reading.Round, Rank: step.Rank}})
+	return true
+}
+
+// halt gives out the order to stop the round, once.
+func (n *node) halt(step rendezvous.Step, at time.Duration) {
+	if n.halted {
+		return
+	}
+	n.halted = true
+	n.cutOff, n.late = n.self.Guard.Expired(at) && !n.record.Leaving, n.self.Guard
+	n.log.Debug("the round is to be stopped", "round", step.Round, "why", step.Why)
+	stop := &Stop{Round: step.Round, Why: step.Why}
+	if j := n.reading.Job; j != nil && j.Stop != nil && j.Stop.Round == step.Round {
+		stop.Suspend = j.Stop.Kind == rendezvous.StopSuspend
+	}
+	n.order(Order{Stop: stop})
+}
+
+// left ends the node. Where the job goes on without it the others are told first, in a key that stays: that nothing of
+// this node runs any more, and that it went on purpose. Where the job has ended, that the key goes says enough.
+func (n *node) left(e rendezvous.End) {
+	n.ended = true
+	if !n.record.Leaving || !n.writer.claimed || n.self.Taken {
+		n.order(Order{End: &e})
+		return
+	}
+	n.record.State = rendezvous.NodeLeft
+	n.writer.dirty, n.writer.last = true, &e
+	time.AfterFunc(farewellTime, func() { n.report((*node).farewellLate) })
+}
+
+// farewellLate ends a node that could not tell the others in time.
+func (n *node) farewellLate() {
+	if n.writer.last == nil {
+		return
+	}
+	n.log.Warn("the others could not be told that this node leaves")
+	n.order(Order{End: n.writer.last})
+	n.writer.last = nil
+}
+
+// farewellTime is how long a node that leaves tries to tell the others.
+const farewellTime = 2 * time.Second
+
+// giveUp ends a node that has no workers and cannot reach the store for too long.
+func (n *node) giveUp(at time.Duration) {
+	if n.writer.last != nil || n.started || n.lostAt == 0 || at-n.lostAt < n.cfg.StoreTimeout {
+		return
+	}
+	n.ended = true
+	n.order(Order{End: &rendezvous.End{
+		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost, Code: exitcodes.CodeStoreLost,
+		Message: fmt.Sprintf("the store did not answer for %v: %v", n.cfg.StoreTimeout, n.link.err),
+	}})
+}
+
+// refuse ends a node to which the store says something that trying again does not change.
+func (n *node) refuse(err error) {
+	if n.ended {
+		return
+	}
+	if n.started { // training goes on until the guard says otherwise
+		n.say(err.Error())
+		n.retry()
+		return
+	}
+	n.ended = true
+	n.order(Order{End: &rendezvous.End{
+		Verdict: exitcodes.Fatal, Reason: exitcodes.ReasonBadConfig, Code: exitcodes.CodeBadConfig,
+		Message: err.Error(),
+	}})
+}
+
+// permanent reports whether trying again is of no use.
+func permanent(err error) bool {
+	return errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrTLS) || errors.Is(err, store.ErrRefused)
+}

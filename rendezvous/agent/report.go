@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// failing takes in what Agent.Failing tells, once for each round.
+func (n *node) failing(round int, o rendezvous.Outcome, step *int64) {
+	if round != n.record.Round || n.record.State != rendezvous.NodeRunning || n.record.Outcome != nil {
+		return
+	}
+	n.record.Outcome, n.record.Step = n.stamp(o), step
+	n.writer.dirty = true
+}
+
+// gone takes in what Agent.Gone tells: the acknowledgement that the round is over here.
+func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
+	if round != n.record.Round || n.record.State != rendezvous.NodeRunning {
+		return
+	}
+	n.started, n.halted = false, false
+	n.pending = slices.DeleteFunc(n.pending, func(o Order) bool { return o.Stop != nil }) // nobody needs it any more
+	n.record.State, n.record.Step = rendezvous.NodeStopped, step
+	switch {
+	case o.Verdict == exitcodes.Success:
+		n.record.State = rendezvous.NodeDone
+	case o.Verdict == "" && n.cutOff:
+		o = rendezvous.CutOff(n.self.Store, n.self.RunUID, round, time.Now())
+	}
+	guard := n.self.Guard
+	if n.cutOff {
+		guard = n.late
+	}
+	if over := guard.Overlap(n.clock()); over > 0 && guard.Fence > 0 {
+		n.log.Error("this node was paused for so long that another round may have run beside its own", "overlap", over)
+	}
+	if o.Verdict == "" {
+		n.record.Outcome, n.record.OutcomeRev = nil, 0
+	} else {
+		n.record.Outcome = n.stamp(o)
+	}
+	if n.lostAt != 0 {
+		n.lostAt = max(n.clock(), 1) // the time to wait for the store begins now
+	}
+	n.writer.dirty = true
+}
+
+// stamp says what an outcome is about.
+func (n *node) stamp(o rendezvous.Outcome) *rendezvous.Outcome {
+	o.Store, o.RunUID, o.Round = n.self.Store, n.self.RunUID, n.record.Round
+	return &o
+}
+
+// leave takes in what Agent.Leave tells.
+func (n *node) leave() {
+	n.record.Leaving = true
+	n.writer.dirty = true
+}

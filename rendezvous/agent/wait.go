@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+const (
+	sayAfter = time.Second      // most reasons to wait are over sooner, and nobody needs to know
+	sayAgain = 30 * time.Second // then the reason is repeated
+)
+
+// say logs why the node waits, once it has waited for a while, and now and then.
+func (n *node) say(why string) {
+	now := time.Now()
+	if why != n.why {
+		n.why, n.whySince, n.saidAt = why, now, time.Time{}
+	}
+	if now.Sub(n.whySince) >= sayAfter && now.Sub(n.saidAt) >= sayAgain {
+		n.saidAt = now
+		n.log.Info("waiting", "why", why)
+	}
+}
+
+// backoff tells of a pause before the next round.
+func (n *node) backoff() string {
+	if j := n.reading.Job; j != nil && j.Phase == rendezvous.Forming && j.NotBefore.After(time.Now()) {
+		return "; restarting not before " + j.NotBefore.Local().Format(time.TimeOnly)
+	}
+	return ""
+}
+
+// unreachable is why a node waits that does not reach the store.
+func (n *node) unreachable() string {
+	if n.link.err == nil {
+		return "the store does not answer"
+	}
+	return "the store cannot be reached: " + n.link.err.Error()
+}
+
+// lost takes note of when the store was last heard of, as far as anybody noticed. Only a renewal that was sent since
+// and has been answered takes that back (guard): there is always one under way while there is a lease, and nothing else
+// is sure to be sent.
+func (n *node) lost() {
+	if n.lostAt == 0 {
+		n.lostAt = max(n.clock(), 1)
+	}
+}
+
+// look looks for checkpoints before the next round.
+func (n *node) look() {
+	next := n.record.Round + 1
+	if n.cfg.Checkpoints == nil || n.looking || n.looked == next {
+		return
+	}
+	n.looking, n.looked = true, next
+	go func() {
+		steps := n.cfg.Checkpoints(n.ctx)
+		select {
+		case n.link.checkpoints <- steps:
+		case <-n.ctx.Done():
+		}
+	}()
+}
+
+// found takes in the checkpoints that were looked for.
+func (n *node) found(steps []int64) {
+	n.looking = false
+	n.record.Checkpoints = steps
+	n.writer.dirty = true
+}
