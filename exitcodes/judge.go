@@ -13,6 +13,9 @@ import (
 // bare exit code.
 func Judge(o Outcome, rules *Rules) Finding {
 	f := Finding{Node: o.Node, Rank: o.Rank, LocalRank: o.LocalRank, At: o.At, Role: RoleRoot, Output: o.Output}
+	if o.Checkpoint != "" {
+		return unresumed(f, o)
+	}
 	if o.NotStarted != "" {
 		return notStarted(f, o)
 	}
@@ -57,6 +60,17 @@ func Cause(findings []Finding) int {
 		}
 	}
 	return best
+}
+
+// unresumed judges a worker that did not go on from its checkpoint. gangrun has stopped it, or never started it, so its
+// own answer says nothing.
+func unresumed(f Finding, o Outcome) Finding {
+	f.Verdict, f.Reason, f.Code = Fatal, ReasonCheckpointUnusable, CodeCheckpointUnusable
+	if o.Reload {
+		f.Verdict, f.Code = Retry, CodeRetryableByRule
+	}
+	f.Message, f.Evidence = f.who()+" "+o.Checkpoint, o.Checkpoint
+	return f
 }
 
 func notStarted(f Finding, o Outcome) Finding {

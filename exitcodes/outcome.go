@@ -45,6 +45,12 @@ type Outcome struct {
 	Stop       Stop
 	StopSignal int // the signal from outside, for StoppedOutside
 
+	// Checkpoint says what went wrong with the checkpoint that the worker was given: it cannot be read any more, or the
+	// worker went on from another step and gangrun has stopped it. Empty when nothing did. Reload asks for another try
+	// instead of the end.
+	Checkpoint string
+	Reload     bool
+
 	// NotStarted is why the worker never ran; Status.Code then is 126, 127, or 0 when the machine was at fault.
 	NotStarted string
 	Status     Status

@@ -31,6 +31,9 @@ type Budget struct {
 type Progress struct {
 	Step       *int64 `json:"step,omitempty"`
 	Checkpoint *int64 `json:"checkpoint,omitempty"`
+
+	looked  bool  // there are checkpoints to look at: then steps do not count
+	atLeast int64 // by which a checkpoint has to be newer; 0 is 1
 }
 
 // IsZero reports whether nothing is known.
@@ -39,8 +42,9 @@ func (p Progress) IsZero() bool { return p.Step == nil && p.Checkpoint == nil }
 // since reports whether p is ahead of an earlier mark. Where there are checkpoints to look at, only they count: steps
 // beyond the last one are lost.
 func (p Progress) since(mark Progress) bool {
-	if p.Checkpoint != nil {
-		return mark.Checkpoint == nil || *p.Checkpoint > *mark.Checkpoint
+	if p.looked || p.Checkpoint != nil {
+		return p.Checkpoint != nil &&
+			(mark.Checkpoint == nil || *p.Checkpoint >= *mark.Checkpoint+max(p.atLeast, 1))
 	}
 	return p.Step != nil && (mark.Step == nil || *p.Step > *mark.Step)
 }

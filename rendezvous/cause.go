@@ -134,18 +134,31 @@ func (t *turn) judge(cause Stop, members []member) (goesOn bool) {
 		t.end(Failed, t.ending(exitcodes.Fatal))
 		return false
 	}
-	made, older := progress(members)
-	if made.Checkpoint != nil && (j.Reached == nil || *made.Checkpoint > *j.Reached) {
-		j.Reached = made.Checkpoint
-	}
-	ruling := Ruling{Restart: true}
-	switch cause.Kind {
-	case StopFailure, StopLoss:
+	if cause.Kind == StopFailure || cause.Kind == StopLoss {
 		if r := j.Spec.Restarts; r.Never || r.Max == 0 && r.Exhausted != ExhaustedFatal { // nothing was ever to be used up
 			t.end(Failed, t.ending(cause.verdict()))
 			return false
 		}
+	}
+	// How far training has come is known when all workers have ended.
+	return j.Spec.Resume.Look || t.charge(own(members))
+}
+
+// charge makes the budget pay for the last stop, given what the nodes say how far they have come, and says whether the
+// job goes on; if not, it has ended the run.
+func (t *turn) charge(nodes []named) (goesOn bool) {
+	j := t.job
+	cause := *j.Stop
+	cause.Charged = true
+	j.Stop = &cause
+	made, older := t.progress(nodes)
+	ruling := Ruling{Restart: true}
+	switch cause.Kind {
+	case StopFailure, StopLoss:
 		j.Budget, ruling = j.Budget.Failed(j.Spec.Restarts, t.now, failureKey(cause), made, older, j.RunUID)
+		if o := cause.Outcome; o != nil && o.Reason == exitcodes.ReasonCheckpointUnusable && older && ruling.Restart {
+			ruling.Fallback = true // it was not read, although it is whole
+		}
 	case StopDeparture:
 		j.Budget, ruling = j.Budget.Departed(j.Spec.Restarts)
 	}

@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -453,18 +454,18 @@ func TestElastic(t *testing.T) {
 }
 
 func TestGrowAtTheNextCheckpoint(t *testing.T) {
-	spec := DefaultSpec(3)
+	spec := looking(3)
 	spec.MinNodes, spec.Grow, spec.LastCall = 2, GrowCheckpoint, 0
 	s := newStage(t, spec)
-	s.join("a")
+	s.join("a", checkpoints())
 	s.settle(ActCreate)
-	s.join("b")
+	s.join("b", checkpoints())
 	s.run(ActForm)
-	s.join("c", func(n *Node) { n.Checkpoints = []int64{10} })
+	s.join("c", checkpoints(10))
 	s.settle()
-	s.put("a", func(n *Node) { n.Checkpoints = []int64{10} })
+	s.put("a", checkpoints(10))
 	s.settle()
-	s.put("b", func(n *Node) { n.Checkpoints = []int64{10} })
+	s.put("b", checkpoints(10))
 	s.settle(ActStop)
 	s.stopsAll()
 	s.settle(ActForm)
@@ -476,12 +477,29 @@ func TestGrowAtTheNextCheckpoint(t *testing.T) {
 	}
 }
 
+// checkpoints says what a node has, whenever it is asked.
 func checkpoints(steps ...int64) func(*Node) {
-	return func(n *Node) { n.Checkpoints = steps }
+	return func(n *Node) {
+		c := &Checkpoints{Asked: math.MaxInt64, Steps: steps}
+		if before := n.Checkpoints; before != nil {
+			c.Reached = before.Reached
+		}
+		if len(steps) > 0 && (c.Reached == nil || *c.Reached < steps[0]) {
+			c.Reached = &steps[0]
+		}
+		n.Checkpoints = c
+	}
+}
+
+// looking is a spec whose nodes look for checkpoints.
+func looking(n int) Spec {
+	spec := DefaultSpec(n)
+	spec.Resume.Look = true
+	return spec
 }
 
 func TestResumePoint(t *testing.T) {
-	s := runningStage(t, DefaultSpec(2))
+	s := runningStage(t, looking(2))
 	s.put("a", checkpoints(30, 20, 10))
 	s.put("b", checkpoints(20, 10))
 	s.fails("a")
@@ -496,14 +514,14 @@ func TestResumePoint(t *testing.T) {
 	s.fails("a")
 	s.settle(ActStop)
 	s.stopsAll()
-	s.now = s.settle(ActGather).Next // the backoff
+	s.now = s.settle(ActJudge).Next // the backoff
 	s.settle(ActFail)
 	s.ended(exitcodes.Fatal, exitcodes.ReasonCheckpointUnusable, 65)
 }
 
 func TestTheSameFailureAtTheSameStepFallsBackAndThenEnds(t *testing.T) {
 	step := int64(25)
-	s := runningStage(t, DefaultSpec(2))
+	s := runningStage(t, looking(2))
 	s.all(checkpoints(20, 10), func(n *Node) { n.Step = &step })
 	again := func() {
 		s.fails("a")

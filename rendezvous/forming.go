@@ -27,6 +27,26 @@ func (t *turn) forming(members []member) Decision {
 		return t.wait(until, WaitsForStore, nil,
 			"the store is new; nodes that knew an earlier one may run until %s", until.UTC().Format(time.TimeOnly))
 	}
+	if waiting, why := t.unasked(a.chosen); len(waiting) > 0 {
+		return t.waitForCheckpoints(waiting, why)
+	}
+	if stop := t.job.Stop; stop != nil && stop.Judged && !stop.Charged && t.job.Spec.Resume.Look {
+		if !t.charge(a.chosen) {
+			return t.write(ActFail)
+		}
+		d := t.startWith(a)
+		if d.Job != nil {
+			return d
+		}
+		w := t.write(ActJudge)
+		w.Next = d.Next
+		return w
+	}
+	return t.startWith(a)
+}
+
+// startWith begins the round with these nodes, when it is time.
+func (t *turn) startWith(a assignment) Decision {
 	if t.now.Before(t.job.NotBefore) {
 		return t.wait(t.job.NotBefore, WaitsForTime, nil,
 			"pausing before the restart until %s", t.job.NotBefore.Format(time.TimeOnly))
@@ -85,6 +105,28 @@ func names(nodes []named) (list []string) {
 	return list
 }
 
+// waitForCheckpoints waits for nodes that have yet to say what they can go on from, and ends the run when one cannot
+// tell for as long as a missing node may be missing: not to know is no reason to begin anew.
+func (t *turn) waitForCheckpoints(waiting []string, why string) Decision {
+	text := "looking for checkpoints: " + list(waiting)
+	if why != "" {
+		text = "nobody knows what checkpoints there are; " + why
+	}
+	timeout := t.job.Spec.JoinTimeout.of()
+	deadline := t.since().Add(timeout)
+	switch {
+	case timeout == 0:
+		return t.wait(time.Time{}, WaitsForCheckpoints, waiting, "%s", text)
+	case t.now.Before(deadline):
+		return t.wait(deadline, WaitsForCheckpoints, waiting, "%s", text)
+	}
+	t.end(Failed, End{
+		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, Code: exitcodes.CodeRendezvousTimeout,
+		Message: fmt.Sprintf("%s after %v", text, timeout),
+	})
+	return t.write(ActFail)
+}
+
 // since is when the phase began. The clock of an earlier lead may be ahead of ours; then it begins now.
 func (t *turn) since() time.Time {
 	if t.job.Since.After(t.now) {
@@ -130,7 +172,8 @@ func (t *turn) lastCall(there int) (Decision, bool) {
 // form begins a round. The round's record and the job's are written in one transaction: a lead that died between two
 // would block the round for ever.
 func (t *turn) form(a assignment) Decision {
-	resume, err := chooseResume(a.chosen, t.job.Reached, t.job.Fallback)
+	t.job.Reached = reached(t.job.Reached, a.chosen)
+	resume, err := t.chooseResume(a.chosen)
 	if err != nil {
 		t.end(Failed, End{
 			Verdict: exitcodes.Fatal, Reason: exitcodes.ReasonCheckpointUnusable, Code: exitcodes.CodeCheckpointUnusable,
@@ -153,7 +196,14 @@ func (t *turn) form(a assignment) Decision {
 	}
 	dropped := j.Round - 1
 	j.Round, j.Next, j.Clear = j.Next, j.Next+1, false
-	j.Reached = newest(j.Reached, resume)
+	if resume.Step != nil {
+		if resume.Decision == ResumeFallback {
+			j.Reached = resume.Step // on purpose
+		}
+		if m := &j.Budget.Mark; m.Checkpoint == nil || *m.Checkpoint < *resume.Step {
+			m.Checkpoint = resume.Step // what was there before is no progress
+		}
+	}
 	j.Suspend, j.NotBefore = false, time.Time{}
 	j.enter(Running, t.now)
 	d := t.write(ActForm)
@@ -164,15 +214,4 @@ func (t *turn) form(a assignment) Decision {
 		}
 	}
 	return d
-}
-
-// newest keeps what has been reached, unless the round goes back on purpose.
-func newest(reached *int64, r Resume) *int64 {
-	if r.Step == nil {
-		return reached
-	}
-	if r.Decision == ResumeFallback || reached == nil || *r.Step > *reached {
-		return r.Step
-	}
-	return reached
 }

@@ -101,7 +101,10 @@ type Stop struct {
 	Message string    `json:"message,omitempty"`
 	At      time.Time `json:"at"`
 	Judged  bool      `json:"judged,omitempty"`
-	Outcome *Outcome  `json:"outcome,omitempty"` // of the root cause, where it was a worker
+	// Charged is set once the budget has paid for it: with checkpoints to look at, not before it is known how far
+	// training had come.
+	Charged bool     `json:"charged,omitempty"`
+	Outcome *Outcome `json:"outcome,omitempty"` // of the root cause, where it was a worker
 }
 
 // End is how a run ended; every node leaves with it.

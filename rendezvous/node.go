@@ -48,9 +48,8 @@ type Node struct {
 	Outcome    *Outcome `json:"outcome,omitempty"`
 	OutcomeRev int64    `json:"outcomeRev,omitempty"`
 
-	// Checkpoints are the steps of the complete ones that the node can read, newest first. nil: nobody has looked.
-	Checkpoints []int64 `json:"checkpoints"`
-	Step        *int64  `json:"step,omitempty"` // the last step that its workers have reported
+	Checkpoints *Checkpoints `json:"checkpoints,omitempty"` // nil: it has not looked
+	Step        *int64       `json:"step,omitempty"`        // the last step that its workers have reported
 
 	Seen int64 `json:"seen,omitempty"` // the Seq of the last job record it has read
 	// Reopens is the Seq of the finished record that the node found when it came, where it comes to train again.

@@ -153,8 +153,10 @@ func (n *Node) check() error {
 		return fmt.Errorf("rank %d, want 0 to %d", *n.Rank, maxNodes-1)
 	case n.Round < -1 || n.Round > maxNumber:
 		return fmt.Errorf("round %d", n.Round)
-	case len(n.Checkpoints) > maxCheckpoints:
-		return fmt.Errorf("%d checkpoints, at most %d", len(n.Checkpoints), maxCheckpoints)
+	case n.Checkpoints != nil && len(n.Checkpoints.Steps) > maxCheckpoints:
+		return fmt.Errorf("%d checkpoints, at most %d", len(n.Checkpoints.Steps), maxCheckpoints)
+	case n.Checkpoints != nil && max(len(n.Checkpoints.Problem), len(n.Checkpoints.Veto)) > maxText:
+		return fmt.Errorf("a sentence about checkpoints is longer than %d bytes", maxText)
 	}
 	switch n.State {
 	case NodeWaiting, NodeRunning, NodeStopped, NodeDone, NodeLeft:
@@ -213,7 +215,9 @@ func name(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// cut makes a text fit into a record.
+// Sentence makes a text for a person fit into a record.
+func Sentence(s string) string { return cut(s) }
+
 func cut(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) <= maxText {

@@ -52,7 +52,7 @@ func fullNode() *Node {
 	return &Node{
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Incarnation: "i1", BootID: "boot", PIDNS: "4026531836", Unique: true,
 		Address: "b.svc", Port: 29501, Slots: 8, Role: "worker", Pin: ptr(0), Rank: ptr(1), SpecHash: spec.Hash(), Spec: &spec,
-		State: NodeStopped, Round: 3, Leaving: true, Outcome: &outcome, OutcomeRev: 99, Checkpoints: []int64{20, 10}, Step: ptr(int64(0)),
+		State: NodeStopped, Round: 3, Leaving: true, Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20))}, Step: ptr(int64(0)),
 		Seen: 16, Reopens: 15, After: &Farewell{Incarnation: "i0", Round: 2}, Brings: job,
 	}
 }

@@ -3,17 +3,74 @@ package rendezvous
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// common lists the checkpoint steps that all of the nodes can read, newest first. known is false when a node has not
-// looked: then nothing is known about any.
-func common(nodes []named) (steps []int64, known bool) {
+// Checkpoints is what a node says about the checkpoints that it can read.
+type Checkpoints struct {
+	// Asked is the SinceSeq of the newest phase of the job before whose begin nothing of this was seen: a round is formed
+	// on what was seen after the last worker had ended.
+	Asked int64 `json:"asked"`
+	// Steps are those of the complete ones that may be gone on from, newest first.
+	Steps []int64 `json:"steps"`
+	// Reached is the highest step of which this run has had a complete one on this node.
+	Reached *int64 `json:"reached,omitempty"`
+	// Problem says why the node cannot tell what is there; the rest means nothing then.
+	Problem string `json:"problem,omitempty"`
+	// Veto says why nothing may be started at all.
+	Veto string `json:"veto,omitempty"`
+}
+
+// When a job has to go on from a checkpoint.
+const (
+	RequireNever    = "never"    // begin anew where none is left
+	RequireProgress = "progress" // where there has been one; the default
+	RequireAlways   = "always"
+)
+
+// ResumePolicy is what the nodes of a job agree on about checkpoints. Its zero value is that of a job that has none to
+// look at.
+type ResumePolicy struct {
+	Look         bool   `json:"look,omitempty"` // the nodes look for checkpoints
+	Require      string `json:"require,omitempty"`
+	MaxLostSteps int64  `json:"maxLostSteps,omitempty"` // steps that may be lost by going back; 0 is no limit
+	MinProgress  int64  `json:"minProgress,omitempty"`  // steps by which a checkpoint has to be newer to count
+}
+
+func (p ResumePolicy) check() error {
+	switch {
+	case p.Require != "" && p.Require != RequireNever && p.Require != RequireProgress && p.Require != RequireAlways:
+		return fmt.Errorf("spec: resume.require %q, want never, progress or always", p.Require)
+	case p.MaxLostSteps < 0 || p.MinProgress < 0:
+		return fmt.Errorf("spec: resume %+v, want no negative number", p)
+	}
+	return nil
+}
+
+// unasked lists the nodes that have yet to say what checkpoints there are now, and what one of them says about it.
+func (t *turn) unasked(nodes []named) (waiting []string, why string) {
+	if !t.job.Spec.Resume.Look {
+		return nil, ""
+	}
+	for _, n := range nodes {
+		switch c := n.Checkpoints; {
+		case c == nil || c.Asked < t.job.SinceSeq:
+			waiting = append(waiting, n.name)
+		case c.Problem != "":
+			waiting, why = append(waiting, n.name), n.name+": "+c.Problem
+		}
+	}
+	return waiting, why
+}
+
+// common lists the checkpoint steps that all of the nodes can read, newest first.
+func common(nodes []named) (steps []int64) {
 	count := make(map[int64]int)
 	for _, n := range nodes {
 		if n.Checkpoints == nil {
-			return nil, false
+			return nil
 		}
-		own := slices.Clone(n.Checkpoints)
+		own := slices.Clone(n.Checkpoints.Steps)
 		slices.Sort(own)
 		for _, step := range slices.Compact(own) {
 			count[step]++
@@ -26,46 +83,123 @@ func common(nodes []named) (steps []int64, known bool) {
 	}
 	slices.Sort(steps)
 	slices.Reverse(steps)
-	return steps, len(nodes) > 0
+	return steps
+}
+
+// reached is the highest step of which all nodes have had a complete checkpoint, as far as they know. A node that has
+// come anew knows nothing, and says nothing against it.
+func reached(earlier *int64, nodes []named) *int64 {
+	var lowest *int64
+	for _, n := range nodes {
+		if c := n.Checkpoints; c != nil && c.Reached != nil && (lowest == nil || *c.Reached < *lowest) {
+			lowest = c.Reached
+		}
+	}
+	if lowest == nil || earlier != nil && *earlier > *lowest {
+		return earlier
+	}
+	return lowest
 }
 
 // chooseResume picks the one checkpoint that a round starts from: the newest that all members have or, after the same
 // failure twice, the one before it. It is an error when training had come further than what is left: a silent start
 // from further back, or from nothing, is worse than an end.
-func chooseResume(nodes []named, reached *int64, fallback bool) (Resume, error) {
-	steps, known := common(nodes)
-	switch {
-	case !known:
+func (t *turn) chooseResume(nodes []named) (Resume, error) {
+	policy, steps := t.job.Spec.Resume, common(nodes)
+	if !policy.Look {
 		return Resume{Decision: ResumeFresh}, nil
-	case reached != nil && len(steps) == 0:
-		return Resume{}, fmt.Errorf(
-			"step %d had been reached, and no complete checkpoint common to all nodes is left", *reached)
-	case reached != nil && steps[0] < *reached:
-		return Resume{}, fmt.Errorf(
-			"step %d had been reached, and the newest complete checkpoint common to all nodes is of step %d",
-			*reached, steps[0])
+	}
+	if policy.Require != RequireNever {
+		if err := t.lost(policy, nodes, steps); err != nil {
+			return Resume{}, err
+		}
+	}
+	switch {
 	case len(steps) == 0:
 		return Resume{Decision: ResumeFresh}, nil
-	case fallback && len(steps) > 1:
+	case t.job.Fallback && len(steps) > 1:
 		return Resume{Decision: ResumeFallback, Step: &steps[1]}, nil
 	}
 	return Resume{Decision: ResumeNewest, Step: &steps[0]}, nil
 }
 
-// progress is how far the round's members say they have come.
-func progress(members []member) (p Progress, older bool) {
-	var nodes []named
-	for _, m := range members {
-		if !m.own {
-			continue
-		}
-		nodes = append(nodes, named{m.Name, m.entry})
-		if s := m.entry.Step; s != nil && (p.Step == nil || *s > *p.Step) {
-			p.Step = s
+// lost says what would be lost by starting from what all nodes have.
+func (t *turn) lost(policy ResumePolicy, nodes []named, steps []int64) error {
+	const what = "complete checkpoint common to all nodes"
+	before := t.job.Reached
+	switch {
+	case len(steps) == 0 && before != nil:
+		return fmt.Errorf("step %d had been reached, and no %s is left (%s)", *before, what, held(nodes))
+	case len(steps) == 0 && vetoed(nodes) != "":
+		return fmt.Errorf("%s", vetoed(nodes))
+	case len(steps) == 0 && slices.ContainsFunc(nodes, func(n named) bool { return len(n.Checkpoints.Steps) > 0 }):
+		return fmt.Errorf("there is no %s (%s)", what, held(nodes))
+	case len(steps) == 0 && policy.Require == RequireAlways:
+		return fmt.Errorf("there is no %s, and one is required", what)
+	case len(steps) == 0:
+		return nil
+	case before != nil && steps[0] < *before:
+		return fmt.Errorf("step %d had been reached, and the newest %s is of step %d (%s)",
+			*before, what, steps[0], held(nodes))
+	}
+	for _, n := range nodes {
+		if n.Step != nil && policy.MaxLostSteps > 0 && *n.Step-steps[0] > policy.MaxLostSteps {
+			return fmt.Errorf("training was at step %d, and the newest %s is of step %d: more than %d steps would be lost",
+				*n.Step, what, steps[0], policy.MaxLostSteps)
 		}
 	}
-	if steps, _ := common(nodes); len(steps) > 0 {
+	return nil
+}
+
+func vetoed(nodes []named) string {
+	for _, n := range nodes {
+		if n.Checkpoints.Veto != "" {
+			return n.name + ": " + n.Checkpoints.Veto
+		}
+	}
+	return ""
+}
+
+// held says who has what, as far as a sentence goes.
+func held(nodes []named) string {
+	const most = 4
+	var parts []string
+	for i, n := range nodes {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more nodes", len(nodes)-most))
+			break
+		}
+		steps := n.Checkpoints.Steps
+		if len(steps) == 0 {
+			parts = append(parts, n.name+" has none")
+			continue
+		}
+		text := strings.Trim(fmt.Sprint(steps[:min(len(steps), most)]), "[]")
+		parts = append(parts, n.name+" has "+strings.ReplaceAll(text, " ", ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// progress is how far these nodes say they have come, and whether there is an older checkpoint to fall back to.
+func (t *turn) progress(nodes []named) (p Progress, older bool) {
+	p.looked, p.atLeast = t.job.Spec.Resume.Look, t.job.Spec.Resume.MinProgress
+	for _, n := range nodes {
+		if n.Step != nil && (p.Step == nil || *n.Step > *p.Step) {
+			p.Step = n.Step
+		}
+	}
+	if steps := common(nodes); len(steps) > 0 {
 		p.Checkpoint, older = &steps[0], len(steps) > 1
 	}
 	return p, older
+}
+
+// own are the members of a round that are still there, as they were then.
+func own(members []member) (nodes []named) {
+	for _, m := range members {
+		if m.own {
+			nodes = append(nodes, named{m.Name, m.entry})
+		}
+	}
+	return nodes
 }

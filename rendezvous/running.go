@@ -130,7 +130,7 @@ func (t *turn) grows(members []member) bool {
 	if !waiting {
 		return false
 	}
-	p, _ := progress(members)
+	p, _ := t.progress(own(members))
 	began := t.Round.Resume.Step
 	return p.Checkpoint != nil && (began == nil || *p.Checkpoint > *began)
 }

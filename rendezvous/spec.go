@@ -87,6 +87,7 @@ type Spec struct {
 	MaxNodes        int                   `json:"maxNodes"`
 	Roles           map[string]RolePolicy `json:"roles,omitempty"` // a role that is not named restarts with the gang
 	Restarts        Restarts              `json:"restarts"`
+	Resume          ResumePolicy          `json:"resume,omitzero"`
 	Grow            string                `json:"grow,omitempty"`
 	Fence           Duration              `json:"fence"`
 	JoinTimeout     Duration              `json:"joinTimeout"`
@@ -139,6 +140,9 @@ func (s Spec) check() error {
 		if d < 0 || d > maxDuration {
 			return fmt.Errorf("spec: a time of %v, want 0 to %v", d.of(), maxDuration.of())
 		}
+	}
+	if err := s.Resume.check(); err != nil {
+		return err
 	}
 	for name, p := range s.Roles {
 		if p.Restart != "" && p.Restart != RestartGang && p.Restart != RestartSelf && p.Restart != RestartNever {

@@ -207,6 +207,9 @@ func runningStage(t *testing.T, spec Spec) *stage {
 	s := newStage(t, spec)
 	for i := range spec.MaxNodes {
 		s.join(string(rune('a' + i)))
+		if spec.Resume.Look {
+			s.put(string(rune('a'+i)), checkpoints())
+		}
 	}
 	s.run(ActCreate, ActForm)
 	return s

@@ -156,17 +156,19 @@ type Removal struct {
 
 // What a job waits for.
 const (
-	WaitsForNodes   = "nodes"   // more are needed
-	WaitsForLeaving = "stop"    // members have not yet said that their workers are gone
-	WaitsForFence   = "fence"   // members are silent
-	WaitsForTime    = "time"    // backoff or last call
-	WaitsForStore   = "store"   // a new store: an old one's nodes may still run
-	WaitsForWatch   = "watch"   // the lead's view is behind
-	WaitsForUser    = "user"    // resume
-	WaitsForRun     = "run"     // an older run still has live members
-	WaitsForEnd     = "end"     // the round runs
-	WaitsForOthers  = "nothing" // the job is finished
-	WaitsForRecord  = "record"  // a record cannot be used
+	WaitsForNodes   = "nodes" // more are needed
+	WaitsForLeaving = "stop"  // members have not yet said that their workers are gone
+	WaitsForFence   = "fence" // members are silent
+	WaitsForTime    = "time"  // backoff or last call
+	// WaitsForCheckpoints: nodes have yet to say what they can go on from.
+	WaitsForCheckpoints = "checkpoints"
+	WaitsForStore       = "store"   // a new store: an old one's nodes may still run
+	WaitsForWatch       = "watch"   // the lead's view is behind
+	WaitsForUser        = "user"    // resume
+	WaitsForRun         = "run"     // an older run still has live members
+	WaitsForEnd         = "end"     // the round runs
+	WaitsForOthers      = "nothing" // the job is finished
+	WaitsForRecord      = "record"  // a record cannot be used
 )
 
 // WhyNot says why the job does not go on, for status, logs and the message of a timeout.

@@ -112,6 +112,9 @@ type Config struct {
 	RestartAny  bool // it may restart after a fatal verdict, too
 	RetryCode   int  // leave with this code for every retry verdict; 0 keeps each its own
 
+	// SilentRestart says what becomes of a worker that does not go on from the checkpoint that it was given.
+	SilentRestart SilentRestart
+
 	Grace        time.Duration // from a stop signal from outside to SIGKILL
 	RestartGrace time.Duration // the same when gangrun itself stops a worker
 	Leftovers    Leftovers

@@ -26,6 +26,9 @@ func (s *Supervisor) message(f exitcodes.Finding) exitcodes.Message {
 		number := s.number()
 		m.Round = &number
 	}
+	if c := s.cfg.Agent.Newest(); c != nil {
+		m.Checkpoint = &exitcodes.Checkpoint{Path: c.Path, Step: &c.Step, AgeSeconds: time.Since(c.Modified).Seconds()}
+	}
 	if f.Signal != 0 {
 		m.Signal = exitcodes.SignalName(f.Signal)
 	}

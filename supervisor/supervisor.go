@@ -118,6 +118,7 @@ func (s *Supervisor) Run() int {
 		case ev := <-s.reaper.Events():
 			s.changed(ev)
 		case <-s.heard:
+			s.checkResumed()
 			s.refresh(time.Now())
 		case <-s.timer.C:
 		}

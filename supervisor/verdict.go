@@ -96,6 +96,7 @@ func (s *Supervisor) evidence() exitcodes.Outcome {
 func (s *Supervisor) finding(w *worker, o exitcodes.Outcome) exitcodes.Finding {
 	o.Rank, o.LocalRank, o.At = w.spec.Rank, w.spec.LocalRank, w.at
 	o.Status, o.NotStarted, o.Stop = w.status, w.notStarted, w.stop
+	o.Checkpoint, o.Reload = w.unresumed, w.pid == 0 || s.cfg.SilentRestart == SilentRestartFallback
 	if s.outside != nil {
 		o.StopSignal = int(s.outside.signal)
 	}

@@ -30,6 +30,9 @@ type worker struct {
 	notify       *notify.Socket // nil where none can be made
 	startedAt    time.Time
 
+	checked   bool   // its first step was compared with the checkpoint's
+	unresumed string // why it did not go on from the checkpoint that it was given
+
 	stopped  bool // by job control
 	ownStop  bool // by our SIGSTOP, and the news of it is still to come
 	stop     exitcodes.Stop
@@ -64,7 +67,9 @@ func (w *worker) end(ev process.Event) {
 	}
 }
 
-func (w *worker) failed() bool { return w.notStarted != "" || w.status != exitcodes.Status{} }
+func (w *worker) failed() bool {
+	return w.notStarted != "" || w.unresumed != "" || w.status != exitcodes.Status{}
+}
 
 // drainLimit bounds how long the state's owner waits for the last output of a worker that is gone. Reading what is in
 // a pipe takes a millisecond; more is needed only when a log file's disk is slow.
@@ -96,8 +101,11 @@ func (s *Supervisor) start() {
 	s.oomKillsBefore, _ = s.memory.OOMKills()
 	s.stuck, s.verdict = nil, verdict{cause: -1}
 	specs, err := s.cfg.Workers(s.round)
-	if err != nil {
+	if bad := s.round.Unresumed; err != nil || bad != nil {
 		w := &worker{spec: Worker{Rank: -1, LocalRank: -1}, startedAt: time.Now()}
+		if bad != nil {
+			err, w.unresumed = bad, "cannot go on: "+bad.Error()
+		}
 		s.workers = []*worker{w}
 		s.startFailed(w, err)
 		return

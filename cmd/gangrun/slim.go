@@ -21,7 +21,7 @@ import (
 var whole string
 
 func main() {
-	code, err := command.Run(os.Args, nil)
+	code, err := command.Run(os.Args, nil, nil)
 	if errors.Is(err, command.ErrStoreNeeded) {
 		err, code = become(whole), exitcodes.CodeInternalError
 	}

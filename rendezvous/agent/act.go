@@ -15,6 +15,7 @@ func (n *node) act() {
 		return
 	}
 	n.giveUp(at)
+	n.look(at)
 	for !n.ended && n.known() {
 		n.self.State, n.self.Round, n.self.Leaving = n.record.State, n.record.Round, n.record.Leaving
 		step := rendezvous.React(n.self, n.reading, at)
@@ -56,7 +57,6 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 		} else {
 			n.say(step.Why + n.backoff())
 		}
-		n.look()
 	}
 	return false
 }

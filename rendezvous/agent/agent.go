@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gangrun/gangrun/checkpoint"
+	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/port"
 	"github.com/gangrun/gangrun/rendezvous/store"
@@ -38,9 +40,9 @@ type Config struct {
 	ReservePort func(number int) (*port.Port, error)
 	// FirstPort is the port to offer for the first round; 0 is any.
 	FirstPort int
-	// Checkpoints lists the steps of the complete checkpoints that this node can read, newest first; nil when nobody
-	// looks. It is called before a round and may take its time.
-	Checkpoints func(context.Context) []int64
+	// Checkpoints is where this node's checkpoints are; nil when there are none to look at. The agent owns it.
+	Checkpoints *checkpoint.Directory
+	Job         string      // the name of the job, by which its checkpoints are told from another's
 	Clock       store.Clock // nil: the machine's
 	Log         *slog.Logger
 }
@@ -58,6 +60,16 @@ type Order struct {
 type Start struct {
 	Round *rendezvous.Round
 	Rank  int // of this node among the members
+	// Resumed is the checkpoint of Round.Resume on this node, nil when there is none or it cannot be used: then
+	// Unresumed says why, and the workers cannot be started.
+	Resumed   *Resumed
+	Unresumed error
+}
+
+// Resumed is a checkpoint as the workers on this node find it.
+type Resumed struct {
+	Path, Root string
+	Tag        string // its name in the root
 }
 
 // Stop says that the round's workers are to be stopped; Gone tells that they are.
@@ -78,7 +90,8 @@ type Agent struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 
-	mayStart atomic.Int64 // until then, by the clock, in nanoseconds
+	mayStart atomic.Int64                      // until then, by the clock, in nanoseconds
+	saved    atomic.Pointer[format.Checkpoint] // the newest that is known of
 	// newest is the newest round that the node has heard of; the lead looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]
 }

@@ -27,7 +27,6 @@ type link struct {
 	heard   bool // the watch has begun
 
 	job, rounds <-chan store.Update
-	checkpoints chan []int64
 
 	stopLead context.CancelFunc
 	leadDone chan struct{}

@@ -19,20 +19,19 @@ type node struct {
 	readRev int64
 	round   *rendezvous.Round // the newest that was heard of, perhaps before the job's record
 
-	link    link
-	writer  writer
-	pending []Order          // to be given out
-	started bool             // an order to start is out, and Gone has not answered it
-	halted  bool             // an order to stop is out
-	cutOff  bool             // it was because the store could not be reached
-	late    rendezvous.Guard // as it was then; a new lease may come before the workers are gone
-	ended   bool             // an order to end is out or pending
-	ports   ports
+	link        link
+	writer      writer
+	checkpoints checkpoints
+	pending     []Order          // to be given out
+	started     bool             // an order to start is out, and Gone has not answered it
+	halted      bool             // an order to stop is out
+	cutOff      bool             // it was because the store could not be reached
+	late        rendezvous.Guard // as it was then; a new lease may come before the workers are gone
+	ended       bool             // an order to end is out or pending
+	ports       ports
 
 	wake     chan struct{} // poked when it is time to try again
-	looked   int           // the round before which checkpoints were last looked for
-	looking  bool
-	why      string // the last reason to wait
+	why      string        // the last reason to wait
 	whySince time.Time
 	saidAt   time.Time     // when it was last logged
 	lostAt   time.Duration // since when nothing was heard of the store, with no workers; 0: it is there
@@ -43,7 +42,7 @@ type node struct {
 }
 
 func newNode(a *Agent, ctx context.Context) *node {
-	n := &node{Agent: a, ctx: ctx, record: a.cfg.Node, looked: -1, wake: make(chan struct{}, 1)}
+	n := &node{Agent: a, ctx: ctx, record: a.cfg.Node, wake: make(chan struct{}, 1)}
 	n.record.V = 1
 	n.record.State, n.record.Round = rendezvous.NodeWaiting, -1
 	n.record.SpecHash = a.cfg.Spec.Hash()
@@ -53,7 +52,8 @@ func newNode(a *Agent, ctx context.Context) *node {
 		Name: a.cfg.Name, Incarnation: a.cfg.Node.Incarnation, RunUID: a.cfg.Node.RunUID, Spec: a.cfg.Spec,
 		State: rendezvous.NodeWaiting, Round: -1,
 	}
-	n.link.leases, n.link.checkpoints = make(chan leased, 1), make(chan []int64, 1)
+	n.link.leases = make(chan leased, 1)
+	n.checkpoints = checkpoints{results: make(chan func(*node)), round: -1}
 	n.writer.results = make(chan written, 1)
 	return n
 }
@@ -95,8 +95,8 @@ func (n *node) run() {
 			n.roundUpdate(u, ok)
 		case w := <-n.writer.results:
 			n.written(w)
-		case steps := <-n.link.checkpoints:
-			n.found(steps)
+		case result := <-n.checkpoints.results:
+			result(n)
 		case <-n.wake:
 		case <-ticker.C:
 			n.missing()

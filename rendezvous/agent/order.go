@@ -18,8 +18,12 @@ func (n *node) order(o Order) {
 	n.pending = append(n.pending, o)
 }
 
-// start gives out the order to start a round.
+// start gives out the order to start a round, once its checkpoint is ready.
 func (n *node) start(step rendezvous.Step) bool {
+	resumed, unresumed, ready := n.prepared(n.reading.Round)
+	if !ready {
+		return false
+	}
 	n.record.State, n.record.Round, n.record.Rank = rendezvous.NodeRunning, step.Round, &step.Rank
 	n.record.Outcome, n.record.OutcomeRev, n.record.Brings, n.record.After = nil, 0, nil, nil
 	n.record.Step = nil
@@ -31,7 +35,9 @@ func (n *node) start(step rendezvous.Step) bool {
 	n.reservePort()
 	n.guard()
 	n.writer.dirty = true
-	n.order(Order{Start: &Start{Round: n.reading.Round, Rank: step.Rank}})
+	n.order(Order{Start: &Start{
+		Round: n.reading.Round, Rank: step.Rank, Resumed: resumed, Unresumed: unresumed,
+	}})
 	return true
 }
 

@@ -47,26 +47,3 @@ func (n *node) lost() {
 		n.lostAt = max(n.clock(), 1)
 	}
 }
-
-// look looks for checkpoints before the next round.
-func (n *node) look() {
-	next := n.record.Round + 1
-	if n.cfg.Checkpoints == nil || n.looking || n.looked == next {
-		return
-	}
-	n.looking, n.looked = true, next
-	go func() {
-		steps := n.cfg.Checkpoints(n.ctx)
-		select {
-		case n.link.checkpoints <- steps:
-		case <-n.ctx.Done():
-		}
-	}()
-}
-
-// found takes in the checkpoints that were looked for.
-func (n *node) found(steps []int64) {
-	n.looking = false
-	n.record.Checkpoints = steps
-	n.writer.dirty = true
-}

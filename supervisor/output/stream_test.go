@@ -529,24 +529,3 @@ func stuckWriter() (w io.Writer, release func()) {
 	r, pw := io.Pipe()
 	return pw, func() { r.Close() }
 }
-
-func TestFilter(t *testing.T) {
-	var kept screen
-	some := NewConsole(&kept, ConsoleOptions{})
-	for i, text := range []string{"a loss 1\nnothing\nb grad 2\n[default0] loss", "loss\rgrad\n\nend"} {
-		s, w, err := NewStream(StreamConfig{Filter: &Filter{
-			Console: some, Prefix: fmt.Sprintf("[default%d]:", i), Contains: []string{"loss", "grad"},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.WriteString(text)
-		w.Close()
-		<-s.Done()
-	}
-	closeInTime(t, some)
-	const want = "[default0]:a loss 1\n[default0]:b grad 2\n[default0]:[default0] loss\n[default1]:loss\r[default1]:grad\n"
-	if got := kept.String(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

@@ -108,3 +108,13 @@ func (p *Process) Wait() Result {
 
 // Done is closed when the process has ended and all its output is there.
 func (p *Process) Done() <-chan struct{} { return p.result }
+
+// Eventually waits for something that nobody announces, such as another process's stop.
+func Eventually(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

@@ -83,7 +83,7 @@ func sigusr1(t *testing.T, l launcher) (string, bool) {
 	s.Await("ready")
 	s.Signal(syscall.SIGUSR1)
 	<-s.ended() // the workers that torchrun leaves behind keep its output open
-	killLeftovers(s.dir)
+	harness.KillLeftovers(s.dir)
 	res := s.Wait()
 	fine := res.Code == 0 && strings.Contains(res.Stdout, "got SIGUSR1")
 	return fmt.Sprintf("exit code %d\n%s", res.Code, res.Stdout), !fine
@@ -124,8 +124,8 @@ func stubborn(t *testing.T, l launcher) (string, bool) {
 		s.Signal(syscall.SIGTERM)
 		select {
 		case <-gone:
-			left := leftovers(s.dir)
-			killLeftovers(s.dir)
+			left := harness.Leftovers(s.dir)
+			harness.KillLeftovers(s.dir)
 			s.Wait()
 			return fmt.Sprintf("asked %d times, left: %v", asked, left), len(left) > 0
 		case <-time.After(300 * time.Millisecond): // signals that come at once count as one
@@ -137,8 +137,8 @@ func stubborn(t *testing.T, l launcher) (string, bool) {
 func orphan(t *testing.T, l launcher) (string, bool) {
 	s := l.start(t, act(t, "orphan"))
 	<-s.ended()
-	left := leftovers(s.dir)
-	killLeftovers(s.dir)
+	left := harness.Leftovers(s.dir)
+	harness.KillLeftovers(s.dir)
 	res := s.Wait()
 	if !strings.Contains(res.Stdout, "child ") {
 		t.Errorf("there was no child:\n%s\n%s", res.Stdout, res.Stderr)
@@ -156,11 +156,11 @@ func killed(t *testing.T, l launcher) (string, bool) {
 	if l.name == theirs {
 		patience = time.Second // nobody is there who could end them
 	}
-	left := leftovers(s.dir)
-	for end := time.Now().Add(patience); len(left) > 0 && time.Now().Before(end); left = leftovers(s.dir) {
+	left := harness.Leftovers(s.dir)
+	for end := time.Now().Add(patience); len(left) > 0 && time.Now().Before(end); left = harness.Leftovers(s.dir) {
 		time.Sleep(5 * time.Millisecond)
 	}
-	killLeftovers(s.dir)
+	harness.KillLeftovers(s.dir)
 	s.Wait()
 	return fmt.Sprintf("left: %v", left), len(left) > 0
 }
@@ -287,7 +287,7 @@ func nowhere(t *testing.T, l launcher) (string, bool) {
 		return "it ended", s.Wait().Code != 0
 	case <-time.After(patience):
 		s.Signal(syscall.SIGKILL)
-		killLeftovers(s.dir)
+		harness.KillLeftovers(s.dir)
 		out := s.Wait().Stdout
 		return out, out == ""
 	}

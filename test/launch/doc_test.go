@@ -19,16 +19,8 @@ import (
 // limit is many times what one run here takes on an idle machine.
 const limit = 2 * time.Minute
 
-// turns bounds how many launchers run at once: each torchrun costs seconds of processor time before anything happens.
-var turns = make(chan struct{}, 2)
-
-// parallel lets the test run beside others, when it is its turn.
-func parallel(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-	turns <- struct{}{}
-	t.Cleanup(func() { <-turns })
-}
+// parallel lets the test run beside one other: each torchrun costs seconds of processor time before anything happens.
+var parallel = harness.Turns(2)
 
 // launcher is one of the two programs that are compared.
 type launcher struct {
@@ -68,9 +60,6 @@ type started struct {
 	dir string
 }
 
-// mark is the variable by which everything that a run has started is found: its value is the run's folder.
-const mark = "LAUNCH_TEST_DIR"
-
 // start starts a job in its own folder. Everything that it leaves behind is killed when the test ends.
 func (l launcher) start(t *testing.T, j job) *started {
 	t.Helper()
@@ -100,7 +89,7 @@ func (l launcher) startIn(t *testing.T, dir string, j job) *started {
 		t.Fatal(err)
 	}
 	fill := strings.NewReplacer("{dir}", dir, "{python}", harness.Peer(t, "torch/bin/python3"))
-	env := []string{mark + "=" + dir, "TMPDIR=" + dir + "/tmp", "PROBE_DIR=" + dir + "/probe"}
+	env := []string{harness.Mark(dir), "TMPDIR=" + dir + "/tmp", "PROBE_DIR=" + dir + "/probe"}
 	for _, v := range append(l.env, j.env...) {
 		env = append(env, fill.Replace(v))
 	}
@@ -112,7 +101,7 @@ func (l launcher) startIn(t *testing.T, dir string, j job) *started {
 	s := &started{harness.Start(t, limit, env, argv...), t, dir}
 	t.Cleanup(func() {
 		s.Signal(syscall.SIGKILL)
-		killLeftovers(dir)
+		harness.KillLeftovers(dir)
 	})
 	return s
 }
@@ -122,36 +111,6 @@ func (l launcher) run(t *testing.T, j job) (harness.Result, string) {
 	t.Helper()
 	s := l.start(t, j)
 	return s.Wait(), s.dir
-}
-
-// killLeftovers kills what was started by the run of this folder, however it is related to us now.
-func killLeftovers(dir string) {
-	for range 100 { // a process may start another between the look and the kill
-		pids := leftovers(dir)
-		if len(pids) == 0 {
-			return
-		}
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-}
-
-// leftovers are the living processes of the run of this folder.
-func leftovers(dir string) []int {
-	var pids []int
-	found, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range found {
-		env, err := os.ReadFile(file) // of a zombie it is empty
-		if err != nil || !strings.Contains("\x00"+string(env), "\x00"+mark+"="+dir+"\x00") {
-			continue
-		}
-		var pid int
-		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil && pid != os.Getpid() {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // script is the path of a script in testdata.
@@ -204,14 +163,6 @@ func both(t *testing.T, check func(t *testing.T, l launcher)) {
 }
 
 func TestMain(m *testing.M) {
-	// Where an operator's or a launcher's variables are set, what is tested would think itself in its job.
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		for _, prefix := range words("PET_ GANGRUN_ TORCHELASTIC_ TORCH_ MASTER_ OMP_ SLURM_ TF_CONFIG RANK WORLD_SIZE") {
-			if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "GANGRUN_TEST_") && name != "GANGRUN_BINARY" {
-				os.Unsetenv(name)
-			}
-		}
-	}
+	harness.ClearEnvironment()
 	os.Exit(m.Run())
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,16 +18,8 @@ import (
 // limit is many times what one run here takes on an idle machine.
 const limit = time.Minute
 
-// turns bounds how many frameworks run at once: each rank loads hundreds of megabytes.
-var turns = make(chan struct{}, 1)
-
-// heavy lets a test that loads a framework run beside the others, when it is its turn.
-func heavy(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-	turns <- struct{}{}
-	t.Cleanup(func() { <-turns })
-}
+// heavy lets a test that loads a framework run beside the others, one at a time: each rank loads hundreds of megabytes.
+var heavy = harness.Turns(1)
 
 // job is one run of gangrun local. "{dir}" in a flag, a variable or an argument is the run's own folder, which is also
 // its working folder.
@@ -52,9 +43,6 @@ type result struct {
 	dir     string
 }
 
-// mark is the variable by which everything that a run has started is found: its value is the run's folder.
-const mark = "LOCAL_TEST_DIR"
-
 // folder makes a run's folder. Its name is short, since a test's own may be too long for a socket in it. Whatever still
 // runs in it is killed when the test ends.
 func folder(t *testing.T) string {
@@ -67,7 +55,7 @@ func folder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		killLeftovers(dir)
+		harness.KillLeftovers(dir)
 		os.RemoveAll(dir)
 	})
 	return dir
@@ -86,7 +74,7 @@ func (j job) argv(t *testing.T, dir string) []string {
 
 // environment is what is added for a run.
 func (j job) environment(dir string) []string {
-	env := []string{mark + "=" + dir, "TMPDIR=" + dir + "/tmp"}
+	env := []string{harness.Mark(dir), "TMPDIR=" + dir + "/tmp"}
 	for _, v := range j.env {
 		env = append(env, strings.ReplaceAll(v, "{dir}", dir))
 	}
@@ -160,7 +148,7 @@ func read(t *testing.T, file string) string {
 // gangrun's own.
 func gone(t *testing.T, dir string) {
 	t.Helper()
-	for _, pid := range leftovers(dir) {
+	for _, pid := range harness.Leftovers(dir) {
 		command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		t.Errorf("process %d outlives its run: %q", pid, command)
 	}
@@ -169,59 +157,7 @@ func gone(t *testing.T, dir string) {
 	}
 }
 
-// leftovers are the living processes of the run of this folder, whatever session they are in: those with the run's mark
-// in their environment, and those whose working folder it is.
-func leftovers(dir string) []int {
-	var pids []int
-	found, _ := filepath.Glob("/proc/[0-9]*")
-	for _, process := range found {
-		env, _ := os.ReadFile(process + "/environ") // of a zombie it is empty
-		cwd, _ := os.Readlink(process + "/cwd")
-		if cwd != dir && !strings.Contains("\x00"+string(env), "\x00"+mark+"="+dir+"\x00") {
-			continue
-		}
-		var pid int
-		if _, err := fmt.Sscanf(process, "/proc/%d", &pid); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-func killLeftovers(dir string) {
-	for range 100 { // a process may start another between the look and the kill
-		pids := leftovers(dir)
-		if len(pids) == 0 {
-			return
-		}
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-}
-
-// eventually waits for something that nobody announces, such as another process's stop.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func TestMain(m *testing.M) {
-	// What an operator, a launcher or the user's own habits have set would show in what is compared here.
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		for _, prefix := range []string{
-			"PET_", "GANGRUN_", "TORCHELASTIC_", "TORCH_", "MASTER_", "OMP_", "SLURM_", "JAX_", "OMPI_", "TF_CONFIG", "RANK", "WORLD_SIZE",
-			"NO_COLOR", "PYTHONUNBUFFERED", "NOTIFY_SOCKET", "XLA_",
-		} {
-			if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "GANGRUN_TEST_") && name != "GANGRUN_BINARY" {
-				os.Unsetenv(name)
-			}
-		}
-	}
+	harness.ClearEnvironment()
 	os.Exit(m.Run())
 }

@@ -24,11 +24,11 @@ func TestTTYRank(t *testing.T) {
 		for fd in 0 1 2; do [ -t $fd ] || echo "$fd is no terminal"; done
 		until [ -p gate ]; do :; done
 		printf "who? "; read x; echo "it is $x" >&2; if read x; then echo "read $x"; else echo "that was all"; fi; : >gate`)})
-	term.sees("who? ")
-	term.types("me\n")
-	term.sees("\nit is me\r\n")
-	term.types("\x04")
-	term.sees("that was all\r\n")
+	term.Sees("who? ")
+	term.Type("me\n")
+	term.Sees("\nit is me\r\n")
+	term.Type("\x04")
+	term.Sees("that was all\r\n")
 	shown := term.ends(0)
 	for _, text := range []string{"[0]\x1b[0m end of input\r\n", "[0]\x1b[0m no terminal\r\n"} {
 		if !strings.Contains(shown, text) {
@@ -55,13 +55,11 @@ func TestInterrupt(t *testing.T) {
 				term := openTerminal(t)
 				term.start(job{flags: append([]string{"-n", "2"}, flags...), worker: worker})
 				for rank := range 2 { // in any order
-					eventually(t, "both are up", func() bool {
-						term.mu.Lock()
-						defer term.mu.Unlock()
-						return strings.Contains(string(term.shown), fmt.Sprint("up ", rank))
+					harness.Eventually(t, limit, "both are up", func() bool {
+						return strings.Contains(term.Shown(), fmt.Sprint("up ", rank))
 					})
 				}
-				term.types("\x03")
+				term.Type("\x03")
 				if shown := term.ends(130); strings.Contains(shown, "restarting") {
 					t.Error("what the user wanted to end was taken for a failure")
 				}
@@ -80,7 +78,7 @@ func TestSettingsAreRestored(t *testing.T) {
 	term := openTerminal(t)
 	term.start(job{flags: []string{"-n", "2", "--tty-rank", "1", "--no-restart"},
 		worker: shell(`[ $RANK = 1 ] || exec sleep 1000; stty raw -echo; echo "a mess"; kill -KILL $$`)})
-	term.sees("a mess\n")
+	term.Sees("a mess\n")
 	term.ends(137)
 }
 
@@ -98,23 +96,23 @@ func TestSuspend(t *testing.T) {
 			t.Parallel()
 			term := openTerminal(t)
 			term.shell(job{flags: append([]string{"-n", "2"}, flags...), worker: ticking})
-			term.types("stty -echo -ixon; before=$(stty -g); PS1= PS2=\n") // bash itself sets more while it reads a line
-			term.types("sh " + term.dir + "/go\n")
-			term.sees("tick")
-			term.types("\x1a")
+			term.Type("stty -echo -ixon; before=$(stty -g); PS1= PS2=\n") // bash itself sets more while it reads a line
+			term.Type("sh " + term.dir + "/go\n")
+			term.Sees("tick")
+			term.Type("\x1a")
 			if !stops(term) {
 				t.Fatal("the key has no effect: the ranks run on in the foreground")
 			}
-			term.types("echo still $((40+2))\n")
-			term.sees("still 42")
-			term.types("fg\n")
-			term.sees("/go")
-			term.sees("tick")
-			term.types("\x03")
-			term.sees("rank  verdict")
-			term.types("echo code $?; [ \"$before\" = \"$(stty -g)\" ] && echo same' 'settings\n")
-			term.sees("code 130")
-			term.sees("same settings")
+			term.Type("echo still $((40+2))\n")
+			term.Sees("still 42")
+			term.Type("fg\n")
+			term.Sees("/go")
+			term.Sees("tick")
+			term.Type("\x03")
+			term.Sees("rank  verdict")
+			term.Type("echo code $?; [ \"$before\" = \"$(stty -g)\" ] && echo same' 'settings\n")
+			term.Sees("code 130")
+			term.Sees("same settings")
 			gone(t, term.dir)
 		})
 	}
@@ -123,10 +121,8 @@ func TestSuspend(t *testing.T) {
 // stops waits until the shell says that the job is stopped, and gives up when the ranks have gone on for long.
 func stops(term *terminal) bool {
 	for n := 0; n < 40; n++ {
-		term.mu.Lock()
-		stopped := strings.Contains(string(term.shown), "Stopped")
-		term.mu.Unlock()
-		if stopped || !term.wait() {
+		stopped := strings.Contains(term.Shown(), "Stopped")
+		if stopped || !term.Wait() {
 			return stopped
 		}
 	}
@@ -229,5 +225,5 @@ func (m *tmux) screen() string {
 // sees waits until the text is on the screen.
 func (m *tmux) sees(text string) {
 	m.t.Helper()
-	eventually(m.t, text, func() bool { return strings.Contains(m.screen(), text) })
+	harness.Eventually(m.t, limit, text, func() bool { return strings.Contains(m.screen(), text) })
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 // isJobStop says whether a signal stops a process that does not handle it. Whoever forwards it may stop as well.
@@ -147,7 +149,7 @@ func TestSessionScopeStops(t *testing.T) {
 		j.signal(sig)
 		waitStopped(t, j.pid())
 		for _, pid := range []int{worker, child} {
-			eventually(t, fmt.Sprintf("%d is stopped by %v", pid, sig), func() bool { return state(pid) == "T" })
+			harness.Eventually(t, limit, fmt.Sprintf("%d is stopped by %v", pid, sig), func() bool { return state(pid) == "T" })
 		}
 		j.signal(syscall.SIGCONT)
 		expectAnyOrder(j, "worker 18", "child 18")
@@ -171,7 +173,7 @@ func TestSessionScopeStopsAsPID1(t *testing.T) {
 	j.ready("worker")
 	j.signal(syscall.SIGTSTP)
 	worker := childrenOf(j.pid())[0]
-	eventually(t, "the worker is stopped", func() bool { return state(worker) == "T" })
+	harness.Eventually(t, limit, "the worker is stopped", func() bool { return state(worker) == "T" })
 	j.signal(syscall.SIGCONT)
 	j.expect("worker 18")
 	j.signal(syscall.SIGUSR1)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 // asGiven runs the shell script twice, under gangrun and without it, both behind the command line before, and wants
@@ -166,7 +168,7 @@ func TestWorkingDirectory(t *testing.T) {
 		dir := t.TempDir()
 		j := launch{mode: m, dir: dir, worker: sh("pwd -P >&3; exec sleep 100")}.start(t)
 		j.expect(dir)
-		eventually(t, "gangrun is in /", func() bool {
+		harness.Eventually(t, limit, "gangrun is in /", func() bool {
 			at, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", j.pid()))
 			return at == "/"
 		})
@@ -178,7 +180,7 @@ func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	j := launch{mode: asChild, env: []string{"ODD= two  spaces ", "EMPTY="}, worker: []string{"env"}}.start(t)
 	j.exits(0)
-	own := regexp.MustCompile(`^(GANGRUN_\w+|NOTIFY_SOCKET|TORCHELASTIC_ERROR_FILE|PATH|HOME|TMPDIR)=`)
+	own := regexp.MustCompile(`^(GANGRUN_\w+|NOTIFY_SOCKET|TORCHELASTIC_ERROR_FILE|PATH|HOME|TMPDIR|TEST_RUN_DIR)=`)
 	others := slices.DeleteFunc(strings.Split(strings.TrimSuffix(j.output(), "\n"), "\n"), own.MatchString)
 	slices.Sort(others)
 	if want := []string{"EMPTY=", "ODD= two  spaces "}; !slices.Equal(others, want) {

@@ -46,12 +46,14 @@ func (j *job) create(name string) *os.File {
 	return file
 }
 
-// end leaves nothing of a failed test behind: unshare takes its namespace along, a worker dies with its gangrun.
+// end leaves nothing behind: unshare takes its namespace along and a worker dies with its gangrun, but not what the
+// worker has started.
 func (j *job) end() {
 	if j.cmd.ProcessState == nil {
 		j.cmd.Process.Kill()
 		j.cmd.Wait()
 	}
+	harness.KillLeftovers(j.dir)
 	j.events.Close()
 	if j.t.Failed() {
 		j.t.Logf("%q\nstdout: %s\nstderr: %s\nmessage: %s", j.cmd.Args, clip(j.output()), clip(j.errors()),

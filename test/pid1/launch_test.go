@@ -90,6 +90,7 @@ func (l launch) start(t testing.TB) *job {
 	}
 	j.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + j.path("tmp"),
+		harness.Mark(j.dir),
 	}, l.env...)
 	if l.tty && l.mode == asChild {
 		j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

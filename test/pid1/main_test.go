@@ -46,7 +46,23 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if left := probes(); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "the tests have left probes behind:", left)
+		return max(code, 1)
+	}
+	return code
+}
+
+// probes are the living probes of this run.
+func probes() (processes []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range all {
+		if program, err := os.Readlink(process + "/exe"); err == nil && program == probePath {
+			processes = append(processes, process)
+		}
+	}
+	return processes
 }
 
 // probe is the command line of a probe.

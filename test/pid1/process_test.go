@@ -26,16 +26,6 @@ func childrenOf(pid int) []int {
 	return children
 }
 
-// eventually waits for something that the kernel announces to nobody, such as another process's stop.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(limit); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // state is a process's state as ps shows it, such as S or T.
 func state(pid int) string {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

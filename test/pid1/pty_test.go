@@ -1,154 +1,56 @@
 package pid1_test
 
 import (
-	"fmt"
 	"os"
-	"strings"
-	"sync"
+	"os/exec"
+	"syscall"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/gangrun/gangrun/test/harness"
 )
 
-// terminalPair is a pseudo-terminal: what the test holds, and what gangrun is started on.
-type terminalPair struct {
-	t     *testing.T
-	user  *os.File
-	slave *os.File
-
-	mu    sync.Mutex
-	shown strings.Builder // what the user sees
-	seen  int             // so much of it has the test looked for
-	more  chan struct{}   // when there is something new to see; closed when nobody has the terminal open any more
+// terminal is a terminal that gangrun, or the shell from which it is started, leads a session on.
+type terminal struct {
+	*harness.Terminal
+	t *testing.T
 }
 
-func openTerminal(t *testing.T) *terminalPair {
+func openTerminal(t *testing.T) *terminal {
 	t.Helper()
-	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tt := &terminalPair{t: t, user: user, more: make(chan struct{}, 1)}
-	var number int
-	tt.control(func(fd int) error {
-		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-			return err
-		}
-		number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
-		return err
-	})
-	if tt.slave, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		tt.watch()
-	}()
-	t.Cleanup(func() {
-		tt.slave.Close()
-		user.Close()
-		if <-ended; t.Failed() {
-			t.Logf("terminal: %q", tt.shown.String())
-		}
-	})
-	return tt
-}
-
-func (tt *terminalPair) control(do func(fd int) error) {
-	tt.t.Helper()
-	conn, err := tt.user.SyscallConn()
-	if err != nil {
-		tt.t.Fatal(err)
-	}
-	var failed error
-	if err := conn.Control(func(fd uintptr) { failed = do(int(fd)) }); err != nil || failed != nil {
-		tt.t.Fatal(err, failed)
-	}
-}
-
-// key types what a user would.
-func (tt *terminalPair) key(s string) {
-	tt.t.Helper()
-	if _, err := tt.user.WriteString(s); err != nil {
-		tt.t.Fatal(err)
-	}
-}
-
-// settings describes how the terminal is set.
-func (tt *terminalPair) settings() (s string) {
-	tt.t.Helper()
-	tt.control(func(fd int) error {
-		attr, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-		s = fmt.Sprintf("%+v", attr)
-		return err
-	})
-	return s
+	return &terminal{harness.OpenTerminal(t, limit), t}
 }
 
 // on puts gangrun on the terminal, as its session's leader.
-func (tt *terminalPair) on(l launch) *job {
+func (tt *terminal) on(l launch) *job {
 	tt.t.Helper()
-	l.tty, l.stdin, l.stdout, l.stderr = true, tt.slave, tt.slave, tt.slave
+	l.tty, l.stdin, l.stdout, l.stderr = true, tt.Program, tt.Program, tt.Program
 	j := l.start(tt.t)
-	tt.slave.Close() // so that the terminal ends with those that have it
+	tt.Program.Close()
 	return j
 }
 
-// watch takes in all that is shown, whether or not the test looks, so that nobody waits for it to be read.
-func (tt *terminalPair) watch() {
-	defer close(tt.more)
-	for buf := make([]byte, 4096); ; {
-		n, err := tt.user.Read(buf)
-		tt.mu.Lock()
-		tt.shown.Write(buf[:n])
-		tt.mu.Unlock()
-		if err != nil {
-			return // EIO: nobody has it open
-		}
-		select {
-		case tt.more <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// wait waits until there is something new to see, and reports whether there ever will be.
-func (tt *terminalPair) wait() bool {
+// shellOn starts an interactive shell on the terminal, as a user has it, from which gangrun is then started by typing.
+// What the shell starts has file descriptor 3 as well.
+func (tt *terminal) shellOn() *job {
 	tt.t.Helper()
-	select {
-	case _, open := <-tt.more:
-		return open
-	case <-time.After(limit):
-		tt.t.Fatal("nothing new on the terminal")
-		return false
+	j := &job{t: tt.t, dir: tt.t.TempDir()}
+	events, told, err := os.Pipe()
+	if err != nil {
+		tt.t.Fatal(err)
 	}
-}
-
-// sees waits until the text appears, after what was seen before.
-func (tt *terminalPair) sees(text string) {
-	tt.t.Helper()
-	for open := true; ; open = tt.wait() {
-		tt.mu.Lock()
-		at := strings.Index(tt.shown.String()[tt.seen:], text)
-		if at >= 0 {
-			tt.seen += at + len(text)
-		}
-		tt.mu.Unlock()
-		if at >= 0 {
-			return
-		}
-		if !open {
-			tt.t.Fatalf("the terminal ended without %q", text)
-		}
+	defer told.Close()
+	j.listen(events)
+	j.cmd = exec.Command("/bin/bash", "--norc", "-i")
+	j.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + j.dir, "PS1=$ ", "TMPDIR=" + j.dir, harness.Mark(j.dir),
 	}
-}
-
-// all is what has been written to the terminal, to its end.
-func (tt *terminalPair) all() string {
-	tt.t.Helper()
-	for tt.wait() {
+	j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = tt.Program, tt.Program, tt.Program
+	j.cmd.ExtraFiles = []*os.File{told}
+	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := j.cmd.Start(); err != nil {
+		tt.t.Fatal(err)
 	}
-	return tt.shown.String()
+	tt.t.Cleanup(j.end)
+	tt.Program.Close()
+	return j
 }

@@ -1,54 +1,9 @@
 package pid1_test
 
 import (
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
-
-// shellOn starts an interactive shell on the terminal, as a user has it, from which gangrun is then started by typing.
-// What the shell starts has file descriptor 3 as well.
-func (tt *terminalPair) shellOn() *job {
-	tt.t.Helper()
-	j := &job{t: tt.t, dir: tt.t.TempDir()}
-	events, told, err := os.Pipe()
-	if err != nil {
-		tt.t.Fatal(err)
-	}
-	defer told.Close()
-	j.listen(events)
-	j.cmd = exec.Command("/bin/bash", "--norc", "-i")
-	j.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.dir, "PS1=$ ", "TMPDIR=" + j.dir}
-	j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = tt.slave, tt.slave, tt.slave
-	j.cmd.ExtraFiles = []*os.File{told}
-	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := j.cmd.Start(); err != nil {
-		tt.t.Fatal(err)
-	}
-	tt.t.Cleanup(j.end)
-	tt.t.Cleanup(func() { killSession(j.cmd.Process.Pid) })
-	tt.slave.Close()
-	return j
-}
-
-// killSession leaves nothing of a failed test behind: what is stopped in a session outlives its shell.
-func killSession(session int) {
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		if sid, err := unix.Getsid(pid); err == nil && sid == session {
-			unix.Kill(pid, unix.SIGKILL)
-		}
-	}
-}
 
 // typed is the command line that starts gangrun from a shell.
 func typed(t *testing.T, j *job, l launch) string {
@@ -64,21 +19,21 @@ func TestShellStopAndContinue(t *testing.T) {
 			t.Parallel()
 			tt := openTerminal(t)
 			j := tt.shellOn()
-			tt.key(typed(t, j, launch{flags: []string{"--signal-scope=" + scope}, worker: probe("tty")}) + "\n")
+			tt.Type(typed(t, j, launch{flags: []string{"--signal-scope=" + scope}, worker: probe("tty")}) + "\n")
 			j.expect("foreground")
 			for range 3 {
-				tt.key("\x1a")
-				tt.sees("Stopped")
-				tt.key("echo shell >&3\n")
+				tt.Type("\x1a")
+				tt.Sees("Stopped")
+				tt.Type("echo shell >&3\n")
 				j.expect("shell")
-				tt.key("fg\n")
-				tt.key("hello\n")
+				tt.Type("fg\n")
+				tt.Type("hello\n")
 				j.expect("read hello")
 			}
-			tt.key("exit\n")
-			tt.key("echo code $? >&3\n")
+			tt.Type("exit\n")
+			tt.Type("echo code $? >&3\n")
 			j.expect("code 7")
-			tt.key("cat >&3\nback in front\n")
+			tt.Type("cat >&3\nback in front\n")
 			j.expect("back in front")
 		})
 	}
@@ -90,14 +45,14 @@ func TestShellBackground(t *testing.T) {
 	t.Parallel()
 	tt := openTerminal(t)
 	j := tt.shellOn()
-	tt.key(typed(t, j, launch{worker: sh("echo ready >&3; read x; echo got $x >&3; exit 7")}) + " &\n")
+	tt.Type(typed(t, j, launch{worker: sh("echo ready >&3; read x; echo got $x >&3; exit 7")}) + " &\n")
 	j.expect("ready")
-	tt.key("echo shell >&3\n")
+	tt.Type("echo shell >&3\n")
 	j.expect("shell")
-	tt.key("fg\n")
-	tt.key("hello\n")
+	tt.Type("fg\n")
+	tt.Type("hello\n")
 	j.expect("got hello")
-	tt.key("echo code $? >&3\n")
+	tt.Type("echo code $? >&3\n")
 	j.expect("code 7")
 }
 
@@ -106,10 +61,10 @@ func TestShellInterrupt(t *testing.T) {
 	t.Parallel()
 	tt := openTerminal(t)
 	j := tt.shellOn()
-	tt.key(typed(t, j, launch{restarts: true, worker: sh("echo ready >&3; exec sleep 100")}) + "\n")
+	tt.Type(typed(t, j, launch{restarts: true, worker: sh("echo ready >&3; exec sleep 100")}) + "\n")
 	j.expect("ready")
-	tt.key("\x03")
-	tt.key("echo code $? >&3\n")
+	tt.Type("\x03")
+	tt.Type("echo code $? >&3\n")
 	j.expect("code 130")
 }
 
@@ -118,13 +73,13 @@ func TestShellRestart(t *testing.T) {
 	t.Parallel()
 	tt := openTerminal(t)
 	j := tt.shellOn()
-	tt.key(typed(t, j, launch{
+	tt.Type(typed(t, j, launch{
 		restarts: true, flags: []string{"--max-restarts=1"}, worker: sh("read x; echo got $x >&3; exit 200"),
 	}) + "\n")
-	tt.key("one\n")
+	tt.Type("one\n")
 	j.expect("got one")
-	tt.key("two\n")
+	tt.Type("two\n")
 	j.expect("got two")
-	tt.key("echo code $? >&3\n")
+	tt.Type("echo code $? >&3\n")
 	j.expect("code 200")
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 // TestStopSignal sends gangrun a stop signal. Whatever the worker makes of it, that was a preemption and not a failure
@@ -242,7 +243,7 @@ func TestStopBetweenRestarts(t *testing.T) {
 			worker: sh("echo started >&3; exit 129"),
 		}.start(t)
 		j.expect("started", "started")
-		eventually(t, "the second worker is reaped", func() bool { return len(childrenOf(j.pid())) == 0 })
+		harness.Eventually(t, limit, "the second worker is reaped", func() bool { return len(childrenOf(j.pid())) == 0 })
 		j.signal(syscall.SIGTERM)
 		j.exits(143)
 		if msg := j.message(); msg.Verdict != exitcodes.Preempted {

@@ -17,13 +17,13 @@ func TestTerminalForeground(t *testing.T) {
 				tt := openTerminal(t)
 				j := tt.on(launch{mode: m, flags: []string{"--signal-scope=" + scope}, worker: probe("tty")})
 				j.expect("foreground")
-				tt.key("hello\n")
+				tt.Type("hello\n")
 				j.expect("read hello")
-				tt.control(func(fd int) error {
+				tt.Control(func(fd int) error {
 					return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 90})
 				})
 				j.expect("signal 28")
-				tt.key("\x04")
+				tt.Type("\x04")
 				j.expect("end of input")
 				j.exits(0)
 			})
@@ -42,20 +42,20 @@ func TestTerminalInterrupt(t *testing.T) {
 				l := launch{mode: m, restarts: true, flags: []string{"--signal-scope=" + scope}, worker: probe("tty")}
 				j := tt.on(l)
 				j.expect("foreground")
-				tt.key("log\n")
+				tt.Type("log\n")
 				j.expect("read log")
-				tt.key("\x03")
+				tt.Type("\x03")
 				j.expect("signal 2")
-				tt.key("more\n")
+				tt.Type("more\n")
 				j.expect("read more")
-				tt.key("exit\n")
+				tt.Type("exit\n")
 				j.exits(7)
 
 				tt = openTerminal(t)
 				l.worker = sh("echo ready >&3; exec sleep 100")
 				j = tt.on(l)
 				j.expect("ready")
-				tt.key("\x03")
+				tt.Type("\x03")
 				j.exits(130)
 				if lines := j.rest(); len(lines) > 0 {
 					t.Errorf("started again: %q", lines)
@@ -71,10 +71,10 @@ func TestTerminalStopWithoutShell(t *testing.T) {
 		tt := openTerminal(t)
 		j := tt.on(launch{mode: m, worker: probe("tty")})
 		j.expect("foreground")
-		tt.key("\x1a")
-		tt.key("hello\n")
+		tt.Type("\x1a")
+		tt.Type("hello\n")
 		j.expect("read hello")
-		tt.key("exit\n")
+		tt.Type("exit\n")
 		j.exits(7)
 	})
 }
@@ -83,7 +83,7 @@ func TestTerminalStopWithoutShell(t *testing.T) {
 func TestTerminalExact(t *testing.T) {
 	inBothModes(t, func(t *testing.T, m mode) {
 		tt := openTerminal(t)
-		tt.control(func(fd int) error {
+		tt.Control(func(fd int) error {
 			attr, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 			if err != nil {
 				return err
@@ -93,8 +93,8 @@ func TestTerminalExact(t *testing.T) {
 			return unix.IoctlSetTermios(fd, unix.TCSETS, attr)
 		})
 		j := tt.on(launch{mode: m, flags: []string{"--quiet"}, worker: []string{"tac"}})
-		tt.key("1\n2\n3\n\x04")
-		if got := tt.all(); got != "3\n2\n1\n" {
+		tt.Type("1\n2\n3\n\x04")
+		if got := tt.All(); got != "3\n2\n1\n" {
 			t.Errorf("got %q", got)
 		}
 		j.exits(0)
@@ -124,15 +124,15 @@ func TestTerminalShell(t *testing.T) {
 				j := tt.on(launch{
 					mode: m, flags: []string{"--signal-scope=" + scope, "--quiet"}, worker: []string{"/bin/bash", "--norc", "-i"},
 				})
-				tt.key(`[[ $- == *m* ]] && echo "job control" >&3` + "\n")
+				tt.Type(`[[ $- == *m* ]] && echo "job control" >&3` + "\n")
 				j.expect("job control")
-				tt.key("sh -c 'echo up >&3; read x; echo got $x >&3'\n")
+				tt.Type("sh -c 'echo up >&3; read x; echo got $x >&3'\n")
 				j.expect("up")
-				tt.key("\x1a")
-				tt.sees("Stopped")
-				tt.key("fg\nhello\n")
+				tt.Type("\x1a")
+				tt.Sees("Stopped")
+				tt.Type("fg\nhello\n")
 				j.expect("got hello")
-				tt.key("exit 7\n")
+				tt.Type("exit 7\n")
 				j.exits(7)
 			})
 		})
@@ -145,7 +145,7 @@ func TestTerminalHangup(t *testing.T) {
 		tt := openTerminal(t)
 		j := tt.on(launch{mode: m, restarts: true, worker: sh("echo ready >&3; exec sleep 100")})
 		j.expect("ready")
-		tt.user.Close()
+		tt.HangUp()
 		j.exits(129)
 		j.gone()
 	})
@@ -156,17 +156,17 @@ func TestTerminalHangup(t *testing.T) {
 func TestTerminalRestored(t *testing.T) {
 	t.Parallel()
 	tt := openTerminal(t)
-	before := tt.settings()
-	keep, err := os.OpenFile(tt.slave.Name(), os.O_RDWR|unix.O_NOCTTY, 0) // the settings end with the last user
+	before := tt.Settings()
+	keep, err := os.OpenFile(tt.Program.Name(), os.O_RDWR|unix.O_NOCTTY, 0) // the settings end with the last user
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer keep.Close()
 	j := tt.on(launch{mode: asChild, worker: probe("tty")})
 	j.expect("foreground")
-	tt.key("raw\n")
+	tt.Type("raw\n")
 	j.exits(137)
-	if after := tt.settings(); after != before {
+	if after := tt.Settings(); after != before {
 		t.Errorf("before %s\nafter  %s", before, after)
 	}
 }

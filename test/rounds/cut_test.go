@@ -1,6 +1,7 @@
 package rounds_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,10 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/test/harness"
+	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
 
 // network is a network namespace that is linked to this one.
@@ -73,7 +76,7 @@ var cuts = map[string]func(n *network) (heal func()){
 func apart(t *testing.T, nodes string, last string) (*party, *network) {
 	t.Helper()
 	n := newNetwork(t)
-	store := ownCluster(t, n.host, 1).store()
+	store := storeOf(etcdserver.StartFor(t, n.host, 1, nil))
 	p := newParty(t, append([]string{"--nodes", nodes, "--store", store, "--job", jobName(t), "--last-call", "1s"}, quickFence...)...)
 	p.in = func(node string) []string {
 		if node == last {
@@ -162,21 +165,22 @@ func TestGangrunIsPaused(t *testing.T) {
 // long as it may, and when they are back a restart works as before.
 func TestStoreMembersAreLost(t *testing.T) {
 	t.Parallel()
-	c := ownCluster(t, "127.0.0.1", 3)
-	p := newParty(t, "--nodes", "2", "--store", c.store(), "--job", jobName(t), "--restart-backoff", "1ms:2ms")
+	c := etcdserver.StartFor(t, "127.0.0.1", 3, nil)
+	p := newParty(t, "--nodes", "2", "--store", storeOf(c), "--job", jobName(t), "--restart-backoff", "1ms:2ms")
 	nodes := p.startAll(2)
 	workers := p.round(0, 2)
-	c.kill(c.servers[0])
+	c.Servers[0].Kill()
 	workers[0].do("kill 9")
 	workers = p.round(1, 2)
-	c.kill(c.servers[1])
-	time.Sleep(12 * time.Second) // longer than a lease, and shorter than half of the fence time
+	lease := leaseOf(t, c, "n0")
+	c.Servers[1].Kill()
+	outlast(t, lease+1) // which is much shorter than half of the fence time
 	for _, w := range workers {
 		if p.gone(w) {
 			t.Errorf("%s's worker has not outlived the store's absence", w.Node)
 		}
 	}
-	if err := c.start(c.servers[:2]...); err != nil {
+	if err := c.Restart(c.Servers[:2]...); err != nil {
 		t.Fatal(err)
 	}
 	workers[1].do("kill 9")
@@ -188,6 +192,46 @@ func TestStoreMembersAreLost(t *testing.T) {
 	}
 }
 
+// leaseOf is for how many seconds the node's lease holds without a renewal.
+func leaseOf(t *testing.T, c *etcdserver.Cluster, node string) int64 {
+	t.Helper()
+	admin := c.Admin(t)
+	res, err := admin.Get(t.Context(), key(t, "nodes/"+node))
+	if err != nil || len(res.Kvs) != 1 {
+		t.Fatal(node, " has no record: ", err)
+	}
+	lease, err := admin.TimeToLive(t.Context(), clientv3.LeaseID(res.Kvs[0].Lease))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease.GrantedTTL
+}
+
+// outlast waits until a lease is over that holds for so many seconds and that nobody renews from now on: one in another
+// etcd, where somebody is there to end it.
+func outlast(t *testing.T, seconds int64) {
+	t.Helper()
+	admin, name := shared.get(t).Admin(t), jobName(t)+"-yardstick"
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	lease, err := admin.Grant(ctx, seconds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put, err := admin.Put(ctx, name, "", clientv3.WithLease(lease.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for res := range admin.Watch(ctx, name, clientv3.WithRev(put.Header.Revision+1)) {
+		for _, e := range res.Events {
+			if e.Type == clientv3.EventTypeDelete {
+				return
+			}
+		}
+	}
+	t.Fatalf("a lease of %d s is not over within %v", seconds, patience)
+}
+
 // TestStoreIsLost kills the store for good. The workers stop in time, and after the time that was given for its return
 // the nodes leave.
 func TestStoreIsLost(t *testing.T) {
@@ -195,11 +239,11 @@ func TestStoreIsLost(t *testing.T) {
 	lost := end{213, exitcodes.Retry, "StoreLost"}
 	t.Run("in a round", func(t *testing.T) {
 		t.Parallel()
-		c := ownCluster(t, "127.0.0.1", 1)
-		p := newParty(t, slices.Concat([]string{"--nodes", "2", "--store", c.store(), "--job", jobName(t), "--store-timeout", "3s"}, quickFence)...)
+		c := etcdserver.StartFor(t, "127.0.0.1", 1, nil)
+		p := newParty(t, slices.Concat([]string{"--nodes", "2", "--store", storeOf(c), "--job", jobName(t), "--store-timeout", "3s"}, quickFence)...)
 		nodes := p.startAll(2)
 		workers := p.round(0, 2)
-		c.end()
+		c.End()
 		for _, w := range workers {
 			p.stopped(w)
 		}
@@ -207,11 +251,11 @@ func TestStoreIsLost(t *testing.T) {
 	})
 	t.Run("before the first round", func(t *testing.T) {
 		t.Parallel()
-		c := ownCluster(t, "127.0.0.1", 1)
-		p := newParty(t, "--nodes", "2", "--store", c.store(), "--job", jobName(t), "--store-timeout", "3s")
+		c := etcdserver.StartFor(t, "127.0.0.1", 1, nil)
+		p := newParty(t, "--nodes", "2", "--store", storeOf(c), "--job", jobName(t), "--store-timeout", "3s")
 		nodes := p.startAll(1)
 		nodes[0].Await("waiting for a round to be formed")
-		c.end()
+		c.End()
 		p.all(nodes, lost)
 	})
 	t.Run("never there", func(t *testing.T) {

@@ -13,10 +13,7 @@ import (
 // hostedParty is a job of that many nodes without an etcd: the store is within one of them, at the given address.
 func hostedParty(t *testing.T, nodes string, backend string) (p *party, addr string) {
 	t.Helper()
-	addr, err := freeAddr("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr = freeAddr(t)
 	p = newParty(t, "--nnodes", nodes, "--job", jobName(t), "--max-restarts", "3", "--restart-backoff", "1ms:2ms")
 	p.mode = "launch"
 	switch backend {
@@ -36,11 +33,7 @@ func TestNoStore(t *testing.T) {
 			t.Parallel()
 			p, _ := hostedParty(t, "2", backend)
 			var nodes []*node
-			master, err := freeAddr("127.0.0.1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, port, _ := net.SplitHostPort(master)
+			_, port, _ := net.SplitHostPort(freeAddr(t))
 			for i := range 2 {
 				var flags []string
 				if backend == "static" {

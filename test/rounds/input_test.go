@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
 
 // TestRecordIsBroken finds records that it cannot read. It overwrites none, says so, and goes on when they are gone.
@@ -24,7 +25,7 @@ func TestRecordIsBroken(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			client := shared.get(t).client(t)
+			client := shared.get(t).Admin(t)
 			if _, err := client.Put(context.Background(), key(t, tt.key), tt.value); err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +53,7 @@ func TestRecordBreaksInARound(t *testing.T) {
 	p := sharedParty(t, "2")
 	nodes := p.startAll(2)
 	workers := p.round(0, 2)
-	client := shared.get(t).client(t)
+	client := shared.get(t).Admin(t)
 	before, err := client.Get(context.Background(), key(t, "job"))
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +79,7 @@ func TestRecordsAreDeleted(t *testing.T) {
 			p := sharedParty(t, "2", quickFence...)
 			nodes := p.startAll(2)
 			first := p.round(0, 2)
-			if _, err := shared.get(t).client(t).Delete(context.Background(), key(t, name)); err != nil {
+			if _, err := shared.get(t).Admin(t).Delete(context.Background(), key(t, name)); err != nil {
 				t.Fatal(err)
 			}
 			if name == "job" {
@@ -107,8 +108,8 @@ func TestRecordsAreDeleted(t *testing.T) {
 // TestPasswordIsWrong is a mistake that trying again does not mend.
 func TestPasswordIsWrong(t *testing.T) {
 	t.Parallel()
-	c := ownCluster(t, "127.0.0.1", 1)
-	client, ctx := c.client(t), context.Background()
+	c := etcdserver.StartFor(t, "127.0.0.1", 1, nil)
+	client, ctx := c.Admin(t), context.Background()
 	_, err := client.UserAdd(ctx, "root", "right")
 	if err == nil {
 		_, err = client.UserGrantRole(ctx, "root", "root")
@@ -125,7 +126,7 @@ func TestPasswordIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := newParty(t, "--nodes", "2", "--store", c.store(), "--job", jobName(t), "--store-user-file", filepath.Join(dir, "user"))
+	p := newParty(t, "--nodes", "2", "--store", storeOf(c), "--job", jobName(t), "--store-user-file", filepath.Join(dir, "user"))
 	p.all([]*node{p.start("n0", "--store-password-file", filepath.Join(dir, "wrong"))}, end{64, exitcodes.Fatal, "BadConfig"})
 	nodes := p.startAll(2, "--store-password-file", filepath.Join(dir, "right"))
 	finish(p.round(0, 2))

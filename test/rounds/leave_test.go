@@ -112,7 +112,7 @@ func TestDoneNodeIsPreempted(t *testing.T) {
 // record is the job's record in the shared etcd.
 func (p *party) record() *rendezvous.Job {
 	p.t.Helper()
-	res, err := shared.get(p.t).client(p.t).Get(context.Background(), key(p.t, "job"))
+	res, err := shared.get(p.t).Admin(p.t).Get(context.Background(), key(p.t, "job"))
 	if err != nil || len(res.Kvs) != 1 {
 		p.t.Fatalf("%d records of the job: %v", len(res.Kvs), err)
 	}

@@ -112,7 +112,7 @@ func newParty(t *testing.T, flags ...string) *party {
 // sharedParty is a job of that many nodes in the etcd that tests share.
 func sharedParty(t *testing.T, nodes string, flags ...string) *party {
 	t.Helper()
-	return newParty(t, append([]string{"--nodes", nodes, "--store", shared.get(t).store(), "--job", jobName(t)}, flags...)...)
+	return newParty(t, append([]string{"--nodes", nodes, "--store", storeOf(shared.get(t)), "--job", jobName(t)}, flags...)...)
 }
 
 // jobName is the name of the test's job: another one each time the test is run.

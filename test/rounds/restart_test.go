@@ -124,7 +124,7 @@ func TestLaunch(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newParty(t, "--nnodes", "2", "--nproc-per-node", "2", "--store", shared.get(t).store(), "--job", jobName(t))
+			p := newParty(t, "--nnodes", "2", "--nproc-per-node", "2", "--store", storeOf(shared.get(t)), "--job", jobName(t))
 			p.mode = "launch"
 			nodes := []*node{p.start("n0", "--node-rank", "0"), p.start("n1", "--node-rank", "1")}
 			workers := p.round(0, 4)

@@ -16,16 +16,8 @@ import (
 // limit is many times what one training here takes on an idle machine.
 const limit = 5 * time.Minute
 
-// turns bounds how many trainings run at once: each starts several Pythons that load hundreds of megabytes.
-var turns = make(chan struct{}, 2)
-
-// parallel lets the test run beside others, when it is its turn.
-func parallel(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-	turns <- struct{}{}
-	t.Cleanup(func() { <-turns })
-}
+// parallel lets the test run beside one other: each training starts several Pythons that load hundreds of megabytes.
+var parallel = harness.Turns(2)
 
 // trainer is the path of one of the trainers that are shipped as examples.
 func trainer(name string) string { return filepath.Join(harness.Root(), "examples", "train", name) }
@@ -60,9 +52,6 @@ func finalLoss(t *testing.T, output string) string {
 }
 
 func TestMain(m *testing.M) {
-	// Where an operator's variables are set, what is tested would think itself in its job.
-	for _, name := range []string{"TF_CONFIG", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "PET_NNODES"} {
-		os.Unsetenv(name)
-	}
+	harness.ClearEnvironment()
 	os.Exit(m.Run())
 }

@@ -22,21 +22,23 @@ var version = ""
 
 // program is one run of the program.
 type program struct {
-	open meeting.Open // nil: only this process's memory can be opened yet
-	code int          // to exit with
+	open     meeting.Open // nil: only this process's memory can be opened yet
+	openTree OpenTree     // nil: only directories of this machine can be opened yet
+	code     int          // to exit with
 }
 
-// ErrStoreNeeded is returned where a store is needed that is not in this process, and no Open was given. Nothing has been
-// done then.
+// ErrStoreNeeded is returned where a store is needed that is not in this process, be it of a job or of checkpoints, and no
+// function to open it was given. Nothing has been done then.
 var ErrStoreNeeded = errors.New("a store outside this process is needed")
 
 // Run does what the arguments say, of which the first is the program's name, and returns the exit code. open opens
-// stores outside this process; without it the error may be ErrStoreNeeded, and is nothing else.
-func Run(args []string, open meeting.Open) (code int, err error) {
+// stores outside this process, and openTree checkpoints outside this machine; without them the error may be
+// ErrStoreNeeded, and is nothing else.
+func Run(args []string, open meeting.Open, openTree OpenTree) (code int, err error) {
 	if filepath.Base(args[0]) == launcherName {
 		args = append([]string{"gangrun", "launch"}, args[1:]...)
 	}
-	p := &program{open: open}
+	p := &program{open: open, openTree: openTree}
 	app := &cli.App{
 		Name:            "gangrun",
 		Usage:           "run a training job, know why it died, restart it together",
@@ -45,7 +47,7 @@ func Run(args []string, open meeting.Open) (code int, err error) {
 		HideHelpCommand: true,
 		Commands: append([]*cli.Command{
 			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
-			installTorchrunCommand(), completionCommand(), statusCommand(p),
+			installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p),
 		}, verbCommands(p)...),
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
 		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library

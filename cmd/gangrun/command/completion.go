@@ -30,6 +30,7 @@ func completionCommand() *cli.Command {
 // completable is what can be completed: the commands, each with its flags.
 type completableCommand struct {
 	name, usage string
+	sub         []string // names of its commands; most have none
 	flags       []completableFlag
 }
 
@@ -44,9 +45,13 @@ func completable(app *cli.App) []completableCommand {
 		if command.Hidden {
 			continue
 		}
-		c := completableCommand{name: command.Name, usage: command.Usage}
-		for _, flag := range command.Flags {
-			c.flags = append(c.flags, completableOf(flag))
+		c := completableCommand{name: command.Name, usage: command.Usage, sub: subcommandNames(command)}
+		for _, command := range append([]*cli.Command{command}, command.Subcommands...) {
+			for _, flag := range command.Flags {
+				if f := completableOf(flag); !slices.ContainsFunc(c.flags, func(have completableFlag) bool { return have.long == f.long }) {
+					c.flags = append(c.flags, f)
+				}
+			}
 		}
 		c.flags = append(c.flags, completableFlag{long: "help", short: "h", usage: "show help"})
 		commands = append(commands, c)
@@ -88,7 +93,7 @@ func bashCompletion(w io.Writer, commands []completableCommand) {
 		names = append(names, c.name)
 	}
 	fmt.Fprintf(w, `_gangrun() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags values=
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags values= commands=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W "%s" -- "$word"))
@@ -105,6 +110,9 @@ func bashCompletion(w io.Writer, commands []completableCommand) {
 				fmt.Fprintf(w, "        [ \"$before\" = --%s ] && values=%q\n", f.long, strings.Join(f.values, " "))
 			}
 		}
+		if c.sub != nil {
+			fmt.Fprintf(w, "        [ \"$COMP_CWORD\" -eq 2 ] && commands=%q\n", strings.Join(c.sub, " "))
+		}
 		fmt.Fprintf(w, "        flags=%q ;;\n", strings.Join(words, " "))
 	}
 	io.WriteString(w, `    esac
@@ -112,6 +120,8 @@ func bashCompletion(w io.Writer, commands []completableCommand) {
         COMPREPLY=($(compgen -W "$values" -- "$word"))
     elif [ "${word#-}" != "$word" ]; then
         COMPREPLY=($(compgen -W "$flags" -- "$word"))
+    elif [ -n "$commands" ]; then
+        COMPREPLY=($(compgen -W "$commands" -- "$word"))
     fi
 }
 complete -o default -F _gangrun gangrun
@@ -122,6 +132,10 @@ func fishCompletion(w io.Writer, commands []completableCommand) {
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'" }
 	for _, c := range commands {
 		fmt.Fprintf(w, "complete -c gangrun -n __fish_use_subcommand -f -a %s -d %s\n", c.name, quote(c.usage))
+		if c.sub != nil {
+			fmt.Fprintf(w, "complete -c gangrun -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from %s' -f -a %s\n",
+				c.name, strings.Join(c.sub, " "), quote(strings.Join(c.sub, " ")))
+		}
 		for _, f := range c.flags {
 			line := fmt.Sprintf("complete -c gangrun -n '__fish_seen_subcommand_from %s' -l %s", c.name, f.long)
 			if f.short != "" {

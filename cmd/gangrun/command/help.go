@@ -7,19 +7,20 @@ import (
 
 // The headings of the help, in the order in which they come.
 const (
-	groupRanks    = "Ranks"
-	groupRehearse = "Rehearsing failures"
-	groupTorchrun = "As torchrun's"
-	groupJob      = "Job and node"
-	groupNodes    = "Several nodes"
-	groupRestarts = "Restarts"
-	groupStopping = "Stopping"
-	groupVerdict  = "Verdict and message"
-	groupOutput   = "Output of the workers"
-	groupOwn      = "gangrun itself"
+	groupRanks      = "Ranks"
+	groupRehearse   = "Rehearsing failures"
+	groupTorchrun   = "As torchrun's"
+	groupJob        = "Job and node"
+	groupNodes      = "Several nodes"
+	groupRestarts   = "Restarts"
+	groupStopping   = "Stopping"
+	groupVerdict    = "Verdict and message"
+	groupOutput     = "Output of the workers"
+	groupCheckpoint = "Checkpoints"
+	groupOwn        = "gangrun itself"
 )
 
-var groups = []string{groupTorchrun, groupRanks, groupRehearse, groupJob, groupNodes, groupRestarts, groupStopping, groupVerdict, groupOutput, groupOwn}
+var groups = []string{groupTorchrun, groupRanks, groupRehearse, groupJob, groupNodes, groupRestarts, groupStopping, groupVerdict, groupOutput, groupCheckpoint, groupOwn}
 
 const configurable = `Every flag can also be set by the variable GANGRUN_<FLAG> (--max-restarts: GANGRUN_MAX_RESTARTS) and in the file
 named by --config. A flag outranks the variable, the variable the file.`

@@ -92,7 +92,7 @@ func TestAStoreIsNeededBeforeAnythingIsDone(t *testing.T) {
 		"gangrun status --store http://e:2379 j",
 		"gangrun stop --store http://e:2379 j",
 	} {
-		if code, err := Run(strings.Fields(args), nil); !errors.Is(err, ErrStoreNeeded) {
+		if code, err := Run(strings.Fields(args), nil, nil); !errors.Is(err, ErrStoreNeeded) {
 			t.Errorf("%s: %d, %v", args, code, err)
 		}
 	}

@@ -27,7 +27,7 @@ import (
 
 func launchCommand(p *program) *cli.Command {
 	o := defaultOptions()
-	o.open = p.open
+	o.open, o.resuming.openTree = p.open, p.openTree
 	settings := o.launchSettings()
 	return &cli.Command{
 		Name:  "launch",
@@ -66,7 +66,7 @@ func (o *options) launchSettings() []*setting {
 		})
 	}
 	theirs := settingNames(settings)
-	for _, s := range append(o.common(), o.jobSettings()...) {
+	for _, s := range slices.Concat(o.common(), o.jobSettings(), o.checkpointSettings(true)) {
 		if s.name == "nodes" { // it is --nnodes here
 			continue
 		}
@@ -179,10 +179,13 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := o.place(t); err != nil {
 		return nil, err
 	}
+	if err := o.settleResume(append([]string{t.Script}, t.Args...), nproc); err != nil {
+		return nil, err
+	}
 	if err := g.MakeFolder(); err != nil {
 		return nil, &configError{err.Error()}
 	}
-	o.Workers, o.RoundEnded = g.Workers, g.RoundEnded
+	o.Workers, o.RoundEnded = o.resumed(g.Workers), g.RoundEnded
 	o.Epilogue = func(w io.Writer) {
 		g.Report(w, os.Getenv("TORCHELASTIC_ERROR_FILE"))
 		g.RemoveEmpty()

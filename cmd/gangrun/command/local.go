@@ -25,7 +25,7 @@ type localOptions struct {
 }
 
 func (o *localOptions) settings() []*setting {
-	return append(o.common(),
+	return append(append(o.common(), o.checkpointSettings(false)...),
 		&setting{name: "ranks", short: "n", group: groupRanks, hint: "N", parse: number(&o.local.Ranks, 1, 4096), standard: "1",
 			usage: "how many ranks to start"},
 		&setting{name: "framework", group: groupRanks, hint: "torch|tf|jax|none", standard: "torch",
@@ -138,6 +138,7 @@ func (o *localOptions) check() error {
 
 func localCommand(p *program) *cli.Command {
 	o := &localOptions{options: defaultOptions(), local: gang.Local{Ranks: 1, Framework: gang.Torch, TTYRank: -1}}
+	o.resuming.openTree = p.openTree
 	settings := o.settings()
 	return &cli.Command{
 		Name:  "local",
@@ -154,6 +155,9 @@ func localCommand(p *program) *cli.Command {
 			if err == nil {
 				err = o.check()
 			}
+			if err == nil {
+				err = o.settleResume(c.Args().Slice(), o.local.Ranks)
+			}
 			if err != nil {
 				return badConfig(o.options, err)
 			}
@@ -169,7 +173,7 @@ func (o *localOptions) start(argv, env []string) {
 	o.local.Argv, o.local.Env, o.local.LogDir = argv, env, o.logDir
 	o.local.ColourOut, o.local.ColourErr = colourful(os.Stdout), colourful(os.Stderr)
 	o.local.MaxRestarts, o.slots = o.spec.Restarts.Max, o.local.Ranks
-	o.Workers = o.local.Workers
+	o.Workers = o.resumed(o.local.Workers)
 	var last supervisor.Round
 	o.RoundEnded = func(r supervisor.Round) { last = r }
 	o.Epilogue = func(w io.Writer) {

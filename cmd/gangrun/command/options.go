@@ -24,6 +24,7 @@ import (
 type options struct {
 	supervisor.Config
 	job
+	resuming    resuming
 	onExhausted string
 	podGrace    time.Duration
 	graceGiven  bool
@@ -41,7 +42,8 @@ type options struct {
 
 func defaultOptions() *options {
 	o := &options{onExhausted: "auto", stopVerdict: "preempted", logFormat: "text"}
-	o.job = defaultJob()
+	o.job, o.resuming = defaultJob(), defaultResuming()
+	o.SilentRestart = supervisor.SilentRestartFatal
 	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
 	o.StopSignals = []unix.Signal{unix.SIGTERM, unix.SIGINT}
 	o.Leftovers, o.Scope = supervisor.LeftoversKill, supervisor.ScopeWorker

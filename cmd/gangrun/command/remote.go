@@ -3,18 +3,13 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net"
 	"os"
 	"os/user"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -91,145 +86,61 @@ func (r *remote) connect(ctx context.Context, c *cli.Context, settings []*settin
 	return s, nil
 }
 
-func statusCommand(p *program) *cli.Command {
-	r := newRemote(p)
-	settings := r.settings(
-		&setting{name: "watch", group: groupOwn, isBool: true, parse: boolean(&r.watch), usage: "go on showing it at each change"},
-		&setting{name: "output", short: "o", group: groupOwn, hint: "text|json", parse: choice(&r.output, "text", "json"), standard: "text", usage: "form of the report"})
+// remoteCommand is what such a command has of its own.
+type remoteCommand struct {
+	name, usage string
+	example     string // the end of its command line in the help
+	note        string // the end of the help
+	readOnly    bool
+	own         []*setting
+	act         func(context.Context, store.Store) error // with the job's store; the context ends with the time limit
+}
+
+// command makes a command that opens the store of a job and does with it what it is there for.
+func (r *remote) command(rc remoteCommand) *cli.Command {
+	settings := r.settings(rc.own...)
 	return &cli.Command{
-		Name:  "status",
-		Usage: "show a job: its nodes, its rounds, and what it waits for",
-		CustomHelpTemplate: help("status", "[flags] JOB", "status --store http://etcd:2379 --watch my-job",
-			"Exits 0 when the store has a record of the job, 1 when it has none.", settings),
-		Before:       withoutSupervising,
-		Flags:        flags(settings),
-		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
+		Name:               rc.name,
+		Usage:              rc.usage,
+		CustomHelpTemplate: help(rc.name, "[flags] JOB", rc.name+" --store http://etcd:2379 "+rc.example, rc.note, settings),
+		Before:             withoutSupervising,
+		Flags:              flags(settings),
+		OnUsageError:       func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
 		Action: func(c *cli.Context) error {
 			ctx, cancel := context.WithTimeout(c.Context, r.timeout)
 			defer cancel()
-			st, err := r.connect(ctx, c, settings, true)
+			st, err := r.connect(ctx, c, settings, rc.readOnly)
 			if err != nil {
 				return err
 			}
 			defer st.Close()
-			if r.watch {
-				ctx = c.Context
+			if err := rc.act(ctx, st); err != nil {
+				return &configError{err.Error()}
 			}
-			found := false
-			err = agent.Watch(ctx, st, func(s agent.Status) bool {
-				found = s.Job != nil || len(s.Unreadable) > 0
-				if found || r.watch {
-					r.show(os.Stdout, s)
-				}
-				return r.watch
-			})
-			if err == nil && !found {
-				err = agent.ErrNoJob
-			}
-			if errors.Is(err, agent.ErrNoJob) {
-				fmt.Fprintln(os.Stderr, "gangrun:", err)
-				p.code = 1
-				return nil
-			}
-			return asConfigError(err)
+			return nil
 		},
-	}
-}
-
-func asConfigError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &configError{err.Error()}
-}
-
-func (r *remote) show(w io.Writer, s agent.Status) {
-	if r.output == "json" {
-		enc := json.NewEncoder(w)
-		_ = enc.Encode(s) // to standard output, which the exit code would not help
-		return
-	}
-	showStatus(w, s, time.Now())
-}
-
-func showStatus(w io.Writer, s agent.Status, now time.Time) {
-	for _, key := range slices.Sorted(maps.Keys(s.Unreadable)) {
-		fmt.Fprintf(w, "unreadable: %s\n", s.Unreadable[key])
-	}
-	if s.Job == nil {
-		fmt.Fprintln(w, "no record of the job")
-		return
-	}
-	j := s.Job
-	fmt.Fprintf(w, "%s since %v, round %d, run %s\n", j.Phase, now.Sub(j.Since).Round(time.Second), j.Round, j.RunUID)
-	fmt.Fprintf(w, "restarts without progress: %d of %d; all restarts: %d; after preemptions: %d\n",
-		j.Budget.Used, j.Spec.Restarts.Max, j.Budget.Total, j.Budget.Preemptions)
-	switch {
-	case j.End != nil:
-		fmt.Fprintf(w, "ended: %s, %s (exit code %d): %s\n", j.End.Verdict, j.End.Reason, j.End.Code, j.End.Message)
-	case s.Why.Text != "":
-		fmt.Fprintln(w, "now:", s.Why.Text)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "node\trank\tstate\tround\tslots\taddress\tstep\tlast failure")
-	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
-		n := s.Nodes[name]
-		rank, step, failure := "-", "-", ""
-		if s.Round != nil {
-			if at := s.Round.Rank(name, n.Incarnation); at >= 0 {
-				rank = strconv.Itoa(at)
-			}
-		}
-		if n.Step != nil {
-			step = strconv.FormatInt(*n.Step, 10)
-		}
-		if n.Outcome != nil && n.Outcome.Verdict != "success" {
-			failure = n.Outcome.Message
-		}
-		state := string(n.State)
-		if n.Leaving {
-			state += ", leaving"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", name, rank, state, n.Round, n.Slots, n.Address, step, failure)
-	}
-	t.Flush()
-	for _, p := range slices.Backward(j.History) {
-		fmt.Fprintf(w, "round %d stopped %v ago: %s %s %s\n", p.Round, now.Sub(p.At).Round(time.Second), p.Kind, p.Node, p.Reason)
 	}
 }
 
 // verbCommand leaves a command for a job and waits until it was taken.
 func verbCommand(p *program, verb, what string) *cli.Command {
 	r := newRemote(p)
-	settings := r.settings()
-	return &cli.Command{
-		Name:  verb,
-		Usage: what,
-		CustomHelpTemplate: help(verb, "[flags] JOB", verb+" --store http://etcd:2379 my-job",
-			"Returns when the job's lead has taken the command; gangrun status shows what becomes of it.", settings),
-		Before:       withoutSupervising,
-		Flags:        flags(settings),
-		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
-		Action: func(c *cli.Context) error {
-			ctx, cancel := context.WithTimeout(c.Context, r.timeout)
-			defer cancel()
-			st, err := r.connect(ctx, c, settings, false)
+	return r.command(remoteCommand{
+		name: verb, usage: what, example: "my-job",
+		note: "Returns when the job's lead has taken the command; gangrun status shows what becomes of it.",
+		act: func(ctx context.Context, st store.Store) error {
+			id, err := agent.Send(ctx, st, verb, whoami())
 			if err != nil {
 				return err
 			}
-			defer st.Close()
-			id, err := agent.Send(ctx, st, verb, whoami())
-			if err != nil {
-				return asConfigError(err)
-			}
 			s, err := agent.Await(ctx, st, id)
 			if err != nil {
-				return &configError{fmt.Sprintf("the command was left, but no lead has taken it within %v: %v", r.timeout, err)}
+				return fmt.Errorf("the command was left, but no lead has taken it within %v: %v", r.timeout, err)
 			}
 			fmt.Printf("%s: %s, round %d\n", verb, s.Job.Phase, s.Job.Round)
 			return nil
 		},
-	}
+	})
 }
 
 func whoami() string {

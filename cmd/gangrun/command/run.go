@@ -2,6 +2,7 @@ package command
 
 import (
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -10,7 +11,7 @@ import (
 
 // runSettings are the settings of run.
 func (o *options) runSettings() []*setting {
-	return append(append(o.common(), o.jobSettings()...),
+	return append(slices.Concat(o.common(), o.jobSettings(), o.checkpointSettings(true)),
 		&setting{name: "log-dir", group: groupOutput, hint: "DIR", parse: text(&o.logDir), standard: "none",
 			usage: "keep the worker's output as round_<n>/0/stdout.log and stderr.log here"},
 		&setting{name: "log-prefix", group: groupOutput, hint: "TEXT", parse: text(&o.prefix), standard: "none",
@@ -20,7 +21,7 @@ func (o *options) runSettings() []*setting {
 
 func runCommand(p *program) *cli.Command {
 	o := defaultOptions()
-	o.open = p.open
+	o.open, o.resuming.openTree = p.open, p.openTree
 	settings := o.runSettings()
 	return &cli.Command{
 		Name:  "run",
@@ -40,14 +41,17 @@ func runCommand(p *program) *cli.Command {
 			if err == nil {
 				err = o.checkTimes()
 			}
+			if err == nil {
+				err = o.settleResume(c.Args().Slice(), 0)
+			}
 			if err != nil {
 				return badConfig(o, err)
 			}
 			o.noPort = o.meet.Alone() // then it is left to the command, as it was
-			o.Workers = gang.Command{
+			o.Workers = o.resumed(gang.Command{
 				Argv: c.Args().Slice(), Env: workerEnvironment(settings), Prefix: o.prefix, LogDir: o.logDir,
 				Several: !o.meet.Alone(), Job: o.Job,
-			}.Workers
+			}.Workers)
 			p.code = supervise(o)
 			return nil
 		},

@@ -22,6 +22,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/rendezvous/store/etcd"
 	"github.com/gangrun/gangrun/rendezvous/store/storetest"
+	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
 
 const password = "correct horse"
@@ -98,7 +99,10 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
-	closed := freeAddr(t)
+	closed, err := etcdserver.FreeAddr("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	conf := etcd.Config{Namespace: "ns", Job: "job", RequestTimeout: time.Second}
 	conf.Endpoints = []string{closed}
 	refused(t, conf, store.ErrUnreachable, "http://"+closed, "connection refused")
@@ -124,7 +128,7 @@ func TestUnreachable(t *testing.T) {
 
 func TestPassword(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 1, func(s *server) { s.TokenTTL = 1 })
+	c := newCluster(t, 1, func(s *etcdserver.Server) { s.TokenTTL = 1 })
 	admin := c.client()
 	must := func(_ any, err error) {
 		t.Helper()
@@ -145,9 +149,9 @@ func TestPassword(t *testing.T) {
 
 	user, right := file(t, "user", "me\n"), file(t, "password", password+"\n")
 	conf := c.config("mine")
-	refused(t, conf, store.ErrDenied, c.servers[0].Client, "user name is empty")
+	refused(t, conf, store.ErrDenied, c.Servers[0].Client, "user name is empty")
 	conf.UserFile, conf.PasswordFile = user, file(t, "password", "wrong horse")
-	refused(t, conf, store.ErrDenied, c.servers[0].Client, "invalid user ID or password")
+	refused(t, conf, store.ErrDenied, c.Servers[0].Client, "invalid user ID or password")
 	conf.PasswordFile = right
 	other := conf
 	other.Job = "theirs"
@@ -177,7 +181,7 @@ func TestPassword(t *testing.T) {
 
 	// What is taken away while it runs.
 	root, err := clientv3.New(clientv3.Config{
-		Endpoints: c.endpoints(), Username: "root", Password: "root", Logger: etcd.Zap(nil),
+		Endpoints: c.Endpoints(), Username: "root", Password: "root", Logger: etcd.Zap(nil),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -195,11 +199,11 @@ func TestTLS(t *testing.T) {
 	serverCert, serverKey := ours.issue(t, "server")
 	cert, key := ours.issue(t, "client")
 	otherCert, otherKey := theirs.issue(t, "client")
-	c := newCluster(t, 1, func(s *server) {
+	c := newCluster(t, 1, func(s *etcdserver.Server) {
 		s.Client = strings.Replace(s.Client, "http://", "https://", 1)
 		s.CA, s.Cert, s.Key = ours.file, serverCert, serverKey
 	})
-	where := c.servers[0].Client
+	where := c.Servers[0].Client
 	conf := c.config("job")
 	refused(t, conf, store.ErrTLS, where, "unknown authority")
 	conf.CA = theirs.file

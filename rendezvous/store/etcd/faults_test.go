@@ -26,7 +26,7 @@ func TestExternal(t *testing.T) {
 	if there := os.Getenv("GANGRUN_TEST_ETCD_ENDPOINTS"); there != "" {
 		endpoints = strings.Split(there, ",")
 	} else {
-		endpoints = newCluster(t, 1, nil).endpoints()
+		endpoints = newCluster(t, 1, nil).Endpoints()
 	}
 	namespace := "test-" + rand.Text()
 	storetest.Run(t, func(t *testing.T, job string) store.Store {
@@ -103,33 +103,37 @@ func TestMembers(t *testing.T) {
 		t.Logf("%s: ok at %d", what, n)
 	}
 	step("all members")
-	for i, s := range c.servers {
-		c.kill(s)
+	for i, s := range c.Servers {
+		s.Kill()
 		step("member " + s.Name + " killed")
 		c.start(s)
 		step("member " + s.Name + " is back")
-		paused := c.servers[(i+1)%3]
-		c.pause(paused)
+		paused := c.Servers[(i+1)%3]
+		if err := paused.Pause(); err != nil {
+			t.Fatal(err)
+		}
 		step("member " + paused.Name + " paused")
-		c.resume(paused)
+		if err := paused.Resume(); err != nil {
+			t.Fatal(err)
+		}
 		step("member " + paused.Name + " resumed")
 	}
 
 	// Two of three: nothing goes, then everything again.
-	c.kill(c.servers[0])
-	c.kill(c.servers[1])
+	c.Servers[0].Kill()
+	c.Servers[1].Kill()
 	_, err := a.Commit(t.Context(), store.Txn{Then: []store.Op{store.Put("other", nil)}})
 	if !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("without a majority: %v", err)
 	}
-	c.start(c.servers[0], c.servers[1])
+	c.start(c.Servers[0], c.Servers[1])
 	step("a majority again")
 }
 
 func TestCompactionUnderWatch(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
-	way := newProxy(t, c.servers[0].Client)
+	way := newProxy(t, c.Servers[0].Client)
 	conf := c.config("job")
 	conf.Endpoints = []string{way.endpoint()}
 	far, near := open(t, conf), c.open("job")
@@ -165,7 +169,7 @@ func TestCompactionUnderWatch(t *testing.T) {
 func TestLeaseLostWhilePartitioned(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
-	way := newProxy(t, c.servers[0].Client)
+	way := newProxy(t, c.Servers[0].Client)
 	conf := c.config("job")
 	conf.Endpoints = []string{way.endpoint()}
 	far, near := open(t, conf), c.open("job")
@@ -210,11 +214,11 @@ func TestRestart(t *testing.T) {
 				Then: []store.Op{store.PutLeased("nodes/a", nil, l), store.Put("job", []byte("1"))},
 			})
 			view.Until("the state", func() bool { return view.Rev >= before.Rev })
-			c.kill(c.servers[0])
+			c.Servers[0].Kill()
 			if !tt.kept {
-				c.servers[0].Dir += "-new" // same flags otherwise: etcd gives it the same cluster id
+				c.Servers[0].Dir += "-new" // same flags otherwise: etcd gives it the same cluster id
 			}
-			c.start(c.servers[0])
+			c.start(c.Servers[0])
 			other := c.open("job")
 			for range 10 { // a new store has more revisions than the old one by now
 				storetest.Commit(t, other, store.Txn{Then: []store.Op{store.Put("job", []byte("2"))}})

@@ -1,0 +1,193 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// Directory is where a job keeps its checkpoints, as one node sees it. One goroutine at a time may use it.
+type Directory struct {
+	Scanner Scanner
+	Policy  Policy
+	// Name is what the user calls it, a path or a URL. Path is set for one on this machine: only there anything is
+	// written.
+	Name, Path string
+	// Quarantine moves aside what must not be read.
+	Quarantine bool
+	Log        *slog.Logger
+
+	scan      Scan
+	memory    *Memory // nil before the first look
+	unwritten bool    // it was said that the memory cannot be written
+	said      map[string]bool
+}
+
+// Report is what a node knows of its checkpoints.
+type Report struct {
+	Offer
+	// Reached is the highest step of which this run has had a complete checkpoint here, nil when none is known of.
+	Reached *int64
+	// Newest is the one that Steps begins with, nil when there is none.
+	Newest *format.Checkpoint
+}
+
+// Look looks what is there now. The error says that nobody knows, and is a [problem.Error].
+func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
+	if d.memory == nil {
+		m, err := d.recall()
+		if err != nil {
+			return Report{}, problem.Of(err, problem.Permission)
+		}
+		d.memory = &m
+	}
+	scan, err := d.Scanner.Scan(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	offer, err := d.Policy.Offer(scan, *d.memory, run, time.Now())
+	if err != nil {
+		return Report{}, err
+	}
+	d.scan = scan
+	for _, w := range offer.Warnings {
+		d.once(w)
+	}
+	for _, c := range offer.Refused {
+		d.once("checkpoint passed over", "path", c.Path, "step", c.Step, "reason", string(c.Reason), "why", c.Detail)
+	}
+	r := Report{Offer: offer}
+	if len(offer.Steps) > 0 {
+		r.Newest = d.Policy.At(scan, *d.memory, offer.Steps[0])
+	}
+	if run.UID != "" && d.memory.UID == run.UID { // what another run had reached says nothing about this one
+		d.remember(d.memory.Saw(offer.Steps))
+		r.Reached = d.memory.Reached
+	}
+	return r, nil
+}
+
+// recall reads the memory. There is none in a tree in which nothing can be written.
+func (d *Directory) recall() (Memory, error) {
+	if d.Path == "" {
+		return Memory{}, nil
+	}
+	return ReadMemory(d.Scanner.FS)
+}
+
+// Begin prepares a round that goes on from the checkpoint of a step, nil for the start: it looks closely at the
+// checkpoint once more, makes the framework's pointer name it, sets aside what is newer where training goes back on
+// purpose, and remembers. It returns the checkpoint, nil when there is none. The error is a [problem.Error].
+func (d *Directory) Begin(ctx context.Context, run Run, from *int64, back bool) (*format.Checkpoint, error) {
+	if d.memory == nil {
+		if _, err := d.Look(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	var chosen *format.Checkpoint
+	if from != nil {
+		c := d.Policy.At(d.scan, *d.memory, *from)
+		if c == nil {
+			return nil, problem.New(problem.NoMarker, "the checkpoint of step %d is not in %s any more", *from, d.Name)
+		}
+		scan, err := d.Scanner.Scan(ctx, c.Path)
+		if err != nil {
+			return nil, err
+		}
+		d.scan = scan
+		if chosen = d.Policy.At(scan, *d.memory, *from); chosen == nil {
+			return nil, d.lost(*from, c.Path)
+		}
+		d.aside(*chosen, back)
+		if d.Path != "" {
+			was, err := repoint(d.Path, *chosen)
+			if err != nil {
+				return nil, problem.Of(fmt.Errorf("making %s the one that is read: %w", chosen.Path, err), problem.Permission)
+			}
+			if was != "" {
+				d.Log.Warn("the framework's pointer named another checkpoint", "was", was, "now", chosen.Tag)
+			}
+		}
+	}
+	d.remember(d.memory.Begin(run, from, back, d.scan))
+	return chosen, nil
+}
+
+// lost says what has become of a checkpoint that was offered.
+func (d *Directory) lost(step int64, path string) error {
+	for _, c := range d.scan.Checkpoints {
+		if c.Path == path && c.Reason != "" {
+			return problem.New(c.Reason, "%s: %s", c.Path, c.Detail)
+		}
+	}
+	return problem.New(problem.NoMarker, "the checkpoint of step %d, %s, has gone", step, path)
+}
+
+// aside moves away what the framework could take instead of the one that was chosen, or write over.
+func (d *Directory) aside(chosen format.Checkpoint, back bool) {
+	for _, c := range d.scan.Checkpoints {
+		bad := !c.Complete && c.Reason != "" && !c.Reason.Unknown()
+		if c.Step <= chosen.Step || !bad && !back {
+			continue
+		}
+		if !d.Quarantine || d.Path == "" {
+			d.once("a newer checkpoint stays where it is; the framework may take it (see --checkpoint-quarantine)",
+				"path", c.Path, "reason", string(c.Reason))
+			continue
+		}
+		if err := quarantine(d.Path, c, time.Now()); err != nil {
+			d.Log.Error("cannot move a checkpoint aside", "path", c.Path, "err", err)
+			continue
+		}
+		d.Log.Warn("moved a checkpoint aside", "path", c.Path, "to", path.Join(QuarantineDir, c.Path), "reason", string(c.Reason))
+	}
+}
+
+// remember keeps the memory, beside the checkpoints too where that can be.
+func (d *Directory) remember(m Memory) {
+	if sameMemory(*d.memory, m) {
+		return
+	}
+	d.memory = &m
+	if d.Path == "" {
+		return
+	}
+	if err := m.write(d.Path); err != nil && !d.unwritten {
+		d.unwritten = true
+		d.Log.Warn("cannot keep beside the checkpoints how far training has come", "err", err)
+	}
+}
+
+// once logs something that stays true for a long time.
+func (d *Directory) once(msg string, args ...any) {
+	key := msg + fmt.Sprint(args...)
+	if d.said[key] || len(d.said) > 1000 {
+		return
+	}
+	if d.said == nil {
+		d.said = make(map[string]bool)
+	}
+	d.said[key] = true
+	d.Log.Warn(msg, args...)
+}
+
+// Handed is the path and the root of a checkpoint as a worker needs them.
+func (d *Directory) Handed(c *format.Checkpoint) (full, root string) {
+	if d.Path == "" {
+		return d.Name + "/" + c.Path, d.Name + "/" + c.Root
+	}
+	return filepath.Join(d.Path, filepath.FromSlash(c.Path)), filepath.Join(d.Path, filepath.FromSlash(c.Root))
+}
+
+// Unknown reports whether an error of this package says that nobody knows, so that asking again may help.
+func Unknown(err error) bool {
+	p, ok := errors.AsType[*problem.Error](err)
+	return !ok || p.Reason.Unknown()
+}

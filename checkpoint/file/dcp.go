@@ -1,0 +1,101 @@
+package file
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+const (
+	distcp = ".distcp"
+	// maxFiles bounds the files that one .metadata may name.
+	maxFiles = 1 << 18
+	// maxMetadata bounds a .metadata. It is read as a stream.
+	maxMetadata = 4 << 30
+)
+
+// DCPMetadata reads a .metadata of torch.distributed.checkpoint: the files that it names, and how many bytes each has at
+// least. Files in which nothing was put are not named. When the pickle is more than can be followed the sizes are zero.
+func DCPMetadata(r io.ReaderAt, size int64) (map[string]int64, error) {
+	if err := PickleEnds(r, size); err != nil {
+		return nil, err
+	}
+	if size > maxMetadata {
+		return nil, problem.New(problem.BadPickle, "it has %d bytes, at most %d expected", size, int64(maxMetadata))
+	}
+	files := make(map[string]int64)
+	full, negative := false, stretch{}
+	p := pickle{w: newWindow(r, 0, size), keep: isDCPWord, built: func(s stretch) {
+		switch {
+		case s.path == "":
+		case s.offset < 0 || s.length < 0 || s.offset > 1<<62 || s.length > 1<<62:
+			negative = s
+		default:
+			if _, found := files[s.path]; !found && len(files) == maxFiles {
+				full = true
+				return
+			}
+			files[s.path] = max(files[s.path], s.offset+s.length)
+		}
+	}}
+	switch err := p.walk(); {
+	case err == errTooMuch || full:
+		return scanDCP(r, size)
+	case err != nil:
+		return nil, err
+	case p.w.left() > 0:
+		return nil, problem.New(problem.BadPickle, "%d bytes follow its pickle", p.w.left())
+	case negative.path != "":
+		return nil, problem.New(problem.BadPickle, "it has %d bytes at byte %d of %q", negative.length, negative.offset, negative.path)
+	}
+	return files, nil
+}
+
+// isDCPWord picks the texts that come again and again.
+func isDCPWord(s string) bool {
+	switch s {
+	case "relative_path", "offset", "length":
+		return true
+	}
+	return bytes.HasSuffix([]byte(s), []byte(distcp)) || bytes.HasSuffix([]byte(s), []byte(".safetensors"))
+}
+
+// scanDCP looks for the names of files alone, wherever they stand.
+func scanDCP(r io.ReaderAt, size int64) (map[string]int64, error) {
+	const overlap = 5 + maxText // of one text with its opcode and its length
+	files := make(map[string]int64)
+	buf := make([]byte, 1<<20)
+	for at := int64(0); at < size; at += int64(len(buf) - overlap) {
+		chunk := buf[:min(int64(len(buf)), size-at)]
+		if err := readAt(r, chunk, at); err != nil {
+			return nil, err
+		}
+		for from := 0; ; {
+			i := bytes.Index(chunk[from:], []byte(distcp))
+			if i < 0 {
+				break
+			}
+			from += i + len(distcp)
+			if name := textBefore(chunk[:from]); name != "" {
+				if files[name] = 0; len(files) > maxFiles {
+					return nil, problem.New(problem.BadPickle, "it names more than %d files", maxFiles)
+				}
+			}
+		}
+	}
+	return files, nil
+}
+
+// textBefore is the text that ends where b does, by the opcode and the length that stand before it.
+func textBefore(b []byte) string {
+	for n := len(distcp) + 1; n <= min(len(b)-2, maxText); n++ {
+		at := len(b) - n
+		short := b[at-2] == 0x8c && n < 256 && b[at-1] == byte(n)
+		if short || at >= 5 && b[at-5] == 'X' && binary.LittleEndian.Uint32(b[at-4:]) == uint32(n) {
+			return string(b[at:])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,69 @@
+// Package filetest writes the files of training frameworks for tests, byte for byte in the form in which the frameworks
+// do: small, and without them.
+package filetest
+
+import (
+	"encoding/binary"
+	"strconv"
+)
+
+// Pickle writes one pickle of Python, opcode by opcode. It remembers nothing, where Python's own remembers everything.
+type Pickle struct{ b []byte }
+
+// NewPickle begins a pickle of a protocol.
+func NewPickle(protocol byte) *Pickle { return &Pickle{[]byte{0x80, protocol}} }
+
+// Op writes opcodes as they are.
+func (p *Pickle) Op(opcodes string) *Pickle {
+	p.b = append(p.b, opcodes...)
+	return p
+}
+
+// Text writes a BINUNICODE.
+func (p *Pickle) Text(s string) *Pickle {
+	p.b = binary.LittleEndian.AppendUint32(append(p.b, 'X'), uint32(len(s)))
+	return p.Op(s)
+}
+
+// Int writes a LONG1 of eight bytes.
+func (p *Pickle) Int(n int64) *Pickle {
+	p.b = binary.LittleEndian.AppendUint64(append(p.b, 0x8a, 8), uint64(n))
+	return p
+}
+
+// Global writes the name of a class or a function.
+func (p *Pickle) Global(module, name string) *Pickle { return p.Op("c" + module + "\n" + name + "\n") }
+
+// Stop ends the pickle.
+func (p *Pickle) Stop() []byte { return append(p.b, '.') }
+
+// state writes what torch.save pickles for a dictionary with one tensor of bytes for each storage.
+func state(storages [][]byte) []byte {
+	p := NewPickle(2).Op("}(")
+	for i, s := range storages {
+		key := strconv.Itoa(i)
+		p.Text("tensor" + key).Global("torch._utils", "_rebuild_tensor_v2").Op("((").Text("storage").
+			Global("torch", "ByteStorage").Text(key).Text("cpu").Int(int64(len(s))).Op("tQK\x00K").
+			Op(string([]byte{byte(len(s))})).Op("\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR")
+	}
+	return p.Op("u").Stop()
+}
+
+// DCPMetadata writes a .metadata of torch.distributed.checkpoint that names these files, in this order, with one item in
+// each, which ends at the last of so many bytes.
+func DCPMetadata(files []string, sizes []int64) []byte {
+	p := NewPickle(4).Global("torch.distributed.checkpoint.metadata", "Metadata").Op(")\x81}(").
+		Text("state_dict_metadata").Op("}").Text("planner_data").Op("}").Text("storage_data").Op("}")
+	if len(files) > 0 {
+		p.Op("(")
+		for i, name := range files {
+			p.Global("torch.distributed.checkpoint.metadata", "MetadataIndex").Op(")\x81}(").Text("fqn").Text("w").
+				Text("index").Int(int64(i)).Op("ub")
+			half := sizes[i] / 2
+			p.Global("torch.distributed.checkpoint.filesystem", "_StorageInfo").Op(")\x81}(").Text("relative_path").
+				Text(name).Text("offset").Int(half).Text("length").Int(sizes[i] - half).Op("ub")
+		}
+		p.Op("u")
+	}
+	return p.Text("version").Text("1.0.0").Op("ub").Stop()
+}

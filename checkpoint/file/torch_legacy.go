@@ -1,0 +1,97 @@
+package file
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// legacyMagic is the number that the first pickle of a legacy file holds (MAGIC_NUMBER in torch/serialization.py), as an
+// opcode of pickle.
+const legacyMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
+
+// isTorchLegacy looks for the number near the beginning: protocol 4 has a frame before it.
+func isTorchLegacy(head []byte) bool {
+	return IsPickle(head) && bytes.Contains(head[:min(len(head), 32)], []byte(legacyMagic))
+}
+
+// elementSizes are the bytes of one element, by the class of the storage (torch/storage.py and torch/__init__.py).
+var elementSizes = map[string]int64{
+	"DoubleStorage": 8, "FloatStorage": 4, "HalfStorage": 2, "BFloat16Storage": 2,
+	"LongStorage": 8, "IntStorage": 4, "ShortStorage": 2, "CharStorage": 1, "ByteStorage": 1, "BoolStorage": 1,
+	"ComplexDoubleStorage": 16, "ComplexFloatStorage": 8,
+	"QUInt8Storage": 1, "QInt8Storage": 1, "QInt32Storage": 4, "QUInt4x2Storage": 1, "QUInt2x4Storage": 1,
+	"UntypedStorage": 1, "_UntypedStorage": 1,
+}
+
+// TorchLegacyEnd reads the five pickles of a legacy file and follows the storages behind them to the end of the file:
+// each is the number of its elements in eight bytes, and they (_legacy_save in torch/serialization.py).
+func TorchLegacyEnd(r io.ReaderAt, size int64) error {
+	w := newWindow(r, 0, size)
+	sizes := make(map[string]storage)
+	var keys []string
+	for n := range 5 {
+		p := pickle{w: w}
+		switch n {
+		case 3:
+			p.storages = func(s storage) {
+				if _, ok := sizes[s.key]; !ok && len(sizes) <= maxKeys {
+					sizes[s.key] = s
+				}
+			}
+		case 4:
+			p.fresh = func(key string) {
+				if len(keys) <= maxKeys {
+					keys = append(keys, key)
+				}
+			}
+		}
+		err := p.walk()
+		if w.err == errShort {
+			return problem.New(problem.Truncated, "it ends at byte %d, within pickle %d of 5", size, n+1)
+		}
+		if err == errTooMuch {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(keys) > maxKeys || len(sizes) > maxKeys {
+		return nil
+	}
+	if len(keys) != len(sizes) {
+		return problem.New(problem.BadPickle, "it lists %d storages, and names %d", len(keys), len(sizes))
+	}
+	for i, key := range keys {
+		s, ok := sizes[key]
+		if !ok {
+			return problem.New(problem.BadPickle, "it lists a storage %q that nothing in it names", key)
+		}
+		_, name, _ := strings.Cut(s.class, " ")
+		element, ok := elementSizes[name]
+		if !ok {
+			return nil // of a version that is not known: where it ends is not either
+		}
+		count := w.number(8)
+		if w.err == nil && int64(count) != s.count {
+			return problem.New(problem.BadPickle, "storage %d of %d has %d elements, %d expected", i+1, len(keys), count, s.count)
+		}
+		if w.err == nil && count > uint64(w.left())/uint64(element) {
+			w.err = errShort
+		}
+		w.skip(count * uint64(element))
+		if w.err == errShort {
+			return problem.New(problem.Truncated, "it ends within storage %d of %d, at byte %d", i+1, len(keys), size)
+		}
+		if w.err != nil {
+			return w.err
+		}
+	}
+	if w.left() > 0 {
+		return problem.New(problem.SizeMismatch, "%d bytes follow its last storage", w.left())
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package format
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// accelerate is a directory of what Accelerator.save_state of Hugging Face's Accelerate wrote (save_accelerator_state in
+// accelerate/checkpointing.py).
+//
+// The number in its own names, checkpoint_3, counts the saves and not the steps, and may begin at 0 again after a restart.
+// Scripts that name the directories themselves mostly put the step there.
+//
+// Nothing is written last. The first rank writes weights, optimizer, scheduler and the state of its generators, and then
+// the objects that the script has registered; the other ranks write the state of their generators when they like. So a
+// missing last rank cannot be told, and does no harm: its generators begin anew. Whether all registered objects are
+// there is told by the checkpoint before, for loading fails without one.
+var accelerate = kind{"accelerate", findAccelerate, checkAccelerate}
+
+// accelerateNames are how directories are named: by Accelerate itself, by the scripts of diffusers and of others, and in
+// Accelerate's own examples.
+var accelerateNames = []string{"checkpoint_", "checkpoint-", "step_", "epoch_"}
+
+func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
+	for _, name := range root.dirs(func(string) bool { return true }) {
+		for _, prefix := range accelerateNames {
+			step, ok := numbered(name, prefix, "")
+			if !ok {
+				continue
+			}
+			c := &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromName}
+			if prefix == "epoch_" {
+				c.Step, c.StepFrom = -1, ""
+			}
+			found = append(found, c)
+		}
+	}
+	if l.Format != "" {
+		return found, nil
+	}
+	if is, err := l.sample(found, ofAccelerate); err != nil || !is {
+		return nil, err
+	}
+	return found, nil
+}
+
+// ofAccelerate tells a checkpoint of Accelerate from one of the Trainer, whose directories have the same names.
+func ofAccelerate(d *dir) (is, known bool) {
+	if d.has(hfState) || d.has(hfArgs) || d.has("rng_state.pth") || d.has("rng_state_0.pth") {
+		return false, true
+	}
+	if len(ranksOf(d, accelerateRanks, ".pkl")) > 0 {
+		return true, true
+	}
+	// Of a save that died before, the rest is left.
+	is = (d.isFile("optimizer.bin") || d.isDir("optimizer_0")) &&
+		(d.isFile("model.safetensors") || d.isFile("pytorch_model.bin") || d.isDir(fsdpModel+"_0"))
+	return is, is
+}
+
+const (
+	accelerateRanks  = "random_states_"
+	accelerateObject = "custom_checkpoint_"
+)
+
+func checkAccelerate(l *look, c *Checkpoint) error {
+	d, err := l.dir(c.Path)
+	if err != nil {
+		return err
+	}
+	ranks := ranksOf(d, accelerateRanks, ".pkl")
+	if len(ranks) == 0 {
+		return problem.New(problem.MissingRankState, "%s holds no %s*.pkl", d.path, accelerateRanks)
+	}
+	if rank, missing := ranks.gap(); missing {
+		return problem.New(problem.MissingRankState, "%s is missing: %d are there",
+			d.join(fmt.Sprintf("%s%d.pkl", accelerateRanks, rank)), len(ranks))
+	}
+	c.Elastic, c.WorldSize = true, len(ranks)
+	engine, err := checkAccelerateWeights(l, c, d)
+	if err != nil {
+		return err
+	}
+	optimizer := engine
+	var paths []string
+	for _, name := range d.names {
+		switch stem, suffix, _ := strings.Cut(name, "."); {
+		case suffix == "bin" && isNth(stem, "optimizer"):
+			optimizer = true
+			fallthrough
+		case suffix == "bin" && (isNth(stem, "scheduler") || isNth(stem, "sampler") || isNth(stem, "dl_state_dict")),
+			name == "scaler.pt",
+			suffix == "pkl" && (strings.HasPrefix(stem, accelerateRanks) || strings.HasPrefix(stem, accelerateObject)):
+			paths = append(paths, d.join(name))
+		}
+		optimizer = optimizer || d.isDir(name) && isNth(name, "optimizer") ||
+			strings.HasPrefix(name, "optimizer_") && strings.Contains(name, "_rank")
+	}
+	if _, err := checkTorchAll(l, c, paths); err != nil {
+		return err
+	}
+	if err := checkAccelerateObjects(l, c, d); err != nil {
+		return err
+	}
+	c.Basis = cmp.Or(c.Basis, BasisGrid)
+	if !optimizer {
+		c.weightsOnly("%s holds no optimizer", d.path)
+	}
+	return nil
+}
+
+// isNth tells the names of the first, the second and so on of several: optimizer, optimizer_1.
+func isNth(name, first string) bool {
+	if name == first {
+		return true
+	}
+	_, ok := numbered(name, first+"_", "")
+	return ok
+}
+
+// checkAccelerateWeights looks at the models, and reports whether what splits them keeps the optimizer's state with them.
+func checkAccelerateWeights(l *look, c *Checkpoint, d *dir) (engine bool, err error) {
+	any := false
+	for _, name := range d.dirs(func(name string) bool { return isNth(name, "pytorch_model") }) {
+		// Loaded by this tag, whatever the file latest says.
+		inner, err := c.payload(func(inner *Checkpoint) error { return checkDeepSpeed(l, inner, d.join(name)) })
+		if err != nil {
+			return true, err
+		}
+		c.contains("deepspeed")
+		c.Elastic, c.Basis, any, engine = inner.Elastic, inner.Basis, true, true
+	}
+	sharded, err := checkFSDP(l, c, d)
+	if err != nil {
+		return engine, err
+	}
+	// Hooks of a script may put each model into a directory of its own.
+	dirs := append([]string{d.path}, prefixed(d, d.dirs(func(name string) bool {
+		return !isNth(name, "pytorch_model") && !isNth(name, "optimizer") && !strings.HasPrefix(name, fsdpModel)
+	}))...)
+	for _, dir := range dirs {
+		_, err := c.payload(func(inner *Checkpoint) error {
+			found, err := checkWeights(l, inner, dir)
+			any = any || found
+			return err
+		})
+		if err != nil {
+			return engine, err
+		}
+		more, err := checkAccelerateModels(l, c, dir)
+		if err != nil {
+			return engine, err
+		}
+		any = any || more
+	}
+	if !any && !sharded {
+		return engine, problem.New(problem.MissingShard, "%s holds no weights", d.path)
+	}
+	return engine, nil
+}
+
+// checkAccelerateModels looks at the weights of the second model and of those after it, and at files of other names, such
+// as those of diffusers.
+func checkAccelerateModels(l *look, c *Checkpoint, dir string) (found bool, err error) {
+	d, err := l.dir(dir)
+	if err != nil {
+		return false, err
+	}
+	var paths []string
+	for _, name := range d.files(func(string) bool { return true }) {
+		stem, suffix, _ := strings.Cut(name, ".")
+		switch {
+		case isHFWeights(name):
+		case suffix == "safetensors", suffix == "bin" && isNth(stem, "pytorch_model"):
+			paths = append(paths, d.join(name))
+		}
+	}
+	return len(paths) > 0, checkWeightFiles(l, c, paths)
+}
+
+// checkAccelerateObjects compares the registered objects with those of the checkpoint before.
+func checkAccelerateObjects(l *look, c *Checkpoint, d *dir) error {
+	objects := ranksOf(d, accelerateObject, ".pkl")
+	if n, missing := objects.gap(); missing {
+		return problem.New(problem.MissingShard, "%s is missing", d.join(fmt.Sprintf("%s%d.pkl", accelerateObject, n)))
+	}
+	root, err := l.dir(c.Root)
+	if err != nil {
+		return err
+	}
+	prefix := strings.TrimRight(c.Tag, "0123456789")
+	own, _ := numbered(c.Tag, prefix, "")
+	before, name := int64(-1), ""
+	for _, other := range root.names {
+		if n, ok := numbered(other, prefix, ""); ok && root.isDir(other) && before < n && n < own {
+			before, name = n, other
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	previous, err := l.dir(root.join(name))
+	if isTorn(err) {
+		return nil // removed in the meantime
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(ranksOf(previous, accelerateObject, ".pkl")); n > len(objects) {
+		return problem.New(problem.MissingShard, "%s holds %d %s*.pkl, and %s holds %d", d.path, len(objects),
+			accelerateObject, previous.path, n)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package format
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// accelerateSave is the order in which two processes write with automatic names. The second is early: when it is late,
+// nothing tells that it is missing.
+func accelerateSave(dir string) []op {
+	return []op{
+		mkdir(dir),
+		write(dir+"/random_states_1.pkl", anyTorch()),
+		write(dir+"/model.safetensors", anySafetensors()),
+		write(dir+"/optimizer.bin", anyTorch()),
+		write(dir+"/scheduler.bin", anyTorch()),
+		write(dir+"/random_states_0.pkl", anyTorch()),
+		write(dir+"/custom_checkpoint_0.pkl", anyTorch()),
+	}
+}
+
+func TestAcceleratePrefixes(t *testing.T) {
+	// Of the very first save it cannot be told that a registered object is missing: 6.
+	playPrefixes(t, Options{}, "checkpoint_0", accelerateSave("checkpoint_0"), 6)
+	// Of the next one it can.
+	for n := range 8 {
+		save := accelerateSave("checkpoint_1")
+		d := newDisk(t)
+		d.play(accelerateSave("checkpoint_0")...)
+		d.play(save[:n]...)
+		complete := false
+		for _, c := range see(t, d.fs(), Options{Level: Ends}) {
+			complete = complete || c.Path == "checkpoint_1" && c.Complete
+		}
+		if complete != (n == len(save)) {
+			t.Errorf("after %d operations: complete=%v", n, complete)
+		}
+		if n == len(save) {
+			break
+		}
+	}
+}
+
+func TestAccelerateMutations(t *testing.T) {
+	const dir = "checkpoint_0/"
+	mutate(t, Options{}, "checkpoint_0", accelerateSave("checkpoint_0"), []mutation{
+		{"whole", nil, ""},
+		{"a rank is missing", []op{remove(dir + "random_states_0.pkl")}, problem.MissingRankState},
+		{"all ranks are missing", []op{remove(dir + "random_states_0.pkl"), remove(dir + "random_states_1.pkl")},
+			problem.MissingRankState},
+		{"a rank is cut", []op{truncated(dir+"random_states_1.pkl", -1)}, problem.Truncated},
+		{"weights are gone", []op{remove(dir + "model.safetensors")}, problem.MissingShard},
+		{"weights are cut", []op{truncated(dir+"model.safetensors", -1)}, problem.Truncated},
+		{"second model", []op{write(dir+"model_1.safetensors", anySafetensors())}, ""},
+		{"second model is cut", []op{write(dir+"model_1.safetensors", anySafetensors()[:50])}, problem.Truncated},
+		{"models in directories", []op{rename(dir+"model.safetensors", dir+"unet/diffusion_pytorch_model.safetensors"),
+			write(dir+"unet_ema/diffusion_pytorch_model.safetensors", anySafetensors())}, ""},
+		{"one of them is cut", []op{rename(dir+"model.safetensors", dir+"unet/diffusion_pytorch_model.safetensors"),
+			write(dir+"unet_ema/diffusion_pytorch_model.safetensors", anySafetensors()[:50])}, problem.Truncated},
+		{"an adapter of diffusers", []op{rename(dir+"model.safetensors", dir+"pytorch_lora_weights.safetensors")}, ""},
+		{"pickled weights", []op{remove(dir + "model.safetensors"), write(dir+"pytorch_model.bin", anyTorch())}, ""},
+		{"optimizer is gone", []op{remove(dir + "optimizer.bin")}, problem.WeightsOnly},
+		{"optimizer is empty", []op{truncated(dir+"optimizer.bin", 0)}, problem.EmptyFile},
+		{"second optimizer was interrupted", []op{write(dir+"optimizer_1.bin", torchInterrupted())}, problem.ZipMissingRecords},
+		{"no scheduler", []op{remove(dir + "scheduler.bin")}, ""},
+		{"an object is missing", []op{write(dir+"custom_checkpoint_2.pkl", anyTorch())}, problem.MissingShard},
+		{"DeepSpeed", []op{remove(dir + "model.safetensors"), remove(dir + "optimizer.bin"),
+			write(dir+"pytorch_model/mp_rank_00_model_states.pt", torchSaved(pickled("optimizer", 1), 0))}, ""},
+		{"DeepSpeed's file is cut", []op{remove(dir + "model.safetensors"), remove(dir + "optimizer.bin"),
+			write(dir+"pytorch_model/mp_rank_00_model_states.pt", anyTorch()[:100])}, problem.Truncated},
+		{"FSDP without metadata", []op{write(dir+"pytorch_model_fsdp_0/__0_0.distcp", make([]byte, 10))}, problem.NoMarker},
+	})
+	fsdp := slices.Concat(distributedSave(t, dir+"pytorch_model_fsdp_0", false), distributedSave(t, dir+"optimizer_0", true),
+		[]op{write(dir+"random_states_0.pkl", anyTorch())})
+	playPrefixes(t, Options{}, "checkpoint_0", fsdp)
+}
+
+func TestAccelerateFind(t *testing.T) {
+	t.Run("names of Accelerate", func(t *testing.T) {
+		d := newDisk(t)
+		for _, dir := range []string{"checkpoint_9", "checkpoint_10"} {
+			d.play(accelerateSave(dir)...)
+		}
+		d.play(mkdir("checkpoint_11"), mkdir("checkpoint_x"))
+		cs := see(t, d.fs(), Options{Level: Manifests})
+		if len(cs) != 3 || cs[0].Path != "checkpoint_11" || cs[1].Path != "checkpoint_10" || !cs[1].Complete {
+			t.Fatalf("%s", list(cs))
+		}
+		if c := cs[1]; c.Format != "accelerate" || c.WorldSize != 2 || !c.Elastic || c.Step != 10 || c.Basis != BasisGrid ||
+			c.ModifiedFrom != ModifiedShard {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("names of the Trainer", func(t *testing.T) {
+		d := newDisk(t)
+		d.play(accelerateSave("checkpoint-500")...)
+		d.play(write("checkpoint-1000/unet/diffusion_pytorch_model.safetensors", anySafetensors())) // has just begun
+		cs := see(t, d.fs(), Options{Level: Manifests})
+		if c := one(t, cs, "checkpoint-500"); c.Format != "accelerate" || !c.Complete || c.Step != 500 {
+			t.Errorf("%+v", c)
+		}
+		if c := one(t, cs, "checkpoint-1000"); c.Reason != problem.MissingRankState {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("neither", func(t *testing.T) {
+		d := newDisk(t)
+		d.play(writeText("checkpoint_1/data", "x"), mkdir("checkpoint_2"), mkdir("step_3"))
+		if cs := see(t, d.fs(), Options{}); len(cs) != 0 {
+			t.Errorf("%s", list(cs))
+		}
+	})
+}
+
+func TestAccelerateUnreadable(t *testing.T) {
+	save := slices.Concat(accelerateSave("checkpoint_0"), accelerateSave("checkpoint_1"))
+	unknownWhenUnreadable(t, save, "accelerate", "checkpoint_1", "checkpoint_1", "checkpoint_0",
+		"checkpoint_1/model.safetensors", "checkpoint_1/random_states_0.pkl", "checkpoint_1/custom_checkpoint_0.pkl")
+}

@@ -1,0 +1,189 @@
+package format
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// checkBundle looks at a TensorFlow tensor bundle: the path without .index and .data-00000-of-00001. Its index is written
+// after the data files are renamed to their names (tensorflow/core/util/tensor_bundle/tensor_bundle.cc), and in place.
+func checkBundle(l *look, c *Checkpoint, prefix string) error {
+	d, err := l.dir(path.Dir(prefix))
+	if err != nil {
+		return err
+	}
+	name := path.Base(prefix)
+	shards := bundleShards(d, name)
+	if !d.isFile(name + ".index") {
+		c.ShardsFound = shards.found()
+		if d.isDir(name+"_temp") || slices.ContainsFunc(startingWith(d, name+"."), isTempState) {
+			return problem.New(problem.InProgress, "%s.index is missing, and temporary files are there", prefix)
+		}
+		return problem.New(problem.NoMarker, "%s.index is missing, which is written after the data", prefix)
+	}
+	index, err := l.parts(c, []string{prefix + ".index"}, false)
+	if err != nil {
+		return err
+	}
+	c.Basis, c.Elastic = BasisMarker, true
+	var bundle *structure.Bundle
+	err = l.inside(prefix+".index", func(r io.ReaderAt, size int64) error {
+		switch {
+		case l.Level >= Manifests:
+			bundle, err = structure.ReadBundle(l.ctx, r, size, l.Level >= Everything)
+			if !errors.Is(err, structure.ErrCompressed) {
+				return err
+			}
+			bundle = nil // its data files are as many as their names say
+			fallthrough
+		case l.Level >= Ends:
+			return structure.TableEnds(r, size)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	of := shards.likely()
+	if bundle != nil {
+		of = bundle.Shards
+	}
+	c.ShardsExpected, c.ShardsFound = of, len(shards[of])
+	paths := make([]string, of)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("%s.data-%05d-of-%05d", prefix, i, of)
+		if _, found := slices.BinarySearch(shards[of], i); !found {
+			return problem.New(problem.MissingShard, "%s is missing", paths[i])
+		}
+	}
+	// One of several data files may hold no tensor. Only the index can tell.
+	found, err := l.parts(c, paths, bundle != nil || of > 1)
+	if err != nil {
+		return err
+	}
+	if err := c.marked(prefix+".index", index[0].mod, paths, found); err != nil {
+		return err
+	}
+	if bundle == nil {
+		return nil
+	}
+	c.Basis = BasisManifest
+	for i, end := range bundle.Ends {
+		switch {
+		case found[i].size == 0 && end > 0:
+			return problem.New(problem.EmptyFile, "%s is empty, %d bytes expected by %s.index", paths[i], end, prefix)
+		case found[i].size < end:
+			return problem.New(problem.Truncated, "%s has %d bytes, %d expected by %s.index", paths[i], found[i].size, end, prefix)
+		}
+	}
+	return sumBundle(l, bundle, paths)
+}
+
+// sumBundle compares the CRCs of all tensors, of which there are some at the level Everything.
+func sumBundle(l *look, b *structure.Bundle, paths []string) error {
+	slices.SortFunc(b.Tensors, func(a, b structure.BundleTensor) int {
+		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.At, b.At))
+	})
+	for i := range len(b.Tensors) - 1 {
+		if a, b := b.Tensors[i], b.Tensors[i+1]; a.Shard == b.Shard && a.At+a.Size > b.At {
+			return problem.New(problem.BadIndex, "%s: %s and %s overlap by the index", paths[a.Shard], a.Name, b.Name)
+		}
+	}
+	if len(b.Tensors) == 0 {
+		return nil
+	}
+	return l.each(paths, func(p string) error {
+		shard, _ := slices.BinarySearch(paths, p)
+		less := func(t structure.BundleTensor, shard int) int { return cmp.Compare(t.Shard, shard) }
+		from, _ := slices.BinarySearchFunc(b.Tensors, shard, less)
+		to, _ := slices.BinarySearchFunc(b.Tensors, shard+1, less)
+		return l.inside(p, func(r io.ReaderAt, _ int64) error {
+			buffer := make([]byte, 1<<20)
+			for _, t := range b.Tensors[from:to] {
+				if err := t.Check(r, buffer, l.progress); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// shardsOf are the numbers of the data files of a bundle, sorted, by how many there are to be. Those of an earlier save
+// into the same name may still be there.
+type shardsOf map[int][]int
+
+// bundleShards lists the data files of a bundle.
+func bundleShards(d *dir, name string) shardsOf {
+	s := shardsOf{}
+	for _, n := range startingWith(d, name+".data-") {
+		if stem, shard, of, ok := bundleData(n); ok && stem == name && d.isFile(n) {
+			s[of] = append(s[of], shard)
+		}
+	}
+	return s
+}
+
+func (s shardsOf) found() (n int) {
+	for _, shards := range s {
+		n = max(n, len(shards))
+	}
+	return n
+}
+
+// likely is how many data files there are to be as far as their names tell.
+func (s shardsOf) likely() (n int) {
+	whole := false
+	for of, shards := range s {
+		if w := len(shards) == of; w && !whole || w == whole && of > n {
+			n, whole = of, w
+		}
+	}
+	return max(n, 1)
+}
+
+// bundleData takes the name of a data file apart.
+func bundleData(name string) (stem string, shard, of int, ok bool) {
+	i := strings.LastIndex(name, ".data-")
+	if i <= 0 {
+		return "", 0, 0, false
+	}
+	first, second, found := strings.Cut(name[i+len(".data-"):], "-of-")
+	if !found || len(first) != 5 || len(second) != 5 {
+		return "", 0, 0, false
+	}
+	a, ok1 := digits(first)
+	b, ok2 := digits(second)
+	return name[:i], int(a), int(b), ok1 && ok2 && a < b
+}
+
+// isTempState reports whether a name is that of a part of a bundle that is being written.
+func isTempState(name string) bool {
+	i := strings.LastIndex(name, ".tempstate")
+	if i < 0 {
+		return false
+	}
+	if _, ok := strings.CutSuffix(name[:i], ".index"); ok {
+		return true
+	}
+	_, _, _, ok := bundleData(name[:i])
+	return ok
+}
+
+// startingWith lists the names in a directory that begin so.
+func startingWith(d *dir, prefix string) []string {
+	from, _ := slices.BinarySearch(d.names, prefix)
+	to := from
+	for to < len(d.names) && strings.HasPrefix(d.names[to], prefix) {
+		to++
+	}
+	return d.names[from:to]
+}

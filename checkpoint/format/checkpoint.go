@@ -1,0 +1,89 @@
+// Package format knows what the checkpoints of training frameworks look like on disk, and whether one is whole.
+//
+// Nothing in a checkpoint is executed and no byte of it is trusted: reads and memory are bounded, and a check ends with
+// its context. What is looked at is an [io/fs.FS], so that a directory and an object store are the same.
+package format
+
+import (
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// Level is how closely a checkpoint is looked at.
+type Level int
+
+// The levels, each with all that the ones before it do.
+const (
+	Names      Level = iota // names and sizes
+	Ends                    // heads and tails of the files
+	Manifests               // what the checkpoint itself says that it consists of
+	Everything              // every byte, where there are checksums
+)
+
+// Checkpoint is one checkpoint of any format.
+type Checkpoint struct {
+	// Format is the name of the format, and after a plus sign that of what it contains: "hf_trainer+deepspeed".
+	Format string `json:"format"`
+	// Path is the directory or file that is handed to the framework, Root the one in which it looks for it; both
+	// relative to what was looked at, with slashes.
+	Path string `json:"path"`
+	Root string `json:"root"`
+	// Tag is the name under which the framework knows it in its root: "global_step100".
+	Tag string `json:"tag,omitempty"`
+	// Step is -1 when it is not known.
+	Step     int64    `json:"step"`
+	StepFrom StepFrom `json:"stepFrom,omitempty"`
+
+	Complete bool `json:"complete"`
+	// Resumable is unset for what is complete and yet nothing to go on from: weights alone, an export.
+	Resumable bool           `json:"resumable"`
+	Basis     Basis          `json:"basis,omitempty"`
+	Reason    problem.Reason `json:"reason,omitempty"` // why it is not complete or not resumable
+	Detail    string         `json:"detail,omitempty"`
+
+	Size           int64 `json:"size"`           // bytes, as far as the files were looked at
+	ShardsExpected int   `json:"shardsExpected"` // -1 when not known
+	ShardsFound    int   `json:"shardsFound"`
+	// Modified is when it was finished: by its own word, else the time of the marker, else of the youngest part.
+	Modified     time.Time    `json:"modified,omitzero"`
+	ModifiedFrom ModifiedFrom `json:"modifiedFrom,omitempty"`
+	// WorldSize is the number of ranks that wrote it, 0 when not known. Elastic says that any other number can read it.
+	WorldSize int    `json:"worldSize,omitempty"`
+	Elastic   bool   `json:"elastic"`
+	RunID     string `json:"runId,omitempty"` // of the training run, by the framework's own word
+	Level     Level  `json:"level"`           // that was reached
+}
+
+// StepFrom says where a step was read.
+type StepFrom string
+
+// Where a step was read.
+const (
+	StepFromName     StepFrom = "name"
+	StepFromJSON     StepFrom = "json"
+	StepFromPointer  StepFrom = "pointer"
+	StepFromManifest StepFrom = "manifest"
+)
+
+// Basis is what makes a checkpoint count as complete, the strongest first.
+type Basis string
+
+// What makes a checkpoint count as complete.
+const (
+	BasisManifest  Basis = "manifest"  // all that it says itself that it consists of is there
+	BasisMarker    Basis = "marker"    // what is written last is there
+	BasisGrid      Basis = "grid"      // the ranks in the names of its files have no gap
+	BasisStructure Basis = "structure" // its files are whole, each by itself
+	BasisHeuristic Basis = "heuristic"
+)
+
+// ModifiedFrom says whose time Modified is.
+type ModifiedFrom string
+
+// Whose time Modified is.
+const (
+	ModifiedInternal ModifiedFrom = "internal"
+	ModifiedMarker   ModifiedFrom = "marker"
+	ModifiedShard    ModifiedFrom = "max_shard"
+)

@@ -1,0 +1,364 @@
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// isDeepSpeed reports whether a directory holds the files of one tag of DeepSpeed.
+func isDeepSpeed(d *dir) bool { return deepSpeedNames(d).count > 0 }
+
+// checkDeepSpeed looks at the files of one tag of DeepSpeed in a directory.
+//
+// What has to be there is in the state that every model parallel rank saves: dp_world_size and mp_world_size, by which
+// the loader makes the names of the files, and whether the optimizer's state is in files of its own. Without it, all
+// that can be wanted is that the ranks in the names have no gap.
+//
+// The file latest beside the directory is no part of this. The first rank overwrites it when its own files are written,
+// and nobody waits for the others before. Nor are times: no file is written last. Nor are sizes: the shares of the
+// ranks are about equal, and yet nothing forbids a small one.
+func checkDeepSpeed(l *look, c *Checkpoint, dir string) error {
+	d, err := l.dir(dir)
+	if err != nil {
+		return err
+	}
+	files := deepSpeedNames(d)
+	if isDeepSpeedUniversal(d, files) {
+		return checkDeepSpeedUniversal(l, c, d)
+	}
+	stage3 := len(files.zeroModel) > 0
+	models := files.model
+	if stage3 {
+		models = files.zeroModel
+	}
+	if len(models) == 0 {
+		return problem.New(problem.MissingShard, "%s holds no *_model_states.pt: %d files of DeepSpeed", dir, files.count)
+	}
+	first := slices.MinFunc(slices.Collect(maps.Keys(models)), func(a, b [2]int64) int {
+		return cmp.Or(cmp.Compare(a[1], b[1]), cmp.Compare(a[0], b[0]))
+	})
+	state, err := l.saved(d.join(models[first]))
+	if err != nil {
+		return err
+	}
+	want := deepSpeedWant(files, state)
+	names, err := want.files(c, files, stage3)
+	if err != nil {
+		return err
+	}
+	if err := wholeOffload(l, d); err != nil {
+		return err
+	}
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = d.join(name)
+	}
+	if _, err := checkTorchAll(l, c, paths); err != nil {
+		return err
+	}
+	want.fill(c)
+	if n, ok := state.number("global_steps"); ok && c.Step < 0 {
+		c.Step, c.StepFrom = n, StepFromManifest
+	}
+	switch {
+	case isNebulaDummy(state):
+		// The states are in a store of Nebula's own, and these files only keep DeepSpeed's place.
+		c.Basis = BasisHeuristic
+	case !want.zero && state.none("optimizer"):
+		c.weightsOnly("%s holds no state of an optimizer", paths[0])
+	}
+	return nil
+}
+
+// deepSpeedGrid is how many files a tag should consist of.
+type deepSpeedGrid struct {
+	dp, mp    int64
+	said      bool // by the checkpoint itself
+	zero      bool // the optimizer's state is in files of its own
+	nodeLocal bool // each node keeps the files of its own ranks
+	experts   []int64
+	prefix    string // of the optimizer's files
+}
+
+func deepSpeedWant(files *deepSpeedFiles, state saved) deepSpeedGrid {
+	var w deepSpeedGrid
+	most := 0
+	for _, prefix := range slices.Sorted(maps.Keys(files.optim)) {
+		// Of two precisions in one directory, one is left over.
+		if g := files.optim[prefix]; len(g) > most {
+			most, w.prefix = len(g), prefix
+		}
+	}
+	w.zero = most > 0 || state.set("param_shapes")
+	w.experts = state.numbers("num_experts")
+	w.nodeLocal = state.yes("use_node_local_storage")
+	dp, known := state.number("dp_world_size")
+	mp, alsoKnown := state.number("mp_world_size")
+	if known && alsoKnown && 0 < dp && dp <= maxRanks && 0 < mp && mp <= maxRanks {
+		w.dp, w.mp, w.said = dp, mp, true
+		// With MiCS, the ranks of the first shard group write alone.
+		if shard, ok := state.number("mics_shard_size"); ok && shard > 0 {
+			w.dp = min(w.dp, shard)
+		}
+		return w
+	}
+	for _, g := range []grid{files.model, files.zeroModel, files.optim[w.prefix]} {
+		rows, columns := g.size()
+		w.dp, w.mp = max(w.dp, rows), max(w.mp, columns)
+	}
+	return w
+}
+
+// files lists the files that have to be there, when they all are.
+func (w deepSpeedGrid) files(c *Checkpoint, files *deepSpeedFiles, stage3 bool) (names []string, err error) {
+	expected, found := int64(0), 0
+	need := func(g grid, rows, columns int64, name func(row, column int64) string) {
+		there := g.names(rows, columns)
+		expected, found = expected+rows*columns, found+len(there)
+		names = append(names, there...)
+		if err == nil {
+			err = g.full(rows, columns, name)
+		}
+	}
+	switch optim := files.optim[w.prefix]; {
+	case w.nodeLocal:
+		// This node sees no more than its own ranks, and of the model as a whole what its first rank has saved.
+		for _, g := range []grid{files.model, files.zeroModel, optim} {
+			there := g.names(maxRanks, maxRanks)
+			expected, found = expected+int64(len(there)), found+len(there)
+			names = append(names, there...)
+		}
+		err = w.nodeFull(files.zeroModel, optim, stage3)
+	case stage3:
+		need(files.zeroModel, w.dp, w.mp, deepSpeedZeroModel)
+		if w.zero {
+			need(optim, w.dp, w.mp, deepSpeedOptim(w.prefix))
+		}
+	default:
+		need(files.model, 1, w.mp, deepSpeedModel)
+		if w.zero {
+			need(optim, w.dp, w.mp, deepSpeedOptim(w.prefix))
+		}
+	}
+	w.expertFiles(files, need)
+	count := int64(0)
+	for _, g := range files.layers {
+		_, columns := g.size()
+		count = max(count, columns)
+	}
+	// Layers without weights have no file, so that a gap between two of them says nothing.
+	for layer, g := range files.layers {
+		need(g, 1, count, func(_, slice int64) string { return fmt.Sprintf("%s-model_%02d-model_states.pt", layer, slice) })
+	}
+	c.ShardsExpected, c.ShardsFound = int(expected), found
+	return names, err
+}
+
+func (w deepSpeedGrid) expertFiles(files *deepSpeedFiles, need func(grid, int64, int64, func(int64, int64) string)) {
+	_, mp := unite(files.experts).size()
+	layers := slices.Sorted(maps.Keys(files.experts))
+	if len(layers) > 0 && layers[0] >= 0 && len(files.layers) == 0 && !w.nodeLocal {
+		// Layers are numbered without a gap, and each tells the number of its experts.
+		for layer := range max(layers[len(layers)-1]+1, int64(len(w.experts))) {
+			if files.experts[layer] == nil {
+				need(grid{}, 1, 1, deepSpeedExpert(layer))
+				return
+			}
+		}
+	}
+	for i, layer := range layers {
+		g := files.experts[layer]
+		rows, _ := g.size()
+		if w.nodeLocal {
+			rows = 0
+		} else if i < len(w.experts) && len(files.layers) == 0 && w.experts[i] <= maxRanks {
+			rows = w.experts[i]
+		}
+		need(g, rows, mp, deepSpeedExpert(layer))
+	}
+	if rows, columns := files.expertsOptim.size(); !w.nodeLocal {
+		need(files.expertsOptim, rows, columns, deepSpeedExpertOptim)
+	}
+}
+
+// unite puts the places of several families into one.
+func unite(families map[int64]grid) grid {
+	all := grid{}
+	for _, g := range families {
+		maps.Copy(all, g)
+	}
+	return all
+}
+
+// nodeFull wants the ranks of one node to have no gap, and as many as let every node have the same number. More cannot
+// be told from the files of one node: the last of its ranks may be missing.
+func (w deepSpeedGrid) nodeFull(zeroModel, optim grid, stage3 bool) error {
+	if w.zero && len(optim) == 0 {
+		return problem.New(problem.MissingShard, "no %s*_optim_states.pt on this node", w.prefix)
+	}
+	for _, g := range []grid{zeroModel, optim} {
+		if len(g) == 0 {
+			continue
+		}
+		low, high := [2]int64{maxRanks, maxRanks}, [2]int64{}
+		for at := range g {
+			for axis := range at {
+				low[axis], high[axis] = min(low[axis], at[axis]), max(high[axis], at[axis])
+			}
+		}
+		places := (high[0] - low[0] + 1) * (high[1] - low[1] + 1)
+		if places != int64(len(g)) {
+			return problem.New(problem.MissingShard, "%d files for the ranks %v to %v of this node, %d expected", len(g), low,
+				high, places)
+		}
+		if w.said && w.dp*w.mp%places != 0 {
+			return problem.New(problem.MissingShard, "%d files on this node, of %d ranks in all: some are missing", len(g),
+				w.dp*w.mp)
+		}
+	}
+	if stage3 && w.zero && len(zeroModel) != len(optim) {
+		return problem.New(problem.MissingShard, "%d *_model_states.pt and %d *_optim_states.pt on this node",
+			len(zeroModel), len(optim))
+	}
+	return nil
+}
+
+func (w deepSpeedGrid) fill(c *Checkpoint) {
+	c.Basis = cmp.Or(c.Basis, BasisGrid)
+	if w.said {
+		c.Basis = BasisManifest
+	}
+	if w.said || w.zero {
+		c.WorldSize = int(w.dp * w.mp)
+	}
+	// ZeRO splits the optimizer's state by rank; without it, every data parallel rank loads the same.
+	c.Elastic = !w.zero && w.mp == 1
+}
+
+// wholeOffload wants a directory of every rank, when the optimizer's state was copied from local disks.
+func wholeOffload(l *look, d *dir) error {
+	const name = "offloaded_tensors"
+	if !d.isDir(name) {
+		return nil
+	}
+	ranks, err := l.dir(d.join(name))
+	if err != nil {
+		return err
+	}
+	most, count := int64(-1), int64(0)
+	for _, entry := range ranks.names {
+		if rank, ok := numbered(entry, "rank", ""); ok {
+			most, count = max(most, rank), count+1
+		}
+	}
+	if count != most+1 {
+		return problem.New(problem.MissingRankState, "%s holds the tensors of %d ranks, %d expected", ranks.path, count,
+			most+1)
+	}
+	return nil
+}
+
+// isNebulaDummy reports whether an empty string was saved in place of a state.
+func isNebulaDummy(state saved) bool {
+	return bytes.Contains(state[:min(len(state), 512)], []byte("\x80\x02X\x00\x00\x00\x00"))
+}
+
+// deepSpeed is a directory of tags.
+var deepSpeed = kind{"deepspeed", findDeepSpeed, checkDeepSpeedTag}
+
+// deepSpeedPointer names the newest tag.
+const deepSpeedPointer = "latest"
+
+// findDeepSpeed lists the directories of tags. Names that differ in the number at their end alone are of one kind, and
+// so it is enough to look into one of them.
+func findDeepSpeed(l *look, root *dir) (found []*Checkpoint, err error) {
+	families := map[string][]string{}
+	for _, name := range root.dirs(func(name string) bool { return !strings.HasPrefix(name, ".") && name != "quarantine" }) {
+		stem, _ := tagStep(name)
+		families[stem] = append(families[stem], name)
+	}
+	tag, pointer := l.pointer(root, deepSpeedPointer)
+	looks := 64
+	for _, stem := range slices.Sorted(maps.Keys(families)) {
+		tags := families[stem]
+		if !l.isDeepSpeedFamily(root, stem, tags, &looks) {
+			continue
+		}
+		for _, name := range tags {
+			found = append(found, deepSpeedTag(root, name))
+		}
+	}
+	stem, step := tagStep(tag)
+	switch {
+	case len(found) == 0 && (stem != "global_step" || step < 0):
+		return nil, nil // many write a file of this name
+	case pointer == points && !root.has(tag):
+		c := deepSpeedTag(root, tag)
+		c.StepFrom = StepFromPointer
+		found = append(found, c)
+	case pointer == isMalformed:
+		found = append(found, &Checkpoint{Path: root.join(deepSpeedPointer), Tag: deepSpeedPointer, Step: -1})
+	}
+	return found, nil
+}
+
+// isDeepSpeedFamily looks into at most three directories of one family.
+func (l *look) isDeepSpeedFamily(root *dir, stem string, tags []string, looks *int) bool {
+	empty := true
+	for _, name := range slices.Backward(tags[max(0, len(tags)-3):]) {
+		if *looks--; *looks < 0 {
+			return false
+		}
+		d, err := l.dir(root.join(name))
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			// It cannot be read, and its name says whose it is.
+		case err == nil && isDeepSpeed(d):
+			return true
+		case err == nil && len(d.names) > 0:
+			empty = false
+		}
+	}
+	// The first save of all may have died before its first file.
+	return empty && stem == "global_step"
+}
+
+func deepSpeedTag(root *dir, name string) *Checkpoint {
+	c := &Checkpoint{Path: root.join(name), Tag: name, Step: -1}
+	if _, step := tagStep(name); step >= 0 {
+		c.Step, c.StepFrom = step, StepFromName
+	}
+	return c
+}
+
+// tagStep cuts the number from the end of a tag: global_step100, or 100 as DLRover writes it. It is -1 when there is
+// none.
+func tagStep(tag string) (stem string, step int64) {
+	stem = strings.TrimRight(strings.TrimSuffix(tag, "_universal"), "0123456789")
+	step, ok := digits(strings.TrimSuffix(tag, "_universal")[len(stem):])
+	if !ok {
+		step = -1
+	}
+	if strings.HasSuffix(tag, "_universal") {
+		stem += "_universal"
+	}
+	return stem, step
+}
+
+func checkDeepSpeedTag(l *look, c *Checkpoint) error {
+	if done, err := checkPointed(l, c, deepSpeedPointer); done {
+		return err
+	}
+	if err := l.dlroverUnfinished(c); err != nil {
+		return err
+	}
+	return checkDeepSpeed(l, c, c.Path)
+}

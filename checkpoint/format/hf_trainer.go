@@ -1,0 +1,377 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// hfTrainer is the output directory of the Trainer of Hugging Face's transformers: checkpoint-500 and so on
+// (_save_checkpoint in transformers/trainer.py, get_last_checkpoint in trainer_utils.py).
+//
+// The first rank writes the weights, the optimizer, the scheduler, its generators' state and then trainer_state.json, in
+// place and without a temporary name. The other ranks write only the state of their generators, and nobody waits for
+// them: that they all have is told by the number of processes in training_args.bin, which was pickled before.
+var hfTrainer = kind{"hf_trainer", findHFTrainer, checkHFTrainer}
+
+const (
+	hfState = "trainer_state.json"
+	hfArgs  = "training_args.bin"
+	// hfIncomplete is there while a checkpoint is saved that a signal has asked for (trainer_jit_checkpoint.py).
+	hfIncomplete = "checkpoint-is-incomplete.txt"
+	// hfStaging is what the releases around 4.36 saved into before they renamed it.
+	hfStaging = "tmp-checkpoint-"
+	fsdpModel = "pytorch_model_fsdp"
+)
+
+func findHFTrainer(l *look, root *dir) (found []*Checkpoint, err error) {
+	for _, name := range root.dirs(func(string) bool { return true }) {
+		if step, ok := hfStep(name); ok {
+			found = append(found, &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromName})
+		}
+	}
+	if l.Format == "" {
+		// Scripts around Accelerate, those of diffusers above all, use the same names.
+		if other, err := l.sample(found, ofAccelerate); err != nil || other {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func hfStep(name string) (int64, bool) {
+	return numbered(strings.TrimPrefix(name, "tmp-"), "checkpoint-", "")
+}
+
+func checkHFTrainer(l *look, c *Checkpoint) error {
+	if strings.HasPrefix(c.base(), hfStaging) {
+		return problem.New(problem.InProgress, "%s is where a checkpoint is put together", c.Path)
+	}
+	d, err := l.dir(c.Path)
+	if err != nil {
+		return err
+	}
+	if d.has(hfIncomplete) {
+		return problem.New(problem.UnfinishedMarker, "%s is there", d.join(hfIncomplete))
+	}
+	if !d.has(hfState) {
+		return problem.New(problem.NoMarker, "%s is missing, which is written last", d.join(hfState))
+	}
+	state, err := l.stat(d.join(hfState))
+	if err != nil {
+		return err
+	}
+	if state.Size() == 0 {
+		return problem.New(problem.EmptyFile, "%s is empty", d.join(hfState))
+	}
+	if err := checkHFState(l, c, d.join(hfState), state.Size()); err != nil {
+		return err
+	}
+	c.Basis, c.Elastic = BasisMarker, true
+	engine, err := checkHFWeights(l, c, d)
+	if err != nil {
+		return err
+	}
+	optimizer, err := checkHFOptimizer(l, c, d, engine)
+	if err != nil {
+		return err
+	}
+	if optimizer {
+		if err := checkHFRanks(l, c, d); err != nil {
+			return err
+		}
+	}
+	youngest := part{0, c.Modified}
+	c.Size += state.Size()
+	return c.marked(d.join(hfState), state.ModTime(), []string{"a part of " + c.Path}, []part{youngest})
+}
+
+// maxHFState bounds the state that is parsed; a larger one, of a log with some hundred thousand lines, is looked at by its
+// ends.
+const maxHFState = 64 << 20
+
+// checkHFState wants the state of the Trainer to be whole and of this step.
+func checkHFState(l *look, c *Checkpoint, name string, size int64) error {
+	if l.Level == Names {
+		return nil
+	}
+	if size > maxHFState || l.Level == Ends && size > 192<<10 {
+		return checkHFStateEnds(l, name)
+	}
+	data, err := l.small(name, maxHFState)
+	if err != nil {
+		return err
+	}
+	var state struct {
+		GlobalStep *int64 `json:"global_step"`
+	}
+	finite(data)
+	if err := json.Unmarshal(data, &state); err != nil {
+		return problem.New(problem.BadJSON, "%s: %v", name, err)
+	}
+	switch {
+	case state.GlobalStep == nil:
+		return problem.New(problem.BadJSON, "%s has no global_step", name)
+	case *state.GlobalStep != c.Step:
+		return problem.New(problem.StepMismatch, "%s says step %d in %s", name, *state.GlobalStep, c.Path)
+	}
+	return nil
+}
+
+// checkHFStateEnds looks at the first and the last byte of a large state.
+func checkHFStateEnds(l *look, name string) error {
+	f, err := l.open(name)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	var ends [2]byte
+	if _, err := f.ReadAt(ends[:1], 0); err != nil {
+		return err
+	}
+	tail := make([]byte, 64)
+	if _, err := f.ReadAt(tail, f.size-int64(len(tail))); err != nil {
+		return err
+	}
+	if tail = bytes.TrimRight(tail, " \n"); len(tail) > 0 {
+		ends[1] = tail[len(tail)-1]
+	}
+	if ends != [2]byte{'{', '}'} {
+		return problem.New(problem.BadJSON, "%s begins with %q and ends with %q, not with braces", name, ends[0], ends[1])
+	}
+	return nil
+}
+
+// finite replaces in place the words NaN, Infinity and -Infinity, which Python writes for numbers and JSON does not know.
+// What stands in strings stays.
+func finite(data []byte) {
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case 'N', 'I':
+			for _, word := range []string{"NaN", "Infinity"} {
+				if bytes.HasPrefix(data[i:], []byte(word)) {
+					copy(data[i:], "0           "[:len(word)])
+					i += len(word) - 1
+					break
+				}
+			}
+		}
+	}
+}
+
+// hfEngine is what saves the optimizer's state.
+type hfEngine int
+
+const (
+	hfPlain hfEngine = iota
+	hfFSDP
+	hfDeepSpeed
+)
+
+// checkHFWeights looks at all the weights that there are, of which one form is enough.
+func checkHFWeights(l *look, c *Checkpoint, d *dir) (engine hfEngine, err error) {
+	inner := func(check func(*Checkpoint) error) error {
+		_, err := c.payload(check)
+		return err
+	}
+	any := false
+	tags := d.dirs(func(name string) bool { return strings.HasPrefix(name, "global_step") })
+	if len(tags) > 0 || d.has(deepSpeedPointer) {
+		if err := c.deepSpeed(l, d); err != nil {
+			return hfDeepSpeed, err
+		}
+		c.Basis = BasisMarker
+		any, engine = true, hfDeepSpeed
+	}
+	sharded, err := checkFSDP(l, c, d)
+	if err != nil {
+		return engine, err
+	}
+	if sharded {
+		c.Basis = BasisMarker
+		any, engine = true, hfFSDP
+	}
+	// Several adapters have a directory each.
+	dirs := append([]string{d.path}, prefixed(d, d.dirs(func(name string) bool {
+		return !strings.HasPrefix(name, "global_step") && !strings.HasPrefix(name, fsdpModel) &&
+			!strings.HasPrefix(name, "optimizer_")
+	}))...)
+	for i, dir := range dirs {
+		if i > 0 {
+			adapter, err := l.dir(dir)
+			if err != nil {
+				return engine, err
+			}
+			if !adapter.has("adapter_model.safetensors") && !adapter.has("adapter_model.bin") {
+				continue
+			}
+		}
+		err := inner(func(inner *Checkpoint) error {
+			found, err := checkWeights(l, inner, dir)
+			any = any || found
+			return err
+		})
+		if err != nil {
+			return engine, err
+		}
+	}
+	if !any {
+		return engine, problem.New(problem.MissingShard, "%s holds no weights", d.path)
+	}
+	return engine, nil
+}
+
+// prefixed are the paths of entries of a directory.
+func prefixed(d *dir, names []string) []string {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = d.join(name)
+	}
+	return paths
+}
+
+// checkFSDP looks at what Accelerate saves of a model that FSDP has split (save_fsdp_model and save_fsdp_optimizer in
+// accelerate/utils/fsdp_utils.py): directories of torch.distributed.checkpoint, one file with all, or a file per rank.
+func checkFSDP(l *look, c *Checkpoint, d *dir) (found bool, err error) {
+	for _, name := range d.dirs(func(string) bool { return true }) {
+		_, model := numbered(name, fsdpModel+"_", "")
+		_, optimizer := numbered(name, "optimizer_", "")
+		if !model && !optimizer {
+			continue
+		}
+		if err := c.distributed(l, d.join(name)); err != nil {
+			return true, err
+		}
+		found = found || model
+	}
+	var paths []string
+	ranks := map[string]rankSet{}
+	for _, name := range d.files(func(name string) bool { return strings.HasSuffix(name, ".bin") }) {
+		stem, rank, split := strings.Cut(strings.TrimSuffix(name, ".bin"), "_rank")
+		model := stem == fsdpModel || strings.HasPrefix(stem, fsdpModel+"_")
+		if !model && (!split || stem != "optimizer" && !strings.HasPrefix(stem, "optimizer_")) {
+			continue
+		}
+		paths, found = append(paths, d.join(name)), found || model
+		if n, ok := digits(rank); split && ok {
+			ranks[stem] = append(ranks[stem], n)
+		}
+	}
+	size := 0
+	for stem, set := range ranks {
+		set = set.sorted()
+		if missing, ok := set.gap(); ok {
+			return true, problem.New(problem.MissingShard, "%s is missing", d.join(fmt.Sprintf("%s_rank%d.bin", stem, missing)))
+		}
+		if size != 0 && size != len(set) {
+			return true, problem.New(problem.MissingShard, "%s holds files of %d ranks and of %d", d.path, size, len(set))
+		}
+		size = len(set)
+	}
+	if _, err := checkTorchAll(l, c, paths); err != nil {
+		return true, err
+	}
+	if size > 0 {
+		c.Elastic, c.WorldSize, c.ShardsExpected, c.ShardsFound = false, size, len(paths), len(paths)
+	}
+	return found, nil
+}
+
+// checkHFOptimizer looks at what training goes on from besides the weights. The Trainer loads the optimizer's and the
+// scheduler's state only when both are there; otherwise it begins with new ones and does not say so
+// (_load_optimizer_and_scheduler).
+func checkHFOptimizer(l *look, c *Checkpoint, d *dir, engine hfEngine) (optimizer bool, err error) {
+	var paths []string
+	for _, name := range []string{"optimizer.pt", "optimizer.bin", "scheduler.pt", "scaler.pt", hfArgs} {
+		if d.has(name) {
+			paths = append(paths, d.join(name))
+		}
+	}
+	if _, err := checkTorchAll(l, c, paths); err != nil {
+		return false, err
+	}
+	optimizer = engine == hfDeepSpeed || d.has("optimizer.pt") || d.has("optimizer.bin")
+	// The Trainer takes any directory, and any file of a rank, with this in its name.
+	for _, name := range d.names {
+		optimizer = optimizer || d.isDir(name) && strings.Contains(name, "optimizer") ||
+			strings.HasSuffix(name, "-optimizer.pt") || engine == hfFSDP && strings.HasPrefix(name, "optimizer_")
+	}
+	scheduler := d.has("scheduler.pt") || engine == hfDeepSpeed
+	switch {
+	case !optimizer && !scheduler:
+		c.weightsOnly("%s holds neither the optimizer nor the scheduler", d.path)
+	case !optimizer:
+		c.weightsOnly("%s has no optimizer.pt: the Trainer would skip scheduler.pt as well, and not say so", d.path)
+	case !scheduler:
+		c.weightsOnly("%s has no scheduler.pt: the Trainer would skip the optimizer as well, and not say so", d.path)
+	}
+	return optimizer, nil
+}
+
+// checkHFRanks wants the state of the generators of every rank. A rank that finds none goes on with another sequence of
+// random numbers.
+func checkHFRanks(l *look, c *Checkpoint, d *dir) error {
+	set := ranksOf(d, "rng_state_", ".pth")
+	world, known, everyNode, err := hfWorld(l, d)
+	if err != nil {
+		return err
+	}
+	single := d.has("rng_state.pth")
+	low, high := int64(0), int64(0) // of the ranks that have to be there
+	switch {
+	case known && world == 1, !known && single && len(set) == 0:
+		if !single {
+			return problem.New(problem.MissingRankState, "%s is missing", d.join("rng_state.pth"))
+		}
+		world = 1
+	case known && everyNode && len(set) > 0:
+		// Each node has a directory of its own with its own ranks.
+		low, high = set[0], set[len(set)-1]+1
+	case known:
+		high = world
+	case len(set) == 0:
+		return problem.New(problem.MissingRankState, "%s holds no rng_state*.pth", d.path)
+	default:
+		high = set[len(set)-1] + 1
+		world = high
+	}
+	var paths []string
+	if high == 0 {
+		paths = append(paths, d.join("rng_state.pth"))
+	}
+	for rank := low; rank < high; rank++ {
+		if !set.has(rank) {
+			return problem.New(problem.MissingRankState, "%s is missing: %d of %d are there",
+				d.join(fmt.Sprintf("rng_state_%d.pth", rank)), len(set), world)
+		}
+		paths = append(paths, d.join(fmt.Sprintf("rng_state_%d.pth", rank)))
+	}
+	c.WorldSize = int(world)
+	// They may be younger than the marker, and so do not count into the checkpoint's time.
+	ranks := Checkpoint{Level: c.Level}
+	_, err = checkTorchAll(l, &ranks, paths)
+	c.Size += ranks.Size
+	return err
+}
+
+// hfWorld is the number of processes, as the pickled arguments of the training have it, and whether each node saves.
+func hfWorld(l *look, d *dir) (world int64, known, everyNode bool, err error) {
+	if l.Level < Ends || !d.has(hfArgs) {
+		return 0, false, false, nil
+	}
+	args, err := l.saved(d.join(hfArgs))
+	if err != nil {
+		return 0, false, false, err
+	}
+	world, known = args.number("num_processes")
+	return world, known && 0 < world && world <= maxRanks, args.yes("save_on_each_node"), nil
+}

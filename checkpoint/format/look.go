@@ -1,0 +1,337 @@
+package format
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// Options say how to look.
+type Options struct {
+	Format string // one of Names; empty to find out
+	Rule   *Rule  // what the user says about checkpoints of no known format
+	Level  Level
+	// Read, when set, is told how many bytes were read at the level Everything.
+	Read func(n int)
+}
+
+const (
+	// maxEntries bounds the names of one directory, and so the memory that a hostile one can take.
+	maxEntries = 1 << 18
+	// parallel is how many files are looked at at once: what waits for a file server should not wait in a row.
+	parallel = 8
+	// maxSmall bounds a file that is read as a whole.
+	maxSmall = 16 << 20
+	// slack is how much younger than the marker a part may be: clocks of several clients of a file server differ.
+	slack = 2 * time.Second
+)
+
+// look is one look at a tree. It remembers the directories that it has read.
+type look struct {
+	Options
+	ctx  context.Context
+	fsys fs.FS
+
+	mu   sync.Mutex
+	dirs map[string]*dir
+}
+
+func newLook(ctx context.Context, fsys fs.FS, o Options) *look {
+	return &look{Options: o, ctx: ctx, fsys: fsys, dirs: make(map[string]*dir)}
+}
+
+// dir is what one directory holds, by name.
+type dir struct {
+	path  string
+	names []string // sorted
+	kinds map[string]fs.FileMode
+}
+
+// dir reads a directory. Symbolic links count as what they lead to.
+func (l *look) dir(name string) (*dir, error) {
+	l.mu.Lock()
+	d, found := l.dirs[name]
+	l.mu.Unlock()
+	if found {
+		return d, nil
+	}
+	if err := l.ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := l.fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	r, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
+	}
+	d = &dir{path: name, kinds: make(map[string]fs.FileMode)}
+	for {
+		entries, err := r.ReadDir(1024)
+		for _, e := range entries {
+			kind := e.Type()
+			if kind&fs.ModeSymlink != 0 {
+				info, err := fs.Stat(l.fsys, path.Join(name, e.Name()))
+				if err == nil {
+					kind = info.Mode().Type()
+				} // else it leads nowhere, and stays a link
+			}
+			d.names = append(d.names, e.Name())
+			d.kinds[e.Name()] = kind
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(d.names) > maxEntries {
+			return nil, problem.New(problem.UnknownFormat, "%s: more than %d entries", name, maxEntries)
+		}
+		if err := l.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(d.names)
+	l.mu.Lock()
+	l.dirs[name] = d
+	l.mu.Unlock()
+	return d, nil
+}
+
+// has reports whether there is an entry of this name, of whatever kind.
+func (d *dir) has(name string) bool {
+	_, found := d.kinds[name]
+	return found
+}
+
+func (d *dir) isDir(name string) bool { return d.kinds[name].IsDir() }
+
+// isFile reports whether there is a regular file of this name, or a link to one.
+func (d *dir) isFile(name string) bool { return d.has(name) && d.kinds[name].IsRegular() }
+
+// join is the path of an entry.
+func (d *dir) join(name string) string { return path.Join(d.path, name) }
+
+// files lists the regular files whose names match, sorted.
+func (d *dir) files(match func(name string) bool) (names []string) {
+	for _, name := range d.names {
+		if d.isFile(name) && match(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// dirs lists the directories whose names match, sorted.
+func (d *dir) dirs(match func(name string) bool) (names []string) {
+	for _, name := range d.names {
+		if d.isDir(name) && match(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// file is an open file of which any part can be read.
+type file struct {
+	io.ReaderAt
+	path string
+	size int64
+	mod  time.Time
+	f    fs.File
+}
+
+func (f *file) close() { _ = f.f.Close() }
+
+// open opens a regular file.
+func (l *look) open(name string) (*file, error) {
+	if err := l.ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := l.fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = problem.New(problem.UnknownFormat, "%s is not a regular file", name)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	at, ok := f.(io.ReaderAt)
+	if !ok {
+		_ = f.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("cannot be read at an offset")}
+	}
+	return &file{at, name, info.Size(), info.ModTime(), f}, nil
+}
+
+// stat looks at a file without opening it.
+func (l *look) stat(name string) (fs.FileInfo, error) {
+	if err := l.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return fs.Stat(l.fsys, name)
+}
+
+// small reads a file of at most max bytes, maxSmall when max is 0, as a whole.
+func (l *look) small(name string, max int64) ([]byte, error) {
+	f, err := l.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	if max = cmp.Or(max, maxSmall); f.size > max {
+		return nil, problem.New(problem.SizeMismatch, "%s has %d bytes, at most %d expected", name, f.size, max)
+	}
+	data := make([]byte, f.size)
+	if n, err := f.ReadAt(data, 0); err != nil && (err != io.EOF || n < len(data)) {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// each calls check for every name, several at once, and returns the first error in the order of the names.
+func (l *look) each(names []string, check func(name string) error) error {
+	if len(names) == 0 {
+		return l.ctx.Err()
+	}
+	var (
+		wait   sync.WaitGroup
+		mu     sync.Mutex
+		next   int
+		worst  = len(names)
+		failed error
+	)
+	for range min(parallel, len(names)) {
+		wait.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				stop := i >= worst
+				mu.Unlock()
+				if stop {
+					return
+				}
+				err := l.ctx.Err()
+				if err == nil {
+					err = check(names[i])
+				}
+				if err != nil {
+					mu.Lock()
+					if i < worst {
+						worst, failed = i, err
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return failed
+}
+
+// part is one file that a checkpoint consists of, as it was found.
+type part struct {
+	size int64
+	mod  time.Time
+}
+
+// parts looks at the files of these paths, which all have to be there, and counts them and their bytes into the
+// checkpoint. It returns them in the order of the paths. Empty ones are an error unless mayBeEmpty.
+func (l *look) parts(c *Checkpoint, paths []string, mayBeEmpty bool) ([]part, error) {
+	found := make([]part, len(paths))
+	index := make(map[string]int, len(paths))
+	for i, p := range paths {
+		index[p] = i
+	}
+	err := l.each(paths, func(p string) error {
+		info, err := l.stat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return problem.New(problem.MissingShard, "%s is missing", p)
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return problem.New(problem.MissingShard, "%s is not a regular file", p)
+		case info.Size() == 0 && !mayBeEmpty:
+			return problem.New(problem.EmptyFile, "%s is empty", p)
+		}
+		found[index[p]] = part{info.Size(), info.ModTime()}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range found {
+		c.count(p)
+	}
+	return found, nil
+}
+
+// count takes a part into the checkpoint's size and time.
+func (c *Checkpoint) count(p part) {
+	c.Size += p.size
+	if c.ModifiedFrom != ModifiedMarker && c.ModifiedFrom != ModifiedInternal && p.mod.After(c.Modified) {
+		c.Modified, c.ModifiedFrom = p.mod, ModifiedShard
+	}
+}
+
+// marked takes the time of the marker, the file that is written last. What is younger than it belongs to a later save,
+// which has not come to its end.
+func (c *Checkpoint) marked(marker string, at time.Time, paths []string, found []part) error {
+	c.Modified, c.ModifiedFrom = at, ModifiedMarker
+	for i, p := range found {
+		if p.mod.After(at.Add(slack)) {
+			return problem.New(problem.OverwriteInProgress,
+				"%s is %v younger than %s, which is written after it (a copy? touch %[3]s)",
+				paths[i], p.mod.Sub(at).Round(time.Second), marker)
+		}
+	}
+	return nil
+}
+
+// under reports whether a path from within a file, with slashes, stays within a directory.
+func under(name string) bool { return fs.ValidPath(name) && name != "." }
+
+// digits reads a whole non-negative decimal number of at most 18 digits.
+func digits(s string) (n int64, ok bool) {
+	if s == "" || len(s) > 18 {
+		return 0, false
+	}
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
+}
+
+// numbered reads the number in a name that is nothing but prefix, digits and suffix.
+func numbered(name, prefix, suffix string) (n int64, ok bool) {
+	rest, found := strings.CutPrefix(name, prefix)
+	if !found {
+		return 0, false
+	}
+	if rest, found = strings.CutSuffix(rest, suffix); !found {
+		return 0, false
+	}
+	return digits(rest)
+}

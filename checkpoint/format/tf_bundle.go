@@ -1,0 +1,143 @@
+package format
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// tfBundle is what tf.train.Checkpoint, CheckpointManager and Saver write: bundles with a number in their names, and a
+// file "checkpoint" that names the latest. That is only a hint: TensorFlow takes what it names when there is an index, and
+// begins anew, without a word, when there is not.
+//
+// The number is how often was saved, and the global step only with tf.estimator and where the program says so.
+//
+// Whether a bundle holds the state of an optimizer cannot be told from the names in it, which are the program's own.
+var tfBundle = kind{"tf_bundle", findTFBundle, checkTFBundle}
+
+// tfPointer is the file that names the latest checkpoint.
+const tfPointer = "checkpoint"
+
+// maxTFPointer bounds it. Old Orbax gives the same name to a file of any size that is no text.
+const maxTFPointer = 1 << 20
+
+func findTFBundle(l *look, root *dir) ([]*Checkpoint, error) {
+	sure, perhaps := map[string]bool{}, map[string]bool{}
+	for _, name := range root.names {
+		if root.isDir(name) {
+			stem, ok := strings.CutSuffix(name, "_temp")
+			if !ok || stem == "" || root.isFile(stem+".index") {
+				continue
+			}
+			// One that cannot be read is no more than a name: nothing in it is complete.
+			if parts, err := l.dir(root.join(name)); err == nil && len(startingWith(parts, "part-")) > 0 {
+				sure[stem] = true
+			}
+			continue
+		}
+		if stem, _, _, ok := bundleData(name); ok {
+			sure[stem] = true
+		} else if stem, ok := strings.CutSuffix(name, ".index"); ok && stem != "" {
+			perhaps[stem] = true
+		} else if isTempState(name) {
+			name = name[:strings.LastIndex(name, ".tempstate")]
+			if stem, _, _, ok = bundleData(name); !ok {
+				stem = strings.TrimSuffix(name, ".index")
+			}
+			sure[stem] = true
+		}
+	}
+	pointer, err := l.tfPointer(root)
+	if err != nil && len(sure) == 0 {
+		return nil, err // else it is told of the checkpoints
+	}
+	latest := tfName(pointer.Path)
+	if latest != "" {
+		sure[latest] = true
+	}
+	var cs []*Checkpoint
+	if len(sure) > 0 {
+		for stem := range perhaps {
+			sure[stem] = true
+		}
+	}
+	for stem := range sure {
+		c := &Checkpoint{Path: root.join(stem), Tag: stem, Step: tfStep(stem)}
+		if c.Step >= 0 {
+			c.StepFrom = StepFromName
+		}
+		cs = append(cs, c)
+	}
+	return cs, nil
+}
+
+func checkTFBundle(l *look, c *Checkpoint) error {
+	d, err := l.dir(path.Dir(c.Path))
+	if err != nil {
+		return err
+	}
+	name := path.Base(c.Path)
+	pointer, err := l.tfPointer(d)
+	if err != nil {
+		return err
+	}
+	if tfName(pointer.Path) == name && len(startingWith(d, name+".")) == 0 && !d.has(name+"_temp") {
+		return problem.New(problem.PointerDangling, "%s names %s, of which there is no file", d.join(tfPointer), pointer.Path)
+	}
+	err = checkBundle(l, c, c.Path)
+	if i := slices.IndexFunc(pointer.All, func(p string) bool { return tfName(p) == name }); i >= 0 &&
+		len(pointer.Times) == len(pointer.All) && err == nil {
+		if seconds := pointer.Times[i]; seconds > 0 && seconds < 1<<36 {
+			whole, part := math.Modf(seconds)
+			c.Modified, c.ModifiedFrom = time.Unix(int64(whole), int64(part*1e9)).UTC(), ModifiedInternal
+		}
+	}
+	return err
+}
+
+// tfPointer reads the file "checkpoint" when there is one and it is TensorFlow's.
+func (l *look) tfPointer(d *dir) (structure.CheckpointState, error) {
+	if !d.isFile(tfPointer) {
+		return structure.CheckpointState{}, nil
+	}
+	text, err := l.small(d.join(tfPointer), maxTFPointer)
+	if err == nil {
+		var pointer structure.CheckpointState
+		if pointer, err = structure.ReadCheckpointState(text); err == nil {
+			return pointer, nil
+		}
+	}
+	if _, ok := errors.AsType[*problem.Error](err); ok || errors.Is(err, fs.ErrNotExist) {
+		return structure.CheckpointState{}, nil
+	}
+	return structure.CheckpointState{}, err
+}
+
+// tfName is the name of a checkpoint whose path was noted. The directory may have moved since: what counts is the name in
+// the directory in which the note is.
+func tfName(noted string) string {
+	if noted == "" {
+		return ""
+	}
+	name := path.Base(noted)
+	if name == "." || name == ".." || !fs.ValidPath(name) {
+		return ""
+	}
+	return name
+}
+
+// tfStep is the number at the end of a name, "ckpt-7" or "cp-0007.ckpt", -1 when there is none.
+func tfStep(stem string) int64 {
+	stem = strings.TrimSuffix(stem, ".ckpt")
+	if n, ok := digits(stem[strings.LastIndexByte(stem, '-')+1:]); ok {
+		return n
+	}
+	return -1
+}

@@ -1,0 +1,62 @@
+package format
+
+import (
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// torchtitan is the checkpoint folder of torchtitan: step-500 and so on, each what torch.distributed.checkpoint writes
+// (torchtitan/components/checkpointer/dcp.py).
+//
+// The last step of a training is saved without the optimizer, unless last_save_model_only is off: whole, and nothing to
+// go on from, with the same marker. It may also be safetensors with an index. torchtitan itself takes any name with
+// "step-" and a number in it, "bad-step-500" too; here it is the whole name.
+var torchtitan = kind{"torchtitan", findTorchtitan, checkTorchtitan}
+
+const weightIndex = "model.safetensors.index.json"
+
+func findTorchtitan(l *look, root *dir) (found []*Checkpoint, err error) {
+	for _, name := range root.dirs(func(string) bool { return true }) {
+		if step, ok := numbered(name, "step-", ""); ok {
+			found = append(found, &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromName})
+		}
+	}
+	if l.Format == "" {
+		is, err := l.sample(found, func(d *dir) (is, known bool) {
+			is = isDCP(d) || d.has(weightIndex) || d.isDir("sharded")
+			return is, is
+		})
+		if err != nil || !is {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func checkTorchtitan(l *look, c *Checkpoint) error {
+	d, err := l.dir(c.Path)
+	if err != nil {
+		return err
+	}
+	if !d.has(".metadata") && !isDCP(d) && (d.has(weightIndex) || d.isDir("sharded")) {
+		if !d.has(weightIndex) {
+			return problem.New(problem.NoMarker, "%s is missing", d.join(weightIndex))
+		}
+		inner, err := c.payload(func(inner *Checkpoint) error {
+			_, err := checkWeights(l, inner, c.Path)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		c.contains("safetensors")
+		c.Basis, c.Elastic = inner.Basis, true
+		c.weightsOnly("%s is an export in safetensors", c.Path)
+		return nil
+	}
+	if err := checkDCP(l, c, c.Path); err != nil {
+		return err
+	}
+	c.Elastic = true
+	// The optimizer's state has names such as optimizer.state.layers.0.weight.exp_avg.
+	return c.withoutOptimizer(l, d.join(".metadata"), "optimizer.")
+}

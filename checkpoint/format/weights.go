@@ -1,0 +1,168 @@
+package format
+
+import (
+	"cmp"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// weightFiles are the names under which Hugging Face libraries keep weights: of each line the first that is there is the
+// one that is loaded (from_pretrained in transformers/modeling_utils.py, utils/save_and_load.py of peft).
+var weightFiles = [][]string{
+	{"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"},
+	{"adapter_model.safetensors", "adapter_model.bin"},
+	{"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors.index.json", "diffusion_pytorch_model.bin"},
+}
+
+const indexSuffix = ".index.json"
+
+// checkWeights looks at the weights of a Hugging Face model in a directory: safetensors or torch files, whole or in
+// shards with an index, or an adapter's. It reports false when there are none. It counts them into the checkpoint, as
+// its shards too; a checkpoint that consists of more counts its shards afterwards.
+func checkWeights(l *look, c *Checkpoint, dir string) (bool, error) {
+	d, err := l.dir(dir)
+	if err != nil {
+		return false, err
+	}
+	var paths []string
+	basis := BasisStructure
+	for _, family := range weightFiles {
+		i := slices.IndexFunc(family, d.isFile)
+		if i < 0 {
+			// The index is written after the shards.
+			for _, name := range family {
+				if shards := d.files(shardOf(name)); strings.HasSuffix(name, indexSuffix) && len(shards) > 0 {
+					return true, problem.New(problem.NoMarker, "%s is missing, which is written after %s", d.join(name),
+						d.join(shards[len(shards)-1]))
+				}
+			}
+			continue
+		}
+		name := family[i]
+		if !strings.HasSuffix(name, indexSuffix) {
+			paths = append(paths, d.join(name))
+			continue
+		}
+		shards, err := indexed(l, c, d, name)
+		if err != nil {
+			return true, err
+		}
+		basis = BasisManifest
+		paths = append(paths, shards...)
+	}
+	if len(paths) == 0 {
+		return false, nil
+	}
+	c.Basis = cmp.Or(c.Basis, basis)
+	c.ShardsExpected = len(paths)
+	c.ShardsFound = l.present(paths)
+	return true, checkWeightFiles(l, c, paths)
+}
+
+// checkWeightFiles looks at files of weights of either kind, which all have to be there.
+func checkWeightFiles(l *look, c *Checkpoint, paths []string) error {
+	var torch, safetensors []string
+	for _, p := range paths {
+		if strings.HasSuffix(p, ".safetensors") {
+			safetensors = append(safetensors, p)
+		} else {
+			torch = append(torch, p)
+		}
+	}
+	if err := checkSafetensors(l, c, safetensors); err != nil {
+		return err
+	}
+	_, err := checkTorchAll(l, c, torch)
+	return err
+}
+
+// checkSafetensors looks at safetensors files, which all have to be there, and counts them into the checkpoint.
+func checkSafetensors(l *look, c *Checkpoint, paths []string) error {
+	if _, err := l.parts(c, paths, false); err != nil || l.Level < Ends {
+		return err
+	}
+	return l.each(paths, func(p string) error {
+		return l.inside(p, func(r io.ReaderAt, size int64) error {
+			header, err := structure.SafetensorsHeader(r, size)
+			if err != nil || l.Level < Manifests && header > maxEndsDirectory {
+				return err
+			}
+			return structure.Safetensors(r, size)
+		})
+	})
+}
+
+// indexed lists the shards that an index names, or at the level of names those that fit to it.
+func indexed(l *look, c *Checkpoint, d *dir, index string) (paths []string, err error) {
+	if _, err := l.parts(c, []string{d.join(index)}, false); err != nil {
+		return nil, err
+	}
+	if l.Level < Ends {
+		for _, name := range d.files(shardOf(index)) {
+			paths = append(paths, d.join(name))
+		}
+		return paths, nil
+	}
+	var names []string
+	err = l.inside(d.join(index), func(r io.ReaderAt, size int64) (err error) {
+		names, err = structure.WeightIndex(r, size)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !under(name) {
+			return nil, problem.New(problem.BadIndex, "%s: %.100q is not a file below it", d.join(index), name)
+		}
+		// A name that tells how many there are has to tell the truth.
+		if _, of, ok := shardNumber(name); ok && of != int64(len(names)) {
+			return nil, problem.New(problem.BadIndex, "%s names %s and %d files in all", d.join(index), name, len(names))
+		}
+		paths = append(paths, path.Join(d.path, name))
+	}
+	return paths, nil
+}
+
+// shardOf matches the names of shards that belong to an index: "model-00001-of-00002.safetensors".
+func shardOf(index string) func(name string) bool {
+	whole := strings.TrimSuffix(index, indexSuffix)
+	ext := path.Ext(whole)
+	stem := strings.TrimSuffix(whole, ext)
+	return func(name string) bool {
+		_, _, ok := shardNumber(name)
+		return ok && path.Ext(name) == ext && strings.HasPrefix(name, stem+"-") &&
+			!strings.Contains(name[len(stem)+1:], "model") // of another stem that begins alike
+	}
+}
+
+// shardNumber reads "…-00001-of-00002.ext".
+func shardNumber(name string) (number, of int64, ok bool) {
+	stem := strings.TrimSuffix(name, path.Ext(name))
+	rest, last, found := cutLast(stem, "-of-")
+	if !found {
+		return 0, 0, false
+	}
+	_, first, found := cutLast(rest, "-")
+	if !found {
+		return 0, 0, false
+	}
+	number, ok1 := digits(first)
+	of, ok2 := digits(last)
+	return number, of, ok1 && ok2 && number >= 1 && number <= of
+}
+
+// present counts the files that are there, by the listings of their directories alone.
+func (l *look) present(paths []string) (n int) {
+	for _, p := range paths {
+		if d, err := l.dir(path.Dir(p)); err == nil && d.isFile(path.Base(p)) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,164 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/format"
+)
+
+// MemoryFile is the name of the file in which a run remembers, beside its checkpoints, how far it had come.
+const MemoryFile = ".gangrun.json"
+
+// Memory is what a run remembers beside its checkpoints. Every framework takes a directory without checkpoints for a
+// first start; this is how gangrun knows that it is not.
+type Memory struct {
+	V int `json:"v"`
+	Run
+	// Reached is the highest step of which there was a complete checkpoint.
+	Reached *int64 `json:"reached,omitempty"`
+	// Aside are the checkpoints behind which training went back, as they were then. One that is written again counts
+	// again.
+	Aside []Aside `json:"aside,omitempty"`
+}
+
+// Aside is one checkpoint that is not to be read any more.
+type Aside struct {
+	Path     string    `json:"path"`
+	Modified time.Time `json:"modified"`
+}
+
+const (
+	memoryVersion = 1
+	maxMemory     = 1 << 20
+	maxAside      = 1024
+)
+
+func (m Memory) setAside(c format.Checkpoint) bool {
+	return slices.ContainsFunc(m.Aside, func(a Aside) bool { return a.Path == c.Path && a.Modified.Equal(c.Modified) })
+}
+
+// Saw takes in which steps are complete now.
+func (m Memory) Saw(steps []int64) Memory {
+	if len(steps) > 0 && (m.Reached == nil || steps[0] > *m.Reached) {
+		m.Reached = &steps[0]
+	}
+	return m
+}
+
+// Begin takes in that a run goes on from a step, nil for the start. What is newer is set aside when back is set: training
+// went back on purpose, and would find it again.
+func (m Memory) Begin(run Run, from *int64, back bool, s Scan) Memory {
+	if m.Run != run {
+		m.Reached = nil
+	}
+	m.V, m.Run = memoryVersion, run
+	if from == nil {
+		return m
+	}
+	kept := make([]Aside, 0, len(m.Aside))
+	for _, c := range s.Checkpoints {
+		a := Aside{c.Path, c.Modified}
+		if m.setAside(c) || back && c.Step > *from && !c.Modified.IsZero() {
+			kept = append(kept, a)
+		}
+	}
+	m.Aside = kept[:min(len(kept), maxAside)]
+	m.Reached = from
+	return m
+}
+
+// ReadMemory reads what an earlier run has left in the root of a tree; nothing when there is no such file.
+func ReadMemory(fsys fs.FS) (m Memory, err error) {
+	f, err := fsys.Open(MemoryFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Memory{}, nil
+	}
+	if err != nil {
+		return Memory{}, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxMemory+1))
+	if err != nil {
+		return Memory{}, fmt.Errorf("reading %s: %w", MemoryFile, err)
+	}
+	if len(data) > maxMemory {
+		return Memory{}, fmt.Errorf("%s: larger than %d bytes", MemoryFile, maxMemory)
+	}
+	return parseMemory(data)
+}
+
+func parseMemory(data []byte) (m Memory, err error) {
+	if err := json.Unmarshal(data, &m); err != nil {
+		return Memory{}, fmt.Errorf("%s: %w", MemoryFile, err)
+	}
+	switch {
+	case m.V != memoryVersion:
+		return Memory{}, fmt.Errorf("%s: version %d, and this gangrun knows %d", MemoryFile, m.V, memoryVersion)
+	case len(m.Aside) > maxAside:
+		return Memory{}, fmt.Errorf("%s: more than %d checkpoints are set aside", MemoryFile, maxAside)
+	case m.Reached != nil && *m.Reached < 0:
+		return Memory{}, fmt.Errorf("%s: step %d reached", MemoryFile, *m.Reached)
+	}
+	return m, nil
+}
+
+// write puts the memory into a directory, as a whole or not at all. Several nodes that share the directory may do so
+// at once; the last one wins, and they agree.
+func (m Memory) write(dir string) error {
+	m.V = memoryVersion
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(dir, MemoryFile), append(data, '\n'))
+}
+
+// replaceFile gives a file a new content so that a reader, or a machine that loses its power, finds the old one or the
+// new one. The file keeps its mode.
+func replaceFile(name string, data []byte) error {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // of no effect once it is renamed
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+// syncDir makes a rename last.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	return nil
+}
+
+func sameMemory(a, b Memory) bool {
+	return a.V == b.V && a.Run == b.Run && slices.EqualFunc(a.Aside, b.Aside, func(x, y Aside) bool {
+		return x.Path == y.Path && x.Modified.Equal(y.Modified)
+	}) && (a.Reached == b.Reached || a.Reached != nil && b.Reached != nil && *a.Reached == *b.Reached)
+}

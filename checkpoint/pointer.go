@@ -1,0 +1,125 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gangrun/gangrun/checkpoint/format"
+)
+
+// A pointer is the file by which a framework finds its newest checkpoint. Most are written before the checkpoint is
+// whole, and a framework that trusts one fails, or begins anew without a word.
+type pointer struct {
+	name string
+	// point is the file's content for a checkpoint, given its content now.
+	point func(c format.Checkpoint, now []byte) []byte
+	// to says where the content points.
+	to func(now []byte) string
+}
+
+// pointers are those of the formats that have one, by the names of the formats.
+var pointers = map[string]pointer{
+	// https://github.com/deepspeedai/DeepSpeed: load_checkpoint reads the tag.
+	"deepspeed": {"latest", func(c format.Checkpoint, _ []byte) []byte { return []byte(c.Tag) }, trimmed},
+	// https://github.com/NVIDIA/Megatron-LM: read_metadata; with anything but a number or "release" it exits with 0.
+	"megatron": {"latest_checkpointed_iteration.txt", iteration, trimmed},
+	"verl":     {"latest_checkpointed_iteration.txt", iteration, trimmed},
+	// tensorflow/python/checkpoint/checkpoint_management.py: a text proto.
+	"tf_bundle": {"checkpoint", bundlePointer, bundlePointed},
+}
+
+func trimmed(now []byte) string { return strings.TrimSpace(string(now)) }
+
+func iteration(c format.Checkpoint, _ []byte) []byte {
+	if c.Step < 0 {
+		return []byte(c.Tag) // "release"
+	}
+	return strconv.AppendInt(nil, c.Step, 10)
+}
+
+// Compiled when it is needed: most runs never do.
+var modelPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*model_checkpoint_path:\s*"((?:[^"\\]|\\.)*)"`)
+})
+
+func bundlePointed(now []byte) string {
+	if m := modelPath().FindSubmatch(now); m != nil {
+		return filepath.Base(string(m[1]))
+	}
+	return ""
+}
+
+// bundlePointer changes the one line and keeps the rest: the list of all checkpoints, by which old ones are removed. A
+// directory that was given as an absolute path is kept as well.
+func bundlePointer(c format.Checkpoint, now []byte) []byte {
+	line := func(name string) []byte { return []byte(fmt.Sprintf("model_checkpoint_path: %q", name)) }
+	m := modelPath().FindSubmatchIndex(now)
+	if m == nil {
+		return append(line(c.Tag), '\n')
+	}
+	name := c.Tag
+	if dir := filepath.Dir(string(now[m[2]:m[3]])); dir != "." {
+		name = filepath.Join(dir, name)
+	}
+	return bytes.Join([][]byte{now[:m[0]], line(name), now[m[1]:]}, nil)
+}
+
+// previous is what a pointer's old content is kept under.
+const previous = ".gangrun-prev"
+
+// maxPointer bounds what is read of a pointer.
+const maxPointer = 1 << 20
+
+// repoint makes the framework's own pointer name the checkpoint that was chosen. It reports what the pointer said before,
+// empty when there was nothing to change.
+func repoint(root string, c format.Checkpoint) (was string, err error) {
+	name, _, _ := strings.Cut(c.Format, "+")
+	p, found := pointers[name]
+	if !found {
+		return "", nil
+	}
+	file := filepath.Join(root, filepath.FromSlash(c.Root), p.name)
+	now, err := readPointer(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil // nobody reads it, then
+	}
+	if err != nil {
+		return "", err
+	}
+	next := p.point(c, now)
+	if p.to(now) == p.to(next) {
+		return "", nil
+	}
+	if err := replaceFile(file+previous, now); err != nil {
+		return "", err
+	}
+	if err := replaceFile(file, next); err != nil {
+		return "", err
+	}
+	if was = p.to(now); was == "" {
+		was = "nothing that can be read"
+	}
+	return was, nil
+}
+
+func readPointer(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxPointer+1))
+	if err == nil && len(data) > maxPointer {
+		err = fmt.Errorf("%s: larger than %d bytes", name, maxPointer)
+	}
+	return data, err
+}

@@ -1,0 +1,482 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+func TestBucketIsAFileSystem(t *testing.T) {
+	f := newFakeS3(t, map[string]string{
+		"b/run/a.txt": "hello", "b/run/empty": "", "b/run/dir/sub/x": strings.Repeat("x", 1000),
+		"b/run/with space+plus%40&<>\"'=ü\x01.pt": "odd", "b/run/placeholder/": "", "b/other": "not below", "b/running": "neither",
+		"b/run/": "",
+	})
+	fsys := f.fs(t, "s3://b/run")
+	if err := fstest.TestFS(fsys, "a.txt", "empty", "dir/sub/x", "with space+plus%40&<>\"'=ü\x01.pt"); err != nil {
+		t.Fatal(err)
+	}
+	root, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(root), 5; got != want {
+		t.Errorf("%d entries, %d expected: %v", got, want, root)
+	}
+	if d, err := fs.ReadDir(fsys, "placeholder"); err != nil || len(d) != 0 {
+		t.Errorf("the placeholder: %v, %v, an empty directory expected", d, err)
+	}
+	info, err := fs.Stat(fsys, "a.txt")
+	if err != nil || info.Size() != 5 || !info.ModTime().Equal(fakeTime) || info.IsDir() {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestStatCostsNoRequest(t *testing.T) {
+	objects := map[string]string{}
+	for i := range 1024 {
+		objects[fmt.Sprintf("b/ck/part%02d/shard-%04d", i%100, i)] = "x"
+	}
+	f := newFakeS3(t, objects)
+	fsys := f.fs(t, "s3://b/ck/")
+	found := 0
+	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			found++
+			_, err = fs.Stat(fsys, path)
+		}
+		return err
+	})
+	if err != nil || found != 1024 {
+		t.Errorf("%d files, %v", found, err)
+	}
+	if _, err := fs.Stat(fsys, "part01/none/deeper"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, not found expected", err)
+	}
+	if got := f.count(); got != 2 {
+		t.Errorf("%d requests for 1,024 files in 100 directories, 2 expected:\n%s", got, strings.Join(f.requests, "\n"))
+	}
+}
+
+func TestLargeSiblingsAreNotListed(t *testing.T) {
+	objects := map[string]string{}
+	for c := range 20 {
+		for i := range 1100 {
+			objects[fmt.Sprintf("b/ck/checkpoint-%d/shard-%04d", 100+c, i)] = "x"
+		}
+	}
+	f := newFakeS3(t, objects)
+	fsys := f.fs(t, "s3://b/ck/")
+	root, err := fs.ReadDir(fsys, ".")
+	if err != nil || len(root) != 20 {
+		t.Fatalf("%d entries, %v", len(root), err)
+	}
+	if got := f.count(); got != 2 {
+		t.Errorf("%d requests for the names, 2 expected", got)
+	}
+	if d, err := fs.ReadDir(fsys, "checkpoint-119"); err != nil || len(d) != 1100 {
+		t.Errorf("%d entries, %v", len(d), err)
+	}
+	if got := f.count(); got != 4 {
+		t.Errorf("%d requests with one checkpoint, 4 expected", got)
+	}
+	if _, err := fs.Stat(fsys, "checkpoint-100/shard-1099"); err != nil {
+		t.Error(err)
+	}
+	if _, err := fs.Stat(fsys, "checkpoint-7/shard-1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	if got := f.count(); got != 6 {
+		t.Errorf("%d requests in all, 6 expected", got)
+	}
+}
+
+func TestManyPages(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		key      func(i int) string
+		requests int
+	}{
+		{"one directory", func(i int) string { return fmt.Sprintf("b/p/f%05d", i) }, 12},
+		{"60 directories", func(i int) string { return fmt.Sprintf("b/p/d%02d/f%05d", i%60, i) }, flatPages + 1 + 60},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			objects := map[string]string{}
+			for i := range 12_000 {
+				objects[c.key(i)] = ""
+			}
+			f := newFakeS3(t, objects)
+			found := 0
+			err := fs.WalkDir(f.fs(t, "s3://b/p"), ".", func(_ string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() {
+					found++
+				}
+				return err
+			})
+			if err != nil || found != 12_000 {
+				t.Errorf("%d files, %v", found, err)
+			}
+			if got := f.count(); got != c.requests {
+				t.Errorf("%d requests, %d expected", got, c.requests)
+			}
+		})
+	}
+}
+
+func TestOddKeys(t *testing.T) {
+	for name, delimited := range map[string]bool{"whole": false, "names only": true} {
+		t.Run(name, func(t *testing.T) {
+			objects := map[string]string{
+				"b/p/a//b": "1", "b/p//c": "1", "b/p/../x": "1", "b/p/./y": "1", "b/p/bad\xff": "1", "b/p/both": "file",
+				"b/p/both/in": "1", "b/p/good/f": "1", "b/p/trail//": "",
+			}
+			if delimited {
+				for i := range 2000 {
+					objects[fmt.Sprintf("b/p/0/%04d", i)] = ""
+				}
+			}
+			f := newFakeS3(t, objects)
+			fsys := f.fs(t, "s3://b/p")
+			entries, err := fs.ReadDir(fsys, ".")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, e := range entries {
+				if !e.IsDir() {
+					t.Errorf("%s is a file", e.Name())
+				}
+				if e.Name() != "0" {
+					names = append(names, e.Name())
+				}
+			}
+			if want := []string{"a", "both", "good", "trail"}; !slices.Equal(names, want) {
+				t.Errorf("%q, %q expected", names, want)
+			}
+			if d, err := fs.ReadDir(fsys, "a"); err != nil || len(d) != 0 {
+				t.Errorf("a has %v, %v", d, err)
+			}
+		})
+	}
+}
+
+// A prefix without objects does not exist, as an empty name on a disk does not.
+func TestNothingThere(t *testing.T) {
+	f := newFakeS3(t, map[string]string{"b/other/x": "1"})
+	fsys := f.fs(t, "s3://b/run")
+	for _, name := range []string{".", "x", "x/y"} {
+		if _, err := fs.ReadDir(fsys, name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, not found expected", name, err)
+		}
+	}
+	if got := f.count(); got != 1 {
+		t.Errorf("%d requests", got)
+	}
+}
+
+// What is not a plain "not found" must never read as one.
+func TestUnknownIsNotAbsent(t *testing.T) {
+	page := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<!DOCTYPE html><html><body>Please log in"))
+	}
+	for _, c := range []struct {
+		name   string
+		answer func(w http.ResponseWriter)
+		want   []string // in the message
+		asked  int
+	}{
+		{"403", func(w http.ResponseWriter) { fail(w, 403, "AccessDenied", "Access Denied") },
+			[]string{"403 Forbidden (AccessDenied: Access Denied)", "s3:ListBucket", "AWS_ACCESS_KEY_ID", "s3://b/run/"}, 1},
+		{"401", func(w http.ResponseWriter) { w.WriteHeader(401) }, []string{"401 Unauthorized", "s3:ListBucket"}, 1},
+		{"wrong key", func(w http.ResponseWriter) { fail(w, 403, "SignatureDoesNotMatch", "no") },
+			[]string{"check the keys from AWS_ACCESS_KEY_ID"}, 1},
+		{"clock", func(w http.ResponseWriter) { fail(w, 403, "RequestTimeTooSkewed", "") }, []string{"clock"}, 1},
+		{"expired", func(w http.ResponseWriter) { fail(w, 400, "ExpiredToken", "") }, []string{"no longer good"}, 1},
+		{"no bucket", func(w http.ResponseWriter) { fail(w, 404, "NoSuchBucket", "") }, []string{"name of the bucket"}, 1},
+		{"no S3", func(w http.ResponseWriter) { w.WriteHeader(404) }, []string{"404 Not Found", "endpoint of an S3 store"}, 1},
+		{"503", func(w http.ResponseWriter) { fail(w, 503, "SlowDown", "Please reduce your request rate.") },
+			[]string{"503", "SlowDown: Please reduce", "after 6 attempts"}, 6},
+		{"429", func(w http.ResponseWriter) { w.WriteHeader(429) }, []string{"429", "overloaded"}, 6},
+		{"500", func(w http.ResponseWriter) { w.WriteHeader(500) }, []string{"500"}, 6},
+		{"407", func(w http.ResponseWriter) { w.WriteHeader(407) }, []string{"proxy wants a password"}, 1},
+		{"redirect", func(w http.ResponseWriter) {
+			w.Header().Set("Location", "https://login.example/?q=hunter2")
+			w.WriteHeader(302)
+		},
+			[]string{"302 Found", "redirected to login.example"}, 1},
+		{"web page", page, []string{"web page", "proxy"}, 1},
+		{"web page with an error", func(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/html"); w.WriteHeader(403) },
+			[]string{"with a web page"}, 1},
+		{"torn XML", func(w http.ResponseWriter) { _, _ = w.Write([]byte("<ListBucketResult><Contents><Key>")) },
+			[]string{"not a whole listing"}, 1},
+		{"other XML", func(w http.ResponseWriter) { _, _ = w.Write([]byte("<Other></Other>")) },
+			[]string{"<Other> document", "<ListBucketResult>"}, 1},
+		{"foreign key", func(w http.ResponseWriter) {
+			_, _ = w.Write([]byte("<ListBucketResult><Contents><Key>etc/x</Key><Size>1</Size></Contents></ListBucketResult>"))
+		}, []string{`"etc/x"`, `"run/" expected`}, 1},
+		{"no token", func(w http.ResponseWriter) {
+			_, _ = w.Write([]byte("<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"))
+		}, []string{"more follows"}, 1},
+		{"cut", func(w http.ResponseWriter) { w.Header().Set("Content-Length", "100"); _, _ = w.Write([]byte("<List")) },
+			[]string{"cut in the middle"}, 6},
+		{"too long", func(w http.ResponseWriter) { _, _ = w.Write(make([]byte, maxPageBytes+1)) },
+			[]string{"longer than 16777216 bytes"}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFakeS3(t, nil)
+			f.first = func(_ int, w http.ResponseWriter, _ *http.Request) bool { c.answer(w); return true }
+			_, err := fs.ReadDir(f.fs(t, "s3://b/run"), ".")
+			checkUnknown(t, err)
+			for _, want := range c.want {
+				if err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("%q expected in: %v", want, err)
+				}
+			}
+			if got := f.count(); got != c.asked {
+				t.Errorf("%d requests, %d expected", got, c.asked)
+			}
+		})
+	}
+}
+
+func checkUnknown(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if p := problem.Of(err, problem.NoMarker); !p.Reason.Unknown() {
+		t.Errorf("%v counts as %s", err, p.Reason)
+	}
+	checkNoSecret(t, err.Error())
+	if strings.ContainsAny(err.Error(), "?\n") {
+		t.Errorf("a query, or more than one line, in %q", err)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	f := newFakeS3(t, nil)
+	f.Close()
+	_, err := fs.ReadDir(f.fs(t, "s3://b/run"), ".")
+	checkUnknown(t, err)
+	if err == nil || !strings.Contains(err.Error(), "check that the server is up") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnonymous(t *testing.T) {
+	f := newFakeS3(t, map[string]string{"b/run/x": "1"})
+	env := func(name string) string { return map[string]string{"AWS_ENDPOINT_URL": f.URL}[name] }
+	_, err := fs.ReadDir(openTest(t, t.Context(), "s3://b/run", env), ".")
+	checkUnknown(t, err)
+	f.first = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		fail(w, 403, "AccessDenied", "")
+		return true
+	}
+	_, err = fs.ReadDir(openTest(t, t.Context(), "s3://b/run", env), ".")
+	if err == nil || !strings.Contains(err.Error(), "asked without keys, since there are none in AWS_ACCESS_KEY_ID") {
+		t.Errorf("%v", err)
+	}
+	f.open, f.first = true, nil
+	for _, url := range []string{"s3://b/run", f.URL + "/b?list-type=2&prefix=run", f.URL + "/b/?prefix=run/&list-type=2"} {
+		fsys := openTest(t, t.Context(), url, env)
+		if data, err := fs.ReadFile(fsys, "x"); err != nil || string(data) != "1" {
+			t.Errorf("%s: %q, %v", url, data, err)
+		}
+	}
+}
+
+func TestBusyThenWell(t *testing.T) {
+	f := newFakeS3(t, map[string]string{"b/run/x": "content"})
+	f.token = "session-token"
+	f.first = func(n int, w http.ResponseWriter, _ *http.Request) bool {
+		switch n {
+		case 1, 4:
+			fail(w, 503, "SlowDown", "")
+		case 2:
+			w.WriteHeader(http.StatusRequestTimeout)
+		case 5: // a body that is cut
+			w.Header().Set("Content-Length", "7")
+			w.Header().Set("Content-Range", "bytes 0-6/7")
+			w.WriteHeader(206)
+			_, _ = w.Write([]byte("con"))
+		case 6: // a connection that is cut
+			panic(http.ErrAbortHandler)
+		default:
+			return false
+		}
+		return true
+	}
+	data, err := fs.ReadFile(f.fs(t, "s3://b/run"), "x")
+	if err != nil || string(data) != "content" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if got := f.count(); got != 7 {
+		t.Errorf("%d requests, 7 expected", got)
+	}
+}
+
+func TestSlowBodyEndsWithTheContext(t *testing.T) {
+	for name, end := range map[string]func() (context.Context, func()){
+		"cancel": func() (context.Context, func()) { ctx, cancel := context.WithCancel(t.Context()); return ctx, cancel },
+		"deadline": func() (context.Context, func()) {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			t.Cleanup(cancel)
+			return ctx, func() {}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeS3(t, map[string]string{"b/run/x": "content"})
+			ctx, slow := end()
+			f.first = func(n int, w http.ResponseWriter, r *http.Request) bool {
+				if n == 1 {
+					return false
+				}
+				w.Header().Set("Content-Length", "7")
+				w.Header().Set("Content-Range", "bytes 0-6/7")
+				w.WriteHeader(206)
+				_, _ = w.Write([]byte("con"))
+				_ = http.NewResponseController(w).Flush()
+				slow()
+				<-r.Context().Done()
+				return true
+			}
+			_, err := fs.ReadFile(openTest(t, ctx, "s3://b/run", f.env()), "x")
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if p := problem.Of(err, problem.NoMarker); p.Reason != problem.CheckTimeout {
+				t.Errorf("%v counts as %s", err, p.Reason)
+			}
+		})
+	}
+}
+
+func TestOneRequestHasALimitToo(t *testing.T) {
+	f := newFakeS3(t, nil)
+	f.first = func(_ int, _ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
+	fsys, err := Open(t.Context(), "s3://b/run", Options{Getenv: f.env(), retryAfter: 1, Timeout: 1e7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fs.ReadDir(fsys, ".")
+	checkUnknown(t, err)
+	if err == nil || !strings.Contains(err.Error(), "no whole answer in 10ms") {
+		t.Errorf("%v", err)
+	}
+	if got := f.count(); got != retries+1 {
+		t.Errorf("%d requests, %d expected", got, retries+1)
+	}
+}
+
+func TestAnotherRegion(t *testing.T) {
+	for name, move := range map[string]func(w http.ResponseWriter){
+		"301": func(w http.ResponseWriter) {
+			w.Header().Set("X-Amz-Bucket-Region", "eu-test-1")
+			fail(w, 301, "PermanentRedirect", "")
+		},
+		"400": func(w http.ResponseWriter) {
+			w.WriteHeader(400)
+			_, _ = w.Write([]byte("<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-test-1</Region></Error>"))
+		},
+	} {
+		f := newFakeS3(t, map[string]string{"b/run/x": "1"})
+		f.first = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+			if strings.Contains(r.Header.Get("Authorization"), "/eu-test-1/") {
+				return false
+			}
+			move(w)
+			return true
+		}
+		fsys := openTest(t, t.Context(), "s3://b/run", f.env("AWS_REGION", "us-east-1"))
+		if data, err := fs.ReadFile(fsys, "x"); err != nil || string(data) != "1" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+		if got := f.count(); got != 3 {
+			t.Errorf("%s: %d requests, 3 expected", name, got)
+		}
+		f.first = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("X-Amz-Bucket-Region", "mars-1")
+			fail(w, 301, "PermanentRedirect", "")
+			return true
+		}
+		_, err := fs.ReadDir(f.fs(t, "s3://b/run"), ".")
+		checkUnknown(t, err)
+		if !strings.Contains(err.Error(), "in the region mars-1: set AWS_REGION") {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWhereABucketIs(t *testing.T) {
+	for _, c := range []struct{ bucket, endpoint, region, want string }{
+		{"my-bucket", "", "eu-west-1", "https://my-bucket.s3.eu-west-1.amazonaws.com"},
+		{"my.bucket", "", "eu-west-1", "https://s3.eu-west-1.amazonaws.com/my.bucket"},
+		{"my-bucket", "", "cn-north-1", "https://my-bucket.s3.cn-north-1.amazonaws.com.cn"},
+		{"my-bucket", "http://minio:9000/", "x", "http://minio:9000/my-bucket"},
+		{"my-bucket", "https://h/s3", "x", "https://h/s3/my-bucket"},
+		{"", "https://h/my-bucket/", "", "https://h/my-bucket"},
+	} {
+		s := &bucket{name: c.bucket}
+		if c.endpoint != "" {
+			s.endpoint, _ = url.Parse(c.endpoint)
+		}
+		root := s.root(c.region)
+		if got := root.String(); got != c.want {
+			t.Errorf("%v: %s", c, got)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, c := range []struct {
+		url, want string
+		env       []string
+	}{
+		{"s3://", "name of a bucket", nil},
+		{"s3:///x", "name of a bucket", nil},
+		{"s3://id:hunter2@b/x", "name of a bucket", nil},
+		{"s3://b/../x", "no path can have", nil},
+		{"s3://b/a//x", "no path can have", nil},
+		{"s3://b/" + strings.Repeat("k", 2000), "2000 bytes", nil},
+		{"gs://b/x", "AWS_ENDPOINT_URL_S3=https://storage.googleapis.com", nil},
+		{"https://u:hunter2@%zz/x", "malformed", nil},
+		{"https:///x", "malformed", nil},
+		{"ftp://h/x", `scheme "ftp" is unknown`, nil},
+		{"/a/path", "is unknown", nil},
+		{"s3://b/x", "without the other", []string{"AWS_ACCESS_KEY_ID", "x"}},
+		{"s3://b/x", "AWS_REGION", []string{"AWS_REGION", "evil.com/"}},
+		{"s3://b/x", "malformed", []string{"AWS_ENDPOINT_URL", "https://u:hunter2@h"}},
+		{"s3://b/x", "malformed", []string{"AWS_ENDPOINT_URL", "h:9000"}},
+	} {
+		env := map[string]string{}
+		for i := 0; i < len(c.env); i += 2 {
+			env[c.env[i]] = c.env[i+1]
+		}
+		_, err := Open(t.Context(), c.url, Options{Getenv: func(s string) string { return env[s] }})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.60s: %v, %q expected", c.url, err, c.want)
+			continue
+		}
+		checkNoSecret(t, err.Error())
+	}
+}
+
+func TestIsURL(t *testing.T) {
+	for s, want := range map[string]bool{"s3://b": true, "HTTPS://h/x": true, "gs://b": true, "/a/b": false, "s3": false,
+		"dir://x": false, "": false} {
+		if IsURL(s) != want {
+			t.Errorf("%q: %v", s, !want)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+// Package checkpoint finds the checkpoints of a training run and says which of them it may go on from.
+//
+// What a checkpoint looks like, and whether one is whole, is package format's part. Here is what belongs to a directory
+// as a whole: which checkpoints are worth a look, whose they are, what had been reached before, and what to do about
+// those that must not be read. It knows nothing of processes and of other nodes.
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// How far a scan goes.
+const (
+	// depth is how many complete checkpoints are looked at closely. The others are taken by the names and sizes of their
+	// files; one that is chosen is looked at closely before anything starts from it.
+	depth = 3
+	// most is how many complete checkpoints a node tells of. Nodes whose newest ones differ by more have been apart.
+	most = 64
+	// DefaultTimeout is how long a look may take.
+	DefaultTimeout = time.Minute
+)
+
+// Scanner looks at one tree again and again. It remembers what it has seen of checkpoints that have not changed. One
+// goroutine at a time may use it.
+type Scanner struct {
+	FS fs.FS
+	// Open, when set, opens the tree anew for each look: what is far away is listed once for each.
+	Open    func(context.Context) (fs.FS, error)
+	Options format.Options // its Level is not used
+	Timeout time.Duration  // of one look; 0 is DefaultTimeout
+
+	seen    map[string]seen
+	pending chan scanned // of a look that did not come back in time: a file server hangs
+}
+
+// seen is a checkpoint as it was, and what a close look has shown.
+type seen struct {
+	quick  fingerprint
+	result format.Checkpoint
+}
+
+// fingerprint changes when a checkpoint is written again.
+type fingerprint struct {
+	size, shards int64
+	modified     time.Time
+}
+
+func fingerprintOf(c *format.Checkpoint) fingerprint {
+	return fingerprint{c.Size, int64(c.ShardsFound), c.Modified}
+}
+
+// Scan is what a look has shown: checkpoints newest first, as far down as it took to find enough complete ones.
+type Scan struct {
+	Format      string
+	Checkpoints []format.Checkpoint
+	// More is set when there are older candidates that were not looked at.
+	More bool
+}
+
+type scanned struct {
+	scan Scan
+	err  error
+	seen map[string]seen
+}
+
+// Scan looks, and closely at the checkpoints of these paths, however old. The error is a [problem.Error]. It says that
+// nobody knows what is there, and never that nothing is: a tree that does not exist, or that holds nothing of a known
+// format, has no checkpoints. A system call that hangs cannot be ended; then the look is over after its time all the
+// same, and the next one waits for the first.
+func (s *Scanner) Scan(ctx context.Context, closely ...string) (Scan, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, DefaultTimeout))
+	defer cancel()
+	if s.pending == nil {
+		pending := make(chan scanned, 1)
+		known := s.seen
+		go func() { pending <- s.look(ctx, known, closely) }()
+		s.pending = pending
+	}
+	hung := time.NewTimer(cmp.Or(s.Timeout, DefaultTimeout) + time.Second) // what can end with the context has ended
+	defer hung.Stop()
+	select {
+	case r := <-s.pending:
+		s.pending = nil
+		if r.err == nil {
+			s.seen = r.seen
+		}
+		return r.scan, r.err
+	case <-hung.C:
+		return Scan{}, problem.New(problem.CheckTimeout, "the file system does not answer")
+	}
+}
+
+func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []string) scanned {
+	fsys, o := s.FS, s.Options
+	if s.Open != nil {
+		var err error
+		if fsys, err = s.Open(ctx); err != nil {
+			return scanned{err: problem.Of(err, problem.Permission)}
+		}
+	}
+	found, err := format.Find(ctx, fsys, o)
+	if err != nil {
+		if p := problem.Of(err, problem.NoMarker); p.Reason != problem.NoMarker {
+			return scanned{err: p}
+		}
+		return scanned{} // there is no such directory
+	}
+	r := scanned{scan: Scan{Format: found.Format}, seen: make(map[string]seen)}
+	complete := 0
+	for i, c := range found.Checkpoints {
+		if complete == most {
+			r.scan.More = i < len(found.Checkpoints)
+			break
+		}
+		o.Level = format.Names
+		format.Check(ctx, fsys, c, o)
+		if c.Complete {
+			quick := fingerprintOf(c)
+			k, cached := known[c.Path]
+			switch {
+			case cached && k.quick == quick:
+				*c = k.result
+				r.seen[c.Path] = k
+			case complete < depth || slices.Contains(closely, c.Path):
+				o.Level = format.Manifests
+				format.Check(ctx, fsys, c, o)
+				if !c.Reason.Unknown() {
+					r.seen[c.Path] = seen{quick, *c}
+				}
+			}
+		}
+		if c.Complete {
+			complete++
+		}
+		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
+	}
+	return r
+}

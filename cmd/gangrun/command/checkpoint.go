@@ -1,0 +1,308 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/checkpoint"
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// codeUnknown is what the checkpoint commands leave with when what they were asked about could not be read. It is not
+// CodeCheckpointUnusable: nobody knows whether the checkpoint is whole.
+const codeUnknown = 1
+
+// customFormat is the name of the format that a user's own rule describes.
+const customFormat = "custom"
+
+// inspection is what the checkpoint commands are told, and where they speak.
+type inspection struct {
+	*program
+	out, err io.Writer
+	now      func() time.Time
+
+	// From the flags.
+	format, pattern, marker string
+	step                    *regexp.Regexp // nil: the last number
+	output                  string
+	maxAge, timeout         time.Duration
+	world                   int
+	deep                    bool
+	config                  string
+}
+
+// automatic stands for the time limit that fits what is asked.
+const automatic = -1
+
+func newInspection(p *program) *inspection {
+	return &inspection{program: p, out: os.Stdout, err: os.Stderr, now: time.Now, output: "text", timeout: automatic}
+}
+
+const checkpointCodes = "Exits 0 %s, 65 %s, 1 when it could\nnot be read, so that nobody knows, 64 when the command line is wrong."
+
+func checkpointCommand(p *program) *cli.Command {
+	subcommands := []*cli.Command{newInspection(p).lsCommand(), newInspection(p).verifyCommand(), newInspection(p).selectCommand()}
+	var usages strings.Builder
+	for _, c := range subcommands {
+		fmt.Fprintf(&usages, "  %-8s %s\n", c.Name, c.Usage)
+	}
+	return &cli.Command{
+		Name:  "checkpoint",
+		Usage: "look at checkpoints: which there are, which are whole, which one training would go on from",
+		CustomHelpTemplate: help("checkpoint", "ls|verify|select [flags] DIR", "checkpoint ls /mnt/checkpoints",
+			usages.String()+"\nDIR is a directory, or the URL of an object store. gangrun checkpoint ls --help lists the flags of ls.", nil),
+		HideHelpCommand: true,
+		Before:          withoutSupervising,
+		OnUsageError:    func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
+		Subcommands:     subcommands,
+		Action: func(c *cli.Context) error {
+			name := c.Args().First()
+			if name == "" {
+				return &configError{"checkpoint: want ls, verify or select"}
+			}
+			return &configError{fmt.Sprintf("checkpoint: %q is not ls, verify or select%s", name, nearest(name, subcommandNames(c.Command)))}
+		},
+	}
+}
+
+func subcommandNames(c *cli.Command) []string {
+	var names []string
+	for _, s := range c.Subcommands {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// settings are those of every checkpoint command, after its own.
+func (i *inspection) settings(own ...*setting) []*setting {
+	return append([]*setting{
+		{name: "format", group: groupCheckpoint, hint: "NAME", parse: i.parseFormat, standard: "found out",
+			usage: "what wrote the checkpoints: " + strings.Join(format.Formats(), ", ")},
+		{name: "pattern", group: groupCheckpoint, hint: "GLOB", parse: i.parsePattern, standard: "none",
+			usage: "names of the checkpoints in DIR, or in its directories as */step-*, where their format is none of the known ones"},
+		{name: "step-regex", group: groupCheckpoint, hint: "RE", parse: i.parseStep, standard: "the last number in the name",
+			usage: "with --pattern: finds the step in the name, as its first group"},
+		{name: "marker", group: groupCheckpoint, hint: "FILE", parse: i.parseMarker, standard: "none",
+			usage: "with --pattern: the file within a checkpoint that is written last; of one that is a file, what its marker's name has more"},
+	}, append(own,
+		&setting{name: "output", short: "o", group: groupOwn, hint: "text|json", parse: choice(&i.output, "text", "json"), standard: "text", usage: "form of the report"},
+		&setting{name: "config", group: groupOwn, hint: "FILE", parse: text(&i.config), usage: "YAML file with these settings by name"})...)
+}
+
+// policySettings say which of those that are whole may be gone on from.
+func (i *inspection) policySettings() []*setting {
+	return []*setting{
+		{name: "max-age", group: groupCheckpoint, hint: "TIME", parse: duration(&i.maxAge), standard: "any",
+			usage: "choose none that is older"},
+		{name: "world", group: groupCheckpoint, hint: "N", parse: number(&i.world, 1, 1<<20), standard: "any",
+			usage: "number of ranks that will read it: choose none that only another number can read"},
+	}
+}
+
+func (i *inspection) timeoutSetting(standard string) *setting {
+	return &setting{name: "timeout", group: groupOwn, hint: "TIME", parse: duration(&i.timeout), standard: standard,
+		usage: "how long to look at most; 0 is no limit"}
+}
+
+func (i *inspection) parseFormat(s string) error {
+	if !format.Known(s) {
+		return fmt.Errorf("want one of %s%s", strings.Join(format.Formats(), ", "), nearest(s, format.Formats()))
+	}
+	i.format = s
+	return nil
+}
+
+func (i *inspection) parsePattern(s string) error {
+	i.pattern = s
+	return (&format.Rule{Glob: s}).Valid()
+}
+
+func (i *inspection) parseStep(s string) (err error) {
+	if i.step, err = regexp.Compile(s); err != nil {
+		return err
+	}
+	return (&format.Rule{Glob: "*", Step: i.step}).Valid()
+}
+
+func (i *inspection) parseMarker(s string) error {
+	i.marker = s
+	return (&format.Rule{Glob: "*", Marker: s}).Valid()
+}
+
+// command completes a checkpoint command. act gets the one argument.
+func (i *inspection) command(c *cli.Command, argument, example, note string, settings []*setting, act func(context.Context, string) error) *cli.Command {
+	c.CustomHelpTemplate = help("checkpoint "+c.Name, "[flags] "+argument, "checkpoint "+c.Name+" "+example, note, settings)
+	c.Flags = flags(settings)
+	c.OnUsageError = func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) }
+	c.Action = func(c *cli.Context) error {
+		if err := resolve(settings, os.LookupEnv); err != nil {
+			return err
+		}
+		switch {
+		case c.NArg() == 0 || c.Args().First() == "":
+			return &configError{fmt.Sprintf("checkpoint %s: which one? give %s", c.Command.Name, argument)}
+		case c.NArg() > 1 && strings.HasPrefix(c.Args().Get(1), "-"):
+			return &configError{fmt.Sprintf("checkpoint %s: flags come before %s: %s", c.Command.Name, argument, printable(c.Args().Get(1)))}
+		case c.NArg() > 1:
+			return &configError{fmt.Sprintf("checkpoint %s: one at a time: %q is one too many", c.Command.Name, c.Args().Get(1))}
+		}
+		if err := i.checkRule(); err != nil {
+			return err
+		}
+		return act(c.Context, c.Args().First())
+	}
+	return c
+}
+
+// checkRule refuses half a rule, and one for another format.
+func (i *inspection) checkRule() error {
+	switch {
+	case i.pattern == "" && i.step != nil:
+		return &configError{"--step-regex: want --pattern, too"}
+	case i.pattern == "" && i.marker != "":
+		return &configError{"--marker: want --pattern, too"}
+	case i.pattern == "" && i.format == customFormat:
+		return &configError{"--format " + customFormat + ": want --pattern, too"}
+	case i.pattern != "" && i.format != "" && i.format != customFormat:
+		return &configError{fmt.Sprintf("--pattern is for checkpoints of no known format, and --format is %s", i.format)}
+	}
+	return nil
+}
+
+// lastNumber finds the step in a name when the user does not say how.
+const lastNumber = `(\d+)\D*$`
+
+func (i *inspection) options() format.Options {
+	o := format.Options{Format: i.format, Level: format.Manifests}
+	if i.pattern != "" {
+		o.Rule = &format.Rule{Glob: i.pattern, Step: i.step, Marker: i.marker}
+		if o.Rule.Step == nil {
+			o.Rule.Step = regexp.MustCompile(lastNumber)
+		}
+	}
+	return o
+}
+
+func (i *inspection) policy() checkpoint.Policy {
+	return checkpoint.Policy{MaxAge: i.maxAge, World: i.world}
+}
+
+// limit is how long to look.
+func (i *inspection) limit(standard time.Duration) time.Duration {
+	switch i.timeout {
+	case automatic:
+		return standard
+	case 0:
+		return unlimited
+	}
+	return i.timeout
+}
+
+// unlimited is longer than anybody waits.
+const unlimited = 365 * 24 * time.Hour
+
+// bounded does what may take long. A system call that hangs cannot be ended: a second after the context it is left
+// alone, and the error says so. What do has written by then must not be used.
+func bounded(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	hung := time.NewTimer(limit + time.Second)
+	defer hung.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-hung.C:
+		return problem.New(problem.CheckTimeout, "the file system does not answer within %v", limit)
+	}
+}
+
+// fail reports an error that is not about the command line: what was looked at is not as it should be, or nobody knows.
+func (i *inspection) fail(what string, err error) error {
+	if _, wrong := errors.AsType[*configError](err); wrong || errors.Is(err, ErrStoreNeeded) {
+		return err
+	}
+	code := exitcodes.CodeCheckpointUnusable
+	if checkpoint.Unknown(err) {
+		code = codeUnknown
+	}
+	i.worse(code)
+	i.say("%s: %v", shown(what), err)
+	return nil
+}
+
+// worse sets the exit code. That something is not whole outranks that nobody knows of another.
+func (i *inspection) worse(code int) { i.code = max(i.code, code) }
+
+// say is for people, on standard error. Names from the disk cannot do anything to a terminal.
+func (i *inspection) say(format string, args ...any) {
+	fmt.Fprintln(i.err, "gangrun:", printable(fmt.Sprintf(format, args...)))
+}
+
+func (i *inspection) encode(v any) error {
+	enc := json.NewEncoder(i.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// listing is what ls and verify print as JSON.
+type listing struct {
+	Format      string                   `json:"format"` // of the directory, empty when it holds none that is known
+	Chosen      string                   `json:"chosen,omitempty"`
+	Checkpoints []*format.Checkpoint     `json:"checkpoints"`
+	passed      map[string]problem.Error // by path: those that the policy does not let be chosen, and why
+}
+
+// weigh says which one would be chosen, given what a run remembers beside them or why that cannot be read.
+func (i *inspection) weigh(l *listing, m checkpoint.Memory, unread error) {
+	if unread != nil {
+		i.worse(codeUnknown)
+		i.say("nothing can be chosen: %v", unread)
+		return
+	}
+	scan := checkpoint.Scan{Format: l.Format}
+	for _, c := range l.Checkpoints {
+		scan.Checkpoints = append(scan.Checkpoints, *c)
+	}
+	offer, err := i.policy().Offer(scan, m, checkpoint.Run{}, i.now())
+	if err != nil {
+		i.say("nothing can be chosen, since nobody knows what the newest ones are: %v", err)
+		return
+	}
+	for _, w := range offer.Warnings {
+		i.say("%s", w)
+	}
+	l.passed = make(map[string]problem.Error)
+	for _, c := range offer.Refused {
+		l.passed[c.Path] = problem.Error{Reason: c.Reason, Detail: c.Detail}
+	}
+	if len(offer.Steps) > 0 {
+		if c := i.policy().At(scan, m, offer.Steps[0]); c != nil {
+			l.Chosen = c.Path
+		}
+	}
+}
+
+// names are the paths of the checkpoints, for suggestions.
+func names(cs []*format.Checkpoint) []string {
+	list := make([]string, 0, len(cs))
+	for _, c := range cs {
+		list = append(list, c.Path)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,121 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/checkpoint"
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+func (i *inspection) lsCommand() *cli.Command {
+	return i.command(&cli.Command{Name: "ls", Usage: "list all checkpoints, newest first, and which one would be chosen"},
+		"DIR", "/mnt/checkpoints",
+		"An asterisk marks the one that training would go on from. Exits 0 when DIR could be read, whatever is in it, 1 when it\ncould not, 64 when the command line is wrong.",
+		i.settings(append(i.policySettings(), i.timeoutSetting("1m"))...), i.ls)
+}
+
+func (i *inspection) ls(ctx context.Context, dir string) error {
+	var l listing
+	var m checkpoint.Memory
+	var unread error
+	skipped := 0
+	err := bounded(ctx, i.limit(checkpoint.DefaultTimeout), func(ctx context.Context) error {
+		fsys, err := i.tree(ctx, dir)
+		if missing(err) {
+			return &configError{printable(err.Error())}
+		}
+		if err != nil {
+			return err
+		}
+		m, unread = remembered(dir, fsys)
+		l, skipped, err = i.list(ctx, fsys)
+		return err
+	})
+	if err != nil {
+		return i.fail(dir, err)
+	}
+	i.weigh(&l, m, unread)
+	if skipped > 0 {
+		i.say("the time was over: the %d oldest were taken by the names and sizes of their files (see --timeout)", skipped)
+	}
+	if i.output == "json" {
+		return i.encode(l)
+	}
+	if len(l.Checkpoints) == 0 {
+		i.say("%s", i.nothing(shown(dir)))
+		return nil
+	}
+	i.show(l)
+	return nil
+}
+
+// remembered is what a run has left beside its checkpoints. There is none where a run cannot write.
+func remembered(name string, fsys fs.FS) (checkpoint.Memory, error) {
+	if isURL(name) {
+		return checkpoint.Memory{}, nil
+	}
+	return checkpoint.ReadMemory(fsys)
+}
+
+// nothing says that there are no checkpoints, and how to say more about them.
+func (i *inspection) nothing(dir string) string {
+	switch {
+	case i.pattern != "":
+		return fmt.Sprintf("%s: nothing there is named like %s", dir, i.pattern)
+	case i.format != "":
+		return fmt.Sprintf("%s: no checkpoints of format %s", dir, i.format)
+	}
+	return fmt.Sprintf("%s: no checkpoints of a known format (others: --pattern)", dir)
+}
+
+// list looks at all checkpoints: at the names and sizes of their files first, and then closely, from the newest on. It
+// returns for how many there was no time left for that.
+func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped int, err error) {
+	o := i.options()
+	found, err := format.Find(ctx, fsys, o)
+	if err != nil {
+		return listing{}, 0, err
+	}
+	l = listing{Format: found.Format, Checkpoints: found.Checkpoints}
+	if l.Checkpoints == nil {
+		l.Checkpoints = []*format.Checkpoint{} // an array in JSON
+	}
+	o.Level = format.Names
+	for _, c := range l.Checkpoints {
+		format.Check(ctx, fsys, c, o)
+	}
+	o.Level = format.Manifests
+	for n, c := range l.Checkpoints {
+		if !c.Complete {
+			continue
+		}
+		quick := *c
+		format.Check(ctx, fsys, c, o)
+		if c.Reason == problem.CheckTimeout && n > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			*c = quick
+			for _, c := range l.Checkpoints[n:] {
+				if c.Complete {
+					skipped++
+				}
+			}
+			return l, skipped, nil
+		}
+	}
+	return l, 0, nil
+}
+
+// show prints a table.
+func (i *inspection) show(l listing) {
+	rows := make([]row, 0, len(l.Checkpoints))
+	for _, c := range l.Checkpoints {
+		rows = append(rows, rowOf(c, l.passed[c.Path], c.Path == l.Chosen, i.now()))
+	}
+	writeTable(i.out, rows, i.out == os.Stdout && colourful(os.Stdout))
+}

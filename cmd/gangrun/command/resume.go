@@ -1,0 +1,219 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint"
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/gang"
+)
+
+// resuming is what the flags say about checkpoints.
+type resuming struct {
+	dir, format, pattern, step, marker string
+	policy                             checkpoint.Policy
+	require                            string
+	maxLost, minProgress               int
+	quarantine                         bool
+	timeout                            time.Duration
+	args                               []string // appended to the workers' command line
+	framework                          string
+	openTree                           OpenTree
+}
+
+func defaultResuming() resuming {
+	return resuming{
+		require: rendezvous.RequireProgress, minProgress: 1, timeout: checkpoint.DefaultTimeout,
+		policy: checkpoint.Policy{Owner: checkpoint.OwnerJob},
+	}
+}
+
+// checkpointSettings are those about what to go on from. presets says whether there is --framework: under local it is
+// about other things.
+func (o *options) checkpointSettings(presets bool) []*setting {
+	r := &o.resuming
+	s := []*setting{
+		{name: "checkpoint-dir", hint: "DIR|URL", parse: text(&r.dir), standard: "none",
+			usage: "where the training keeps its checkpoints; then no round begins but from the newest that is whole and that all nodes have"},
+		{name: "checkpoint-format", hint: "NAME", parse: r.parseFormat, standard: "found out",
+			usage: "what writes them: " + strings.Join(format.Formats(), ", ")},
+		{name: "checkpoint-pattern", hint: "GLOB", parse: r.parsePattern, standard: "none",
+			usage: "names of the checkpoints, where their format is none of these"},
+		{name: "checkpoint-step", hint: "REGEX", parse: r.parseStep, standard: "the last number in the name",
+			usage: "with --checkpoint-pattern: finds the step in the name, as its first group"},
+		{name: "checkpoint-marker", hint: "FILE", parse: r.parseMarker, standard: "none",
+			usage: "with --checkpoint-pattern: the file within a checkpoint that is written last"},
+		{name: "checkpoint-require", hint: "never|progress|always", standard: rendezvous.RequireProgress,
+			parse: choice(&r.require, rendezvous.RequireNever, rendezvous.RequireProgress, rendezvous.RequireAlways),
+			usage: "when there has to be one to go on from; progress: once there has been one, so that training never begins anew by itself"},
+		{name: "checkpoint-max-age", hint: "TIME", parse: duration(&r.policy.MaxAge), standard: "any",
+			usage: "refuse to go on from an older one"},
+		{name: "checkpoint-max-lost-steps", hint: "N", parse: number(&r.maxLost, 0, 1<<62), standard: "no limit",
+			usage: "refuse to go back by more steps than this"},
+		{name: "checkpoint-min-progress", hint: "N", parse: number(&r.minProgress, 1, 1<<62), standard: "1",
+			usage: "steps by which a checkpoint has to be newer to count as progress, which gives the restarts back"},
+		{name: "checkpoint-owner", hint: "job|run|any", standard: "job",
+			parse: choice(&r.policy.Owner, checkpoint.OwnerJob, checkpoint.OwnerRun, checkpoint.OwnerAny),
+			usage: "whose checkpoints in the directory may be gone on from: any run's of this job, this run's alone, anybody's"},
+		{name: "checkpoint-quarantine", isBool: true, parse: boolean(&r.quarantine),
+			usage: "move checkpoints that must not be read into " + checkpoint.QuarantineDir + "/; nothing is ever deleted"},
+		{name: "checkpoint-timeout", hint: "TIME", parse: duration(&r.timeout), standard: "1m", usage: "how long a look at them may take"},
+		{name: "resume-args", hint: "ARGUMENTS", parse: r.parseArgs, standard: "none",
+			usage: "appended to the workers' command line when there is a checkpoint to go on from, with {resume_path}, {resume_root}, " +
+				"{resume_step}, {resume_tag} filled in, as anywhere in it; can be given several times"},
+		{name: "on-silent-restart", hint: "fatal|fallback|ignore", standard: "fatal",
+			parse: choice(&o.SilentRestart, supervisor.SilentRestartFatal, supervisor.SilentRestartFallback, supervisor.SilentRestartIgnore),
+			usage: "when a worker was given a checkpoint and reports an earlier step: end the job, restart it from an older one, or let it be"},
+	}
+	if presets {
+		known := slices.Sorted(maps.Keys(gang.Presets))
+		s = append(s, &setting{name: "framework", hint: strings.Join(known, "|"), parse: choice(&r.framework, known...), standard: "custom",
+			usage: "whose way of being told to resume the command has: the --resume-args that go with it"})
+	}
+	for _, setting := range s {
+		setting.group = groupCheckpoint
+	}
+	return s
+}
+
+func (r *resuming) parseFormat(s string) error {
+	if !format.Known(s) {
+		return fmt.Errorf("want one of %s%s", strings.Join(format.Formats(), ", "), nearest(s, format.Formats()))
+	}
+	r.format = s
+	return nil
+}
+
+func (r *resuming) parsePattern(s string) error {
+	if _, err := path.Match(s, ""); err != nil || s == "" || strings.Contains(s, "/") {
+		return errors.New("want a pattern for names in one directory, such as step-*")
+	}
+	r.pattern = s
+	return nil
+}
+
+func (r *resuming) parseStep(s string) error {
+	re, err := regexp.Compile(s)
+	if err == nil && re.NumSubexp() == 0 {
+		err = errors.New(`want a group around the step, such as step-(\d+)`)
+	}
+	r.step = s
+	return err
+}
+
+func (r *resuming) parseMarker(s string) error {
+	if !fs.ValidPath(s) || s == "." {
+		return errors.New("want the path of a file within a checkpoint, such as DONE")
+	}
+	r.marker = s
+	return nil
+}
+
+func (r *resuming) parseArgs(s string) error {
+	words, err := splitWords(s)
+	if err == nil {
+		err = gang.CheckTemplates(words)
+	}
+	r.args = append(r.args, words...)
+	return err
+}
+
+// settleResume completes the configuration with what to go on from. argv is the workers' command line, as far as the user
+// has given it; ranks is how many workers a node has, 0 when nobody knows.
+func (o *options) settleResume(argv []string, ranks int) error {
+	r := &o.resuming
+	if r.dir == "" {
+		for _, arg := range argv {
+			if strings.Contains(arg, "{resume_") {
+				return &configError{fmt.Sprintf("%q is filled in from --checkpoint-dir, which is not given", arg)}
+			}
+		}
+		if len(r.args) > 0 || r.framework != "" {
+			return &configError{"--resume-args and --framework go with --checkpoint-dir, which is not given"}
+		}
+		return nil
+	}
+	if err := gang.CheckTemplates(argv); err != nil {
+		return &configError{err.Error()}
+	}
+	switch {
+	case r.pattern == "" && (r.step != "" || r.marker != "" || r.format == customFormat):
+		return &configError{"--checkpoint-step, --checkpoint-marker and --checkpoint-format " + customFormat + " go with --checkpoint-pattern"}
+	case r.pattern != "" && r.format != "" && r.format != customFormat:
+		return &configError{fmt.Sprintf("--checkpoint-pattern is for checkpoints of no known format, and --checkpoint-format is %s", r.format)}
+	case isURL(r.dir) && r.openTree == nil:
+		return ErrStoreNeeded
+	case isURL(r.dir) && r.quarantine:
+		return &configError{"--checkpoint-quarantine: nothing can be moved at a URL"}
+	}
+	if !isURL(r.dir) {
+		dir, err := filepath.Abs(r.dir)
+		if err != nil {
+			return &configError{"--checkpoint-dir: " + err.Error()}
+		}
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return &configError{"--checkpoint-dir " + dir + " is not a directory"}
+		}
+		r.dir = dir
+	} else if _, err := r.openTree(context.Background(), r.dir); err != nil { // asks nobody yet
+		return &configError{"--checkpoint-dir: " + printable(err.Error())}
+	}
+	if o.spec.MinNodes == o.spec.MaxNodes {
+		r.policy.World = o.spec.MaxNodes * ranks
+	}
+	o.spec.Resume = rendezvous.ResumePolicy{
+		Look: true, Require: r.require, MaxLostSteps: int64(r.maxLost), MinProgress: int64(r.minProgress),
+	}
+	return nil
+}
+
+// resumed makes workers that are told what to go on from.
+func (o *options) resumed(
+	workers func(*agent.Start) ([]supervisor.Worker, error),
+) func(*agent.Start) ([]supervisor.Worker, error) {
+	if o.resuming.dir == "" {
+		return workers
+	}
+	args := slices.Concat(gang.Presets[o.resuming.framework], o.resuming.args)
+	return gang.Resume{Args: args}.Workers(workers)
+}
+
+// directory is where the job's checkpoints are, nil when nobody has said.
+func (o *options) directory(log *slog.Logger) *checkpoint.Directory {
+	r := &o.resuming
+	if r.dir == "" {
+		return nil
+	}
+	d := &checkpoint.Directory{
+		Name: shown(r.dir), Policy: r.policy, Quarantine: r.quarantine, Log: log,
+		Scanner: checkpoint.Scanner{Timeout: cmp.Or(r.timeout, unlimited), Options: format.Options{Format: r.format}},
+	}
+	if r.pattern != "" {
+		d.Scanner.Options.Format = customFormat
+		d.Scanner.Options.Rule = &format.Rule{
+			Glob: r.pattern, Step: regexp.MustCompile(cmp.Or(r.step, lastNumber)), Marker: r.marker, // parseStep has tried it
+		}
+	}
+	if isURL(r.dir) {
+		d.Scanner.Open = func(ctx context.Context) (fs.FS, error) { return r.openTree(ctx, r.dir) }
+		return d
+	}
+	d.Path, d.Scanner.FS = r.dir, os.DirFS(r.dir)
+	return d
+}

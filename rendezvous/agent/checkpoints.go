@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint"
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// checkpoints is what the node knows of its checkpoints. The directory is used by one goroutine at a time.
+type checkpoints struct {
+	busy     bool          // a goroutine uses the directory
+	lookedAt time.Duration // when it was last looked at
+	results  chan func(*node)
+	// round and runUID are those for which the checkpoint was made ready last; resumed and err are how that went.
+	round   int
+	runUID  string
+	resumed *Resumed
+	err     error
+}
+
+const (
+	// lookEvery is how often the node looks what the training has saved: for whoever asks, for nodes that wait for the
+	// next checkpoint to be taken in, and to know what has been reached if everything is lost later.
+	lookEvery = 30 * time.Second
+	// askAgain is the pause after a look that has shown nothing, because something could not be read.
+	askAgain = 2 * time.Second
+)
+
+// look looks for checkpoints when it is time: at the begin of every phase in which a round is formed, and now and then.
+func (n *node) look(at time.Duration) {
+	job, c := n.reading.Job, n.record.Checkpoints
+	if n.cfg.Checkpoints == nil || n.checkpoints.busy || job == nil || n.record.Store == "" {
+		return
+	}
+	since := at - n.checkpoints.lookedAt
+	switch {
+	case c == nil:
+	case job.Phase == rendezvous.Forming && n.record.State != rendezvous.NodeRunning && c.Asked < job.SinceSeq:
+	case c.Problem != "" && since >= askAgain:
+	case since < lookEvery:
+		return
+	}
+	n.checkpoints.busy, n.checkpoints.lookedAt = true, at
+	asked, run := job.SinceSeq, checkpoint.Run{Job: n.cfg.Job, UID: job.RunUID}
+	n.inBackground(func() func(*node) {
+		report, err := n.cfg.Checkpoints.Look(n.ctx, run)
+		return func(n *node) { n.tookLook(asked, report, err) }
+	})
+}
+
+// inBackground does something with the directory that may take its time, and takes in the result later.
+func (n *node) inBackground(f func() func(*node)) {
+	go func() {
+		select {
+		case n.checkpoints.results <- f():
+		case <-n.ctx.Done():
+		}
+	}()
+}
+
+// tookLook takes in what a look has shown.
+func (n *node) tookLook(asked int64, r checkpoint.Report, err error) {
+	n.checkpoints.busy = false
+	c := &rendezvous.Checkpoints{Asked: asked, Steps: r.Steps, Reached: r.Reached}
+	switch {
+	case err != nil:
+		c.Problem = rendezvous.Sentence(err.Error())
+		if before := n.record.Checkpoints; before == nil || before.Problem != c.Problem {
+			n.log.Warn("cannot tell what checkpoints there are; asking again", "dir", n.cfg.Checkpoints.Name, "err", err)
+		}
+	case r.Veto != nil:
+		c.Veto = rendezvous.Sentence(r.Veto.Error())
+	}
+	if err == nil {
+		n.saved.Store(n.inFull(r.Newest))
+	}
+	if n.record.State == rendezvous.NodeRunning && sameCheckpoints(n.record.Checkpoints, c) {
+		return // nobody waits for it
+	}
+	n.record.Checkpoints, n.writer.dirty = c, true
+}
+
+// sameCheckpoints reports whether both say the same, whenever they were asked.
+func sameCheckpoints(a, b *rendezvous.Checkpoints) bool {
+	return a != nil && slices.Equal(a.Steps, b.Steps) && a.Problem == b.Problem && a.Veto == b.Veto &&
+		(a.Reached == nil) == (b.Reached == nil) && (a.Reached == nil || *a.Reached == *b.Reached)
+}
+
+// prepared returns the checkpoint of a round on this node, once it is ready: it was looked at once more, and whatever
+// the framework goes by leads to it.
+func (n *node) prepared(r *rendezvous.Round) (resumed *Resumed, err error, ready bool) {
+	c := &n.checkpoints
+	switch {
+	case n.cfg.Checkpoints == nil:
+		return nil, nil, true
+	case c.round == r.Number && c.runUID == r.RunUID:
+		return c.resumed, c.err, true
+	case c.busy:
+		return nil, nil, false
+	}
+	c.busy = true
+	dir, run := n.cfg.Checkpoints, checkpoint.Run{Job: n.cfg.Job, UID: r.RunUID}
+	n.inBackground(func() func(*node) {
+		found, err := dir.Begin(n.ctx, run, r.Resume.Step, r.Resume.Decision == rendezvous.ResumeFallback)
+		return func(n *node) {
+			c := &n.checkpoints
+			*c = checkpoints{results: c.results, lookedAt: c.lookedAt, round: r.Number, runUID: r.RunUID, err: err}
+			if found != nil {
+				path, root := dir.Handed(found)
+				c.resumed = &Resumed{path, root, found.Tag}
+			}
+		}
+	})
+	return nil, nil, false
+}
+
+// inFull is a checkpoint with its path as a person has to give it.
+func (n *node) inFull(c *format.Checkpoint) *format.Checkpoint {
+	if c == nil {
+		return nil
+	}
+	full := *c
+	full.Path, full.Root = n.cfg.Checkpoints.Handed(c)
+	return &full
+}
+
+// Newest is the newest complete checkpoint that this node knows of, nil when there is none.
+func (a *Agent) Newest() *format.Checkpoint { return a.saved.Load() }

@@ -1,0 +1,75 @@
+package rounds_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// remote runs one of the commands that are about a job from outside.
+func remote(t *testing.T, verb string, args ...string) harness.Result {
+	t.Helper()
+	argv := append([]string{harness.Binary(t), verb, "--store", storeOf(shared.get(t))}, args...)
+	return harness.Run(t, limit, nil, argv...)
+}
+
+// TestFromOutside restarts, suspends, resumes and ends a job from outside, and looks at it.
+func TestFromOutside(t *testing.T) {
+	t.Parallel()
+	p, job := sharedParty(t, "1", quickFence...), jobName(t)
+	nodes := p.startAll(1)
+	p.round(0, 1)
+	takes := func(verb string) {
+		t.Helper()
+		if res := remote(t, verb, job); res.Code != 0 || !strings.HasPrefix(res.Stdout, verb+": ") || res.Stderr != "" {
+			p.fatalf("%s: exit code %d, %q, %q", verb, res.Code, res.Stdout, res.Stderr)
+		}
+	}
+	takes("restart")
+	p.round(1, 1)
+	if res := remote(t, "status", job); res.Code != 0 || !strings.Contains(res.Stdout, "round 1, run ") ||
+		!strings.Contains(res.Stdout, "\nn0 ") {
+		t.Errorf("status: exit code %d\n%s%s", res.Code, res.Stdout, res.Stderr)
+	}
+	takes("suspend")
+	p.all(nodes, end{143, exitcodes.Suspended, exitcodes.ReasonSuspended})
+	nodes = p.startAll(1)
+	nodes[0].Await("the job is suspended until somebody resumes it")
+	takes("resume")
+	p.round(2, 1)
+	takes("stop")
+	p.all(nodes, end{exitcodes.CodeFatalByRule, exitcodes.Fatal, rendezvous.ReasonStopped})
+	res := remote(t, "status", "-o", "json", job)
+	var status struct{ Job struct{ Phase string } }
+	if err := json.Unmarshal([]byte(res.Stdout), &status); err != nil || res.Code != 0 || status.Job.Phase != string(rendezvous.Failed) {
+		t.Errorf("status: exit code %d, %v\n%s%s", res.Code, err, res.Stdout, res.Stderr)
+	}
+}
+
+// TestFromOutsideInVain has jobs that are not there, or have nobody who could take a command.
+func TestFromOutsideInVain(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"status of no job", []string{"status", "no-such-job"}, 1, "no record of this job"},
+		{"a command for no job", []string{"stop", "no-such-job"}, 64, "no record of this job"},
+		{"two jobs", []string{"status", "a", "b"}, 64, `"b" is one too many`},
+		{"which job", []string{"resume"}, 64, "which job?"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			res := remote(t, tt.args[0], tt.args[1:]...)
+			if res.Code != tt.code || res.Stdout != "" || !strings.Contains(res.Stderr, tt.says) {
+				t.Errorf("exit code %d, %q, %q; want %d, %q", res.Code, res.Stdout, res.Stderr, tt.code, tt.says)
+			}
+		})
+	}
+}
