@@ -122,11 +122,14 @@ func (t *terminal) workerStopped(s *Supervisor, w *worker, sig unix.Signal) {
 }
 
 // take gets the terminal for a worker that wants it in the background. The kernel stops us, too, until a shell brings us
-// to the front: by itself and not by our own SIGSTOP, which might come right after the shell has done so.
+// to the front: by itself and not by our own SIGSTOP, which might come right after the shell has done so. A worker that
+// was so quick that it wanted the terminal before it was handed over has it by now, and only has to go on.
 func (t *terminal) take(s *Supervisor, w *worker) {
-	signals.Defaulting(unix.SIGTTOU, func() {
-		t.handed = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, w.pid) == nil
-	})
+	if group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err != nil || group != w.pid {
+		signals.Defaulting(unix.SIGTTOU, func() {
+			t.handed = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, w.pid) == nil
+		})
+	}
 	s.resume(w)
 }
 

@@ -5,11 +5,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// terminal tells whether it is in the foreground of the terminal on its standard input, then repeats each line it
+// terminal tells once it is in the foreground of the terminal on its standard input, then repeats each line it
 // reads there and each SIGWINCH. The line "raw" makes the terminal raw and ends it by SIGKILL; "log" makes it name
 // SIGINT too, instead of dying of it; "exit" ends it with 7.
 func terminal([]string) {
@@ -20,15 +21,8 @@ func terminal([]string) {
 			tell("signal %d", s)
 		}
 	}()
-	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
-	if err != nil {
-		fail("TIOCGPGRP: %v", err)
-	}
-	if group == unix.Getpgrp() {
-		tell("foreground")
-	} else {
-		tell("background")
-	}
+	awaitForeground()
+	tell("foreground")
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		switch in.Text() {
 		case "raw":
@@ -43,6 +37,21 @@ func terminal([]string) {
 	}
 	tell("end of input")
 	os.Exit(0)
+}
+
+// awaitForeground waits until the terminal is this group's: gangrun hands it over right after the start, and nothing tells
+// the worker.
+func awaitForeground() {
+	for {
+		group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
+		switch {
+		case err != nil:
+			fail("TIOCGPGRP: %v", err)
+		case group == unix.Getpgrp():
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func makeRaw() {
