@@ -99,6 +99,6 @@ func (n *node) guard() {
 	case n.lostAt == 0 && now-n.link.renewed >= n.link.lease.TTL():
 		n.lost()
 	case n.link.renewed > n.lostAt: // a renewal that was sent since has been answered
-		n.lostAt = 0
+		n.found()
 	}
 }

@@ -43,7 +43,20 @@ func (n *node) unreachable() string {
 // and has been answered takes that back (guard): there is always one under way while there is a lease, and nothing else
 // is sure to be sent.
 func (n *node) lost() {
-	if n.lostAt == 0 {
-		n.lostAt = max(n.clock(), 1)
+	if n.lostAt != 0 {
+		return
 	}
+	n.lostAt = max(n.clock(), 1)
+	if n.started {
+		left := (n.self.Guard.StopAt() - n.lostAt).Round(time.Second)
+		n.log.Warn(n.unreachable()+"; training goes on for now", "stops_in", left)
+	}
+}
+
+// found takes back what lost has noted.
+func (n *node) found() {
+	if n.lostAt != 0 && n.started {
+		n.log.Info("the store answers again")
+	}
+	n.lostAt = 0
 }
