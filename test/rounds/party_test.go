@@ -66,6 +66,9 @@ type hello struct {
 	At                int64
 	Beside            []string
 	RdzvID, RdzvPoint string
+	Decision, Step    string
+	Path              string
+	Args              []string
 }
 
 var buildProbe = sync.OnceValues(func() (string, error) {

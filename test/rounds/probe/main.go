@@ -28,6 +28,9 @@ type Hello struct {
 	At                int64  // CLOCK_BOOTTIME, in nanoseconds
 	Beside            []string
 	RdzvID, RdzvPoint string
+	Decision, Step    string // what to go on from
+	Path              string
+	Args              []string // after the test's own
 }
 
 func main() {
@@ -43,6 +46,8 @@ func run(dir string) error {
 		PID: os.Getpid(), Rank: os.Getenv("RANK"), NodeRank: os.Getenv("PET_NODE_RANK"), WorldSize: os.Getenv("WORLD_SIZE"),
 		Addr: os.Getenv("MASTER_ADDR"), Port: os.Getenv("MASTER_PORT"), RestartCount: os.Getenv("TORCHELASTIC_RESTART_COUNT"),
 		RdzvID: os.Getenv("PET_RDZV_ID"), RdzvPoint: os.Getenv("PET_RDZV_ENDPOINT"),
+		Decision: os.Getenv("GANGRUN_RESUME_DECISION"), Step: os.Getenv("GANGRUN_RESUME_STEP"),
+		Path: os.Getenv("GANGRUN_RESUME_PATH"), Args: os.Args[2:],
 	}
 	if h.Rank == "" {
 		h.Rank = h.NodeRank
@@ -130,9 +135,25 @@ func obey(test net.Conn) {
 		case "kill":
 			n, _ := strconv.Atoi(arg)
 			_ = syscall.Kill(os.Getpid(), syscall.Signal(n))
+		case "step": // as a training reports it
+			if err := notify("X_GANGRUN_STEP=" + arg); err != nil {
+				fmt.Fprintln(os.Stderr, "probe:", err)
+				os.Exit(99)
+			}
 		case "defy": // every stop but SIGKILL
 			signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 			fmt.Fprintln(test, "defying")
 		}
 	}
+}
+
+// notify sends a message of the sd_notify protocol.
+func notify(message string) error {
+	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.Write([]byte(message))
+	return err
 }
