@@ -3,6 +3,7 @@ package rounds_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -141,4 +142,28 @@ func TestLaunch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMasterPortRange keeps the rounds' ports within a range, each at another one.
+func TestMasterPortRange(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "2", "--master-port-range", "23000-23999", "--restart-backoff", "1ms:2ms")
+	nodes := p.startAll(2)
+	var ports []string
+	for round := range 3 {
+		workers := p.round(round, 2)
+		if n, err := strconv.Atoi(workers[0].Port); err != nil || n < 23000 || n > 23999 {
+			t.Errorf("round %d meets at port %s", round, workers[0].Port)
+		}
+		ports = append(ports, workers[0].Port)
+		if round < 2 {
+			workers[1].do("kill 9")
+		} else {
+			finish(workers)
+		}
+	}
+	if slices.Sort(ports); len(slices.Compact(slices.Clone(ports))) != 3 {
+		t.Errorf("the rounds' ports are %v", ports)
+	}
+	p.all(nodes, succeeded)
 }

@@ -40,7 +40,8 @@ type job struct {
 	pin                               int    // the rank that was given to this node; -1 for none
 	address                           string // at which the others reach this node
 	firstPort                         int    // for the first round's master; 0 for any
-	noPort                            bool   // the workers need none
+	portRange                         port.Range
+	noPort                            bool // the workers need none
 	namespace, runUID                 string
 	endpoints                         string // of an etcd
 	storePort                         int
@@ -70,6 +71,8 @@ func (o *options) jobSettings() []*setting {
 		{name: "role", hint: "NAME", parse: text(&o.role), standard: "none", usage: "what this node is: chief, worker, ps, ..."},
 		{name: "node-address", hint: "ADDRESS", parse: text(&o.address), standard: "the one by which it reaches the store",
 			usage: "at which the other nodes reach this one"},
+		{name: "master-port-range", hint: "LOW-HIGH", parse: o.parsePortRange, standard: "any that is free",
+			usage: "ports at which the ranks of a round may meet, for firewalls; every round has another one"},
 		{name: "store", hint: "URL,...", parse: text(&o.endpoints), standard: "within gangrun, on the first node",
 			usage: "etcd through which the nodes meet"},
 		{name: "store-ca", hint: "FILE", parse: text(&o.meet.CA), standard: "the system's", usage: "certificate authority of the store"},
@@ -114,6 +117,15 @@ func (o *options) parseNodes(s string) error {
 		return fmt.Errorf("want N or MIN:MAX: %w", err)
 	}
 	o.nodes = s
+	return nil
+}
+
+func (o *options) parsePortRange(s string) error {
+	low, high, found := strings.Cut(s, "-")
+	r := &o.portRange
+	if !found || number(&r.Low, 1, 65535)(low) != nil || number(&r.High, r.Low, 65535)(high) != nil {
+		return errors.New("want two port numbers, the lower one first, such as 29500-29599")
+	}
 	return nil
 }
 
@@ -241,6 +253,9 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	}
 	if !o.noPort {
 		cfg.ReservePort = port.Reserve
+		if o.portRange.Low > 0 {
+			cfg.ReservePort = o.portRange.Reserve
+		}
 	}
 	if o.meet.Alone() {
 		return agent.Join(ctx, cfg), nil
