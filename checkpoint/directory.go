@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path"
 	"path/filepath"
 	"time"
@@ -158,6 +160,9 @@ func (d *Directory) remember(m Memory) {
 	d.memory = &m
 	if d.Path == "" {
 		return
+	}
+	if _, err := os.Stat(d.Path); errors.Is(err, fs.ErrNotExist) {
+		return // the training makes it when it saves first
 	}
 	if err := m.write(d.Path); err != nil && !d.unwritten {
 		d.unwritten = true

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/format"
 )
 
@@ -46,31 +47,52 @@ func iteration(c format.Checkpoint, _ []byte) []byte {
 	return strconv.AppendInt(nil, c.Step, 10)
 }
 
-// Compiled when it is needed: most runs never do.
-var modelPath = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^\s*model_checkpoint_path:\s*"((?:[^"\\]|\\.)*)"`)
-})
-
 func bundlePointed(now []byte) string {
-	if m := modelPath().FindSubmatch(now); m != nil {
-		return filepath.Base(string(m[1]))
+	if s, err := file.ReadCheckpointState(now); err == nil {
+		return filepath.Base(s.Path)
 	}
 	return ""
 }
 
+// Compiled when it is needed: most runs never do.
+var modelPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\s*model_checkpoint_path:\s*"(?:[^"\\]|\\.)*"`)
+})
+
 // bundlePointer changes the one line and keeps the rest: the list of all checkpoints, by which old ones are removed. A
-// directory that was given as an absolute path is kept as well.
+// directory that was given as an absolute path is kept as well. Where the line cannot be told for sure it is all that
+// there is.
 func bundlePointer(c format.Checkpoint, now []byte) []byte {
-	line := func(name string) []byte { return []byte(fmt.Sprintf("model_checkpoint_path: %q", name)) }
-	m := modelPath().FindSubmatchIndex(now)
-	if m == nil {
-		return append(line(c.Tag), '\n')
+	line := "model_checkpoint_path: " + quoteText(c.Tag)
+	if s, err := file.ReadCheckpointState(now); err == nil {
+		if dir := filepath.Dir(s.Path); dir != "." {
+			line = "model_checkpoint_path: " + quoteText(filepath.Join(dir, c.Tag))
+		}
+		if all := modelPath().FindAllIndex(now, -1); all != nil {
+			at := all[len(all)-1] // of several, the last counts
+			kept := bytes.Join([][]byte{now[:at[0]], []byte(line), now[at[1]:]}, nil)
+			if bundlePointed(kept) == c.Tag {
+				return kept
+			}
+		}
 	}
-	name := c.Tag
-	if dir := filepath.Dir(string(now[m[2]:m[3]])); dir != "." {
-		name = filepath.Join(dir, name)
+	return []byte(line + "\n")
+}
+
+// quoteText is a string as protobuf writes it in text: what is not printable ASCII as octal bytes.
+func quoteText(s string) string {
+	b := []byte{'"'}
+	for _, c := range []byte(s) {
+		switch {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ' || c > '~':
+			b = fmt.Appendf(b, `\%03o`, c)
+		default:
+			b = append(b, c)
+		}
 	}
-	return bytes.Join([][]byte{now[:m[0]], line(name), now[m[1]:]}, nil)
+	return string(append(b, '"'))
 }
 
 // previous is what a pointer's old content is kept under.
@@ -87,8 +109,8 @@ func repoint(root string, c format.Checkpoint) (was string, err error) {
 	if !found {
 		return "", nil
 	}
-	file := filepath.Join(root, filepath.FromSlash(c.Root), p.name)
-	now, err := readPointer(file)
+	name = filepath.Join(root, filepath.FromSlash(c.Root), p.name)
+	now, err := readPointer(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // nobody reads it, then
 	}
@@ -99,10 +121,10 @@ func repoint(root string, c format.Checkpoint) (was string, err error) {
 	if p.to(now) == p.to(next) {
 		return "", nil
 	}
-	if err := replaceFile(file+previous, now); err != nil {
+	if err := replaceFile(name+previous, now); err != nil {
 		return "", err
 	}
-	if err := replaceFile(file, next); err != nil {
+	if err := replaceFile(name, next); err != nil {
 		return "", err
 	}
 	if was = p.to(now); was == "" {

@@ -48,6 +48,9 @@ func quarantine(root string, c format.Checkpoint, now time.Time) error {
 		if n > 0 {
 			to = fmt.Sprintf("%s.%d", to, n)
 		}
+		if _, err := os.Lstat(to); err == nil && n < 1000 {
+			continue // nobody knows whose it is: it came without a note
+		}
 		// The note comes first, and takes the name: two nodes cannot both have it.
 		f, err := os.OpenFile(to+".json", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) && n < 1000 {
@@ -60,8 +63,11 @@ func quarantine(root string, c format.Checkpoint, now time.Time) error {
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
-		if err = os.Rename(from, to); errors.Is(err, fs.ErrNotExist) {
-			return os.Remove(to + ".json")
+		if err = os.Rename(from, to); err == nil {
+			return nil
+		}
+		if noNote := os.Remove(to + ".json"); errors.Is(err, fs.ErrNotExist) {
+			return noNote
 		}
 		return err
 	}

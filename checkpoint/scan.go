@@ -22,7 +22,7 @@ const (
 	// files; one that is chosen is looked at closely before anything starts from it.
 	depth = 3
 	// most is how many complete checkpoints a node tells of. Nodes whose newest ones differ by more have been apart.
-	most = 64
+	most = 16
 	// DefaultTimeout is how long a look may take.
 	DefaultTimeout = time.Minute
 )

@@ -38,9 +38,9 @@ func SavedModel(r io.ReaderAt, size int64) error {
 				return problem.New(problem.Truncated, "it ends within a field at byte %d", at)
 			}
 			return problem.New(problem.BadIndex, "no field of protobuf at byte %d", at)
-		case tag == 1<<3|0:
+		case tag == 1<<3: // its version
 			at += int64(n + m)
-		case tag == 2<<3|2:
+		case tag == 2<<3|2: // a graph
 			if at += int64(n + m); value > math.MaxInt64 || int64(value) > size-at {
 				return problem.New(problem.Truncated, "its graph has %d bytes, and %d are there", value, size-at)
 			}

@@ -113,6 +113,9 @@ func ReadSnapshot(r io.ReaderAt, size int64) (*Snapshot, error) {
 	if e, ok := errors.AsType[*problem.Error](err); ok {
 		return nil, e
 	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, problem.New(problem.Truncated, "it ends early")
+	}
 	if err != nil {
 		return nil, problem.New(problem.BadJSON, "%v", err)
 	}

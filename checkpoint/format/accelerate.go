@@ -8,20 +8,20 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// accelerate is a directory of what Accelerator.save_state of Hugging Face's Accelerate wrote (save_accelerator_state in
-// accelerate/checkpointing.py).
+// accelerate is a directory of what Accelerator.save_state of Hugging Face's Accelerate wrote (save_accelerator_state
+// in accelerate/checkpointing.py).
 //
-// The number in its own names, checkpoint_3, counts the saves and not the steps, and may begin at 0 again after a restart.
-// Scripts that name the directories themselves mostly put the step there.
+// The number in its own names, checkpoint_3, counts the saves and not the steps, and may begin at 0 again after a
+// restart. Scripts that name the directories themselves mostly put the step there.
 //
-// Nothing is written last. The first rank writes weights, optimizer, scheduler and the state of its generators, and then
-// the objects that the script has registered; the other ranks write the state of their generators when they like. So a
-// missing last rank cannot be told, and does no harm: its generators begin anew. Whether all registered objects are
-// there is told by the checkpoint before, for loading fails without one.
+// Nothing is written last. The first rank writes weights, optimizer, scheduler and the state of its generators, and
+// then the objects that the script has registered; the other ranks write the state of their generators when they like.
+// So a missing last rank cannot be told, and does no harm: its generators begin anew. Whether all registered objects
+// are there is told by the checkpoint before, for loading fails without one.
 var accelerate = kind{"accelerate", findAccelerate, checkAccelerate}
 
-// accelerateNames are how directories are named: by Accelerate itself, by the scripts of diffusers and of others, and in
-// Accelerate's own examples.
+// accelerateNames are how directories are named: by Accelerate itself, by the scripts of diffusers and of others, and
+// in Accelerate's own examples.
 var accelerateNames = []string{"checkpoint_", "checkpoint-", "step_", "epoch_"}
 
 func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
@@ -121,9 +121,10 @@ func isNth(name, first string) bool {
 	return ok
 }
 
-// checkAccelerateWeights looks at the models, and reports whether what splits them keeps the optimizer's state with them.
+// checkAccelerateWeights looks at the models, and reports whether what splits them keeps the optimizer's state with
+// them.
 func checkAccelerateWeights(l *look, c *Checkpoint, d *dir) (engine bool, err error) {
-	any := false
+	weights := false
 	for _, name := range d.dirs(func(name string) bool { return isNth(name, "pytorch_model") }) {
 		// Loaded by this tag, whatever the file latest says.
 		inner, err := c.payload(func(inner *Checkpoint) error { return checkDeepSpeed(l, inner, d.join(name)) })
@@ -131,7 +132,7 @@ func checkAccelerateWeights(l *look, c *Checkpoint, d *dir) (engine bool, err er
 			return true, err
 		}
 		c.contains("deepspeed")
-		c.Elastic, c.Basis, any, engine = inner.Elastic, inner.Basis, true, true
+		c.Elastic, c.Basis, weights, engine = inner.Elastic, inner.Basis, true, true
 	}
 	sharded, err := checkFSDP(l, c, d)
 	if err != nil {
@@ -144,7 +145,7 @@ func checkAccelerateWeights(l *look, c *Checkpoint, d *dir) (engine bool, err er
 	for _, dir := range dirs {
 		_, err := c.payload(func(inner *Checkpoint) error {
 			found, err := checkWeights(l, inner, dir)
-			any = any || found
+			weights = weights || found
 			return err
 		})
 		if err != nil {
@@ -154,16 +155,16 @@ func checkAccelerateWeights(l *look, c *Checkpoint, d *dir) (engine bool, err er
 		if err != nil {
 			return engine, err
 		}
-		any = any || more
+		weights = weights || more
 	}
-	if !any && !sharded {
+	if !weights && !sharded {
 		return engine, problem.New(problem.MissingShard, "%s holds no weights", d.path)
 	}
 	return engine, nil
 }
 
-// checkAccelerateModels looks at the weights of the second model and of those after it, and at files of other names, such
-// as those of diffusers.
+// checkAccelerateModels looks at the weights of the second model and of those after it, and at files of other names,
+// such as those of diffusers.
 func checkAccelerateModels(l *look, c *Checkpoint, dir string) (found bool, err error) {
 	d, err := l.dir(dir)
 	if err != nil {
@@ -203,7 +204,7 @@ func checkAccelerateObjects(l *look, c *Checkpoint, d *dir) error {
 		return nil
 	}
 	previous, err := l.dir(root.join(name))
-	if isTorn(err) {
+	if vanished(err) {
 		return nil // removed in the meantime
 	}
 	if err != nil {

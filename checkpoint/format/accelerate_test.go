@@ -63,7 +63,8 @@ func TestAccelerateMutations(t *testing.T) {
 		{"pickled weights", []op{remove(dir + "model.safetensors"), write(dir+"pytorch_model.bin", anyTorch())}, ""},
 		{"optimizer is gone", []op{remove(dir + "optimizer.bin")}, problem.WeightsOnly},
 		{"optimizer is empty", []op{truncated(dir+"optimizer.bin", 0)}, problem.EmptyFile},
-		{"second optimizer was interrupted", []op{write(dir+"optimizer_1.bin", torchInterrupted())}, problem.ZipMissingRecords},
+		{"second optimizer was interrupted", []op{write(dir+"optimizer_1.bin", torchInterrupted())},
+			problem.ZipMissingRecords},
 		{"no scheduler", []op{remove(dir + "scheduler.bin")}, ""},
 		{"an object is missing", []op{write(dir+"custom_checkpoint_2.pkl", anyTorch())}, problem.MissingShard},
 		{"DeepSpeed", []op{remove(dir + "model.safetensors"), remove(dir + "optimizer.bin"),
@@ -72,7 +73,8 @@ func TestAccelerateMutations(t *testing.T) {
 			write(dir+"pytorch_model/mp_rank_00_model_states.pt", anyTorch()[:100])}, problem.Truncated},
 		{"FSDP without metadata", []op{write(dir+"pytorch_model_fsdp_0/__0_0.distcp", make([]byte, 10))}, problem.NoMarker},
 	})
-	fsdp := slices.Concat(distributedSave(t, dir+"pytorch_model_fsdp_0", false), distributedSave(t, dir+"optimizer_0", true),
+	fsdp := slices.Concat(distributedSave(t, dir+"pytorch_model_fsdp_0", "model"),
+		distributedSave(t, dir+"optimizer_0", "full"),
 		[]op{write(dir+"random_states_0.pkl", anyTorch())})
 	playPrefixes(t, Options{}, "checkpoint_0", fsdp)
 }

@@ -100,13 +100,17 @@ func sumBundle(l *look, b *structure.Bundle, paths []string) error {
 	if len(b.Tensors) == 0 {
 		return nil
 	}
+	largest := int64(0)
+	for _, t := range b.Tensors {
+		largest = max(largest, t.Size)
+	}
 	return l.each(paths, func(p string) error {
 		shard, _ := slices.BinarySearch(paths, p)
 		less := func(t structure.BundleTensor, shard int) int { return cmp.Compare(t.Shard, shard) }
 		from, _ := slices.BinarySearchFunc(b.Tensors, shard, less)
 		to, _ := slices.BinarySearchFunc(b.Tensors, shard+1, less)
 		return l.inside(p, func(r io.ReaderAt, _ int64) error {
-			buffer := make([]byte, 1<<20)
+			buffer := make([]byte, min(largest, 1<<20))
 			for _, t := range b.Tensors[from:to] {
 				if err := t.Check(r, buffer, l.progress); err != nil {
 					return err

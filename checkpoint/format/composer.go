@@ -13,8 +13,8 @@ import (
 // rank writes alone, or one of these per rank with DeepSpeed, as tar files; or a directory ep1-ba42 of
 // torch.distributed.checkpoint. A file is written in place, so it is whole when its structure is.
 //
-// The link latest-rank0.pt is replaced after the save, and taken away for a moment. In an object store it is a text file
-// latest-rank0.pt.symlink, which may be there before what it names. Neither is looked at.
+// The link latest-rank0.pt is replaced after the save, and taken away for a moment. In an object store it is a text
+// file latest-rank0.pt.symlink, which may be there before what it names. Neither is looked at.
 var composer = kind{"composer", findComposer, checkComposer}
 
 func findComposer(_ *look, root *dir) (found []*Checkpoint, err error) {
@@ -99,8 +99,8 @@ func checkComposer(l *look, c *Checkpoint) error {
 	return composerState(l, c, paths[0])
 }
 
-// composerRanks is how many ranks have a file of the checkpoint before, which as many have to have again: with DeepSpeed,
-// no other number can load it.
+// composerRanks is how many ranks have a file of the checkpoint before, which as many have to have again: with
+// DeepSpeed, no other number can load it.
 func composerRanks(root *dir, step int64, suffix string) int {
 	before, tag := int64(-1), ""
 	for _, name := range root.names {

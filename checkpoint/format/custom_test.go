@@ -48,7 +48,10 @@ func TestCustomMutations(t *testing.T) {
 		{"torn behind the marker", []op{truncated("s100/a.pt", -1)}, problem.Truncated},
 		{"saved again", []op{touched("s100/a.pt")}, problem.OverwriteInProgress},
 		{"nothing but the marker", []op{remove("s100/a.pt")}, problem.MissingShard},
-		{"nothing but empty files", []op{truncated("s100/a.pt", 0)}, problem.EmptyFile},
+		{"an empty file", []op{truncated("s100/a.pt", 0)}, problem.EmptyFile},
+		{"nothing but empty files", []op{remove("s100/a.pt"), writeText("s100/a.bin", ""), touched("s100/DONE")},
+			problem.EmptyFile},
+		{"no marker", []op{remove("s100/DONE")}, problem.NoMarker},
 		{"an empty file more", []op{writeText("s100/a.log", ""), touched("s100/DONE")}, ""},
 	})
 	mutate(t, customRule("*", ""), "s100.tmp", []op{write("s100.tmp", state)}, []mutation{
@@ -58,8 +61,8 @@ func TestCustomMutations(t *testing.T) {
 
 func TestCustomFields(t *testing.T) {
 	d := newDisk(t)
-	d.play(write("s100.pt", filetest.Torch()), write("s200.bin", []byte("x")), write("other", nil), write("snone", []byte("x")),
-		mkdir("quarantine"), megatronTrack("100"), mkdir("iter_0000100"))
+	d.play(write("s100.pt", filetest.Torch()), write("s200.bin", []byte("x")), write("other", nil),
+		write("snone", []byte("x")), mkdir("quarantine"), megatronTrack("100"), mkdir("iter_0000100"))
 	cs := see(t, d.fs(), func() Options { o := customRule("s*", ""); o.Level = Manifests; return o }())
 	for path, want := range map[string]struct {
 		step  int64
@@ -106,7 +109,8 @@ func TestRuleValid(t *testing.T) {
 			t.Errorf("%+v: %v", test.rule, err)
 		}
 		_, err := Find(t.Context(), newDisk(t).fs(), Options{Rule: &test.rule})
-		if wrong, ok := errors.AsType[*problem.Error](err); (err == nil) != test.valid || ok && wrong.Reason != problem.UnknownFormat {
+		wrong, ok := errors.AsType[*problem.Error](err)
+		if (err == nil) != test.valid || ok && wrong.Reason != problem.UnknownFormat {
 			t.Errorf("%+v: %v", test.rule, err)
 		}
 	}

@@ -29,8 +29,9 @@ const (
 
 // isTemporary reports whether a name is one that a framework gives to what it is writing.
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, "_temp") || strings.HasPrefix(name, "tmp-") ||
-		strings.Contains(name, ".orbax-checkpoint-tmp")
+	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, "_temp") || strings.HasSuffix(name, ".dirty.pt") ||
+		strings.HasPrefix(name, "tmp-checkpoint-") || strings.HasPrefix(name, "._dlrover_ckpt_stage") ||
+		strings.Contains(name, ".tempstate") || strings.Contains(name, ".orbax-checkpoint-tmp")
 }
 
 func findDCP(l *look, root *dir) ([]*Checkpoint, error) {
@@ -215,7 +216,6 @@ func (l *look) dcpPart(c *Checkpoint, d *dir, marker, temporary string, shards [
 	if err != nil {
 		return err
 	}
-	c.ShardsFound += len(shards)
 	c.Size += info.Size()
 	timed, times := paths, found
 	if d.isFile(temporary) {
@@ -226,6 +226,9 @@ func (l *look) dcpPart(c *Checkpoint, d *dir, marker, temporary string, shards [
 	}
 	if err := c.marked(d.join(marker), info.ModTime(), timed, times); err != nil {
 		return err
+	}
+	if l.Level < Manifests {
+		c.ShardsFound += len(shards)
 	}
 	if l.Level < Ends {
 		return nil
@@ -275,27 +278,22 @@ func (l *look) dcpNamed(c *Checkpoint, d *dir, marker string, need, sizes map[st
 				c.Size += size
 			}
 		}
-		switch wrong := (*problem.Error)(nil); {
+		var wrong *problem.Error
+		switch {
 		case !ok:
 			wrong = problem.New(problem.MissingShard, "%s is missing, which %s names", d.join(name), marker)
-			first = firstOf(first, wrong)
 		case size == 0 && need[name] > 0:
-			first = firstOf(first, problem.New(problem.EmptyFile, "%s is empty, at least %d bytes expected", d.join(name), need[name]))
+			wrong = problem.New(problem.EmptyFile, "%s is empty, at least %d bytes expected", d.join(name), need[name])
 		case size < need[name]:
-			first = firstOf(first, problem.New(problem.Truncated, "%s has %d bytes, at least %d expected", d.join(name), size,
-				need[name]))
+			wrong = problem.New(problem.Truncated, "%s has %d bytes, at least %d expected", d.join(name), size, need[name])
 		default:
 			c.ShardsFound++
 		}
+		if wrong != nil && first == nil {
+			first = wrong
+		}
 	}
 	return first
-}
-
-func firstOf(first error, next *problem.Error) error {
-	if first != nil {
-		return first
-	}
-	return next
 }
 
 // checkHFShards looks at what the writer for Hugging Face leaves when it does not put the shards together: it writes no

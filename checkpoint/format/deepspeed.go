@@ -281,7 +281,7 @@ const deepSpeedPointer = "latest"
 // so it is enough to look into one of them.
 func findDeepSpeed(l *look, root *dir) (found []*Checkpoint, err error) {
 	families := map[string][]string{}
-	for _, name := range root.dirs(func(name string) bool { return !strings.HasPrefix(name, ".") && name != "quarantine" }) {
+	for _, name := range root.dirs(func(name string) bool { return name[0] != '.' && name != "quarantine" }) {
 		stem, _ := tagStep(name)
 		families[stem] = append(families[stem], name)
 	}
@@ -356,6 +356,9 @@ func tagStep(tag string) (stem string, step int64) {
 func checkDeepSpeedTag(l *look, c *Checkpoint) error {
 	if done, err := checkPointed(l, c, deepSpeedPointer); done {
 		return err
+	}
+	if isTemporary(c.Tag) {
+		return problem.New(problem.InProgress, "%s has the name of what is being written", c.Path)
 	}
 	if err := l.dlroverUnfinished(c); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// savedFile is a file of torch.save with a dictionary of these keys, each followed by the opcodes of its value, as Python
-// pickles it: with a BINPUT behind each key.
+// savedFile is a file of torch.save with a dictionary of these keys, each followed by the opcodes of its value, as
+// Python pickles it: with a BINPUT behind each key.
 func savedFile(keysAndValues ...string) []byte {
 	p := filetest.NewPickle(2).Op("}q\x00(")
 	for i := 0; i < len(keysAndValues); i += 2 {
@@ -176,7 +176,8 @@ func TestDeepSpeedGrid(t *testing.T) {
 	save := deepSpeedSave{tag: tag, dp: 3, mp: 2, stage: 2, silent: true}
 	d := newDisk(t)
 	d.play(save.ops()...)
-	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), tag); !c.Complete || c.Basis != BasisGrid || c.WorldSize != 6 {
+	c := one(t, see(t, d.fs(), Options{Level: Manifests}), tag)
+	if !c.Complete || c.Basis != BasisGrid || c.WorldSize != 6 {
 		t.Errorf("%+v", c)
 	}
 	mutate(t, Options{}, tag, save.ops(), []mutation{
@@ -189,7 +190,8 @@ func TestDeepSpeedGrid(t *testing.T) {
 }
 
 func TestDeepSpeedNebula(t *testing.T) {
-	dummy := filetest.Zip(filetest.Record{Name: "archive/data.pkl", Data: filetest.NewPickle(2).Text("").Op("q\x00").Stop()})
+	nothing := filetest.NewPickle(2).Text("").Op("q\x00").Stop()
+	dummy := filetest.Zip(filetest.Record{Name: "archive/data.pkl", Data: nothing})
 	d := newDisk(t)
 	d.play(write("global_step300/mp_rank_00_model_states.pt", dummy),
 		write("global_step300/zero_pp_rank_0_mp_rank_00_optim_states.pt", dummy), writeText("latest", "global_step300"))
@@ -222,6 +224,12 @@ func TestDeepSpeedNodeLocal(t *testing.T) {
 					problem.MissingShard},
 			})
 			mutate(t, Options{}, tag, save(0, 4, 8, stage), []mutation{{"first node", nil, ""}})
+			if stage == 3 {
+				mutate(t, Options{}, tag, save(4, 8, 8, stage), []mutation{{"fewer of the optimizer than of the model", []op{
+					remove(tag + "/zero_pp_rank_6_mp_rank_00_optim_states.pt"),
+					remove(tag + "/zero_pp_rank_7_mp_rank_00_optim_states.pt"),
+				}, problem.MissingShard}})
+			}
 		})
 	}
 }
@@ -298,6 +306,17 @@ func TestDeepSpeedUniversal(t *testing.T) {
 	}
 }
 
+func TestDeepSpeedTemporary(t *testing.T) {
+	d := newDisk(t)
+	d.play(deepSpeedSave{tag: "global_step300.tmp", dp: 2, mp: 1, stage: 2}.ops()...)
+	d.play(mkdir("quarantine"), rename("global_step300.tmp", "quarantine/global_step200"))
+	d.play(deepSpeedSave{tag: "global_step300.tmp", dp: 2, mp: 1, stage: 2}.ops()...)
+	cs := see(t, d.fs(), Options{Level: Manifests})
+	if c := one(t, cs, "global_step300.tmp"); c.Complete || c.Reason != problem.InProgress || len(cs) != 1 {
+		t.Error(list(cs))
+	}
+}
+
 func TestDeepSpeedPointer(t *testing.T) {
 	old := deepSpeedSave{tag: "global_step200", dp: 2, mp: 1, stage: 2}.ops()
 	for _, test := range []struct {
@@ -351,7 +370,8 @@ func TestDeepSpeedUnreadable(t *testing.T) {
 		"global_step300", "global_step300/mp_rank_00_model_states.pt",
 		"global_step300/zero_pp_rank_1_mp_rank_00_optim_states.pt", "._dlrover_ckpt_stage/300.done",
 	} {
-		c := one(t, see(t, failing{d.fs(), path, errors.New("stale file handle")}, Options{Level: Manifests}), "global_step300")
+		broken := failing{d.fs(), path, errors.New("stale file handle")}
+		c := one(t, see(t, broken, Options{Level: Manifests}), "global_step300")
 		if c.Complete || c.Reason != problem.Permission {
 			t.Errorf("%s: %+v", path, c)
 		}

@@ -4,8 +4,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// isDeepSpeedUniversal reports whether a tag was converted to the universal form: one directory for every parameter, and
-// copies of the model's states beside it. Its makings are in deepspeed/checkpoint/ds_to_universal.py.
+// isDeepSpeedUniversal reports whether a tag was converted to the universal form: one directory for every parameter,
+// and copies of the model's states beside it. Its makings are in deepspeed/checkpoint/ds_to_universal.py.
 func isDeepSpeedUniversal(d *dir, files *deepSpeedFiles) bool {
 	return d.isDir("zero") && len(files.optim) == 0
 }

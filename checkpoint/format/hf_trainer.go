@@ -12,9 +12,9 @@ import (
 // hfTrainer is the output directory of the Trainer of Hugging Face's transformers: checkpoint-500 and so on
 // (_save_checkpoint in transformers/trainer.py, get_last_checkpoint in trainer_utils.py).
 //
-// The first rank writes the weights, the optimizer, the scheduler, its generators' state and then trainer_state.json, in
-// place and without a temporary name. The other ranks write only the state of their generators, and nobody waits for
-// them: that they all have is told by the number of processes in training_args.bin, which was pickled before.
+// The first rank writes the weights, the optimizer, the scheduler, its generators' state and then trainer_state.json,
+// in place and without a temporary name. The other ranks write only the state of their generators, and nobody waits
+// for them: that they all have is told by the number of processes in training_args.bin, which was pickled before.
 var hfTrainer = kind{"hf_trainer", findHFTrainer, checkHFTrainer}
 
 const (
@@ -89,8 +89,8 @@ func checkHFTrainer(l *look, c *Checkpoint) error {
 	return c.marked(d.join(hfState), state.ModTime(), []string{"a part of " + c.Path}, []part{youngest})
 }
 
-// maxHFState bounds the state that is parsed; a larger one, of a log with some hundred thousand lines, is looked at by its
-// ends.
+// maxHFState bounds the state that is parsed; a larger one, of a log with some hundred thousand lines, is looked at by
+// its ends.
 const maxHFState = 64 << 20
 
 // checkHFState wants the state of the Trainer to be whole and of this step.
@@ -128,25 +128,21 @@ func checkHFStateEnds(l *look, name string) error {
 		return err
 	}
 	defer f.close()
-	var ends [2]byte
-	if _, err := f.ReadAt(ends[:1], 0); err != nil {
+	head, tail := make([]byte, 64), make([]byte, 64)
+	if n, err := f.ReadAt(head, 0); n < len(head) {
 		return err
 	}
-	tail := make([]byte, 64)
-	if _, err := f.ReadAt(tail, f.size-int64(len(tail))); err != nil {
+	if n, err := f.ReadAt(tail, f.size-int64(len(tail))); n < len(tail) {
 		return err
 	}
-	if tail = bytes.TrimRight(tail, " \n"); len(tail) > 0 {
-		ends[1] = tail[len(tail)-1]
-	}
-	if ends != [2]byte{'{', '}'} {
-		return problem.New(problem.BadJSON, "%s begins with %q and ends with %q, not with braces", name, ends[0], ends[1])
+	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) || !bytes.HasSuffix(bytes.TrimSpace(tail), []byte("}")) {
+		return problem.New(problem.BadJSON, "%s begins with %.8q and ends with %.8q, not with braces", name, head, tail[56:])
 	}
 	return nil
 }
 
-// finite replaces in place the words NaN, Infinity and -Infinity, which Python writes for numbers and JSON does not know.
-// What stands in strings stays.
+// finite replaces in place the words NaN, Infinity and -Infinity, which Python writes for numbers and JSON does not
+// know. What stands in strings stays.
 func finite(data []byte) {
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
@@ -183,14 +179,14 @@ func checkHFWeights(l *look, c *Checkpoint, d *dir) (engine hfEngine, err error)
 		_, err := c.payload(check)
 		return err
 	}
-	any := false
+	weights := false
 	tags := d.dirs(func(name string) bool { return strings.HasPrefix(name, "global_step") })
 	if len(tags) > 0 || d.has(deepSpeedPointer) {
 		if err := c.deepSpeed(l, d); err != nil {
 			return hfDeepSpeed, err
 		}
 		c.Basis = BasisMarker
-		any, engine = true, hfDeepSpeed
+		weights, engine = true, hfDeepSpeed
 	}
 	sharded, err := checkFSDP(l, c, d)
 	if err != nil {
@@ -198,7 +194,7 @@ func checkHFWeights(l *look, c *Checkpoint, d *dir) (engine hfEngine, err error)
 	}
 	if sharded {
 		c.Basis = BasisMarker
-		any, engine = true, hfFSDP
+		weights, engine = true, hfFSDP
 	}
 	// Several adapters have a directory each.
 	dirs := append([]string{d.path}, prefixed(d, d.dirs(func(name string) bool {
@@ -217,14 +213,14 @@ func checkHFWeights(l *look, c *Checkpoint, d *dir) (engine hfEngine, err error)
 		}
 		err := inner(func(inner *Checkpoint) error {
 			found, err := checkWeights(l, inner, dir)
-			any = any || found
+			weights = weights || found
 			return err
 		})
 		if err != nil {
 			return engine, err
 		}
 	}
-	if !any {
+	if !weights {
 		return engine, problem.New(problem.MissingShard, "%s holds no weights", d.path)
 	}
 	return engine, nil

@@ -56,8 +56,8 @@ func hfSaveTwo(dir string, args []byte) []op {
 func hfSaveFSDP(t *testing.T, dir string) []op {
 	var ops []op
 	ops = append(ops, write(dir+"/training_args.bin", hfArgsOf(1)))
-	ops = append(ops, distributedSave(t, dir+"/pytorch_model_fsdp_0", false)...)
-	ops = append(ops, distributedSave(t, dir+"/optimizer_0", true)...)
+	ops = append(ops, distributedSave(t, dir+"/pytorch_model_fsdp_0", "model")...)
+	ops = append(ops, distributedSave(t, dir+"/optimizer_0", "full")...)
 	return append(ops,
 		write(dir+"/scheduler.pt", anyTorch()),
 		write(dir+"/rng_state.pth", anyTorch()),
@@ -74,7 +74,8 @@ func TestHFTrainerPrefixes(t *testing.T) {
 	playPrefixes(t, Options{}, "checkpoint-4", append(append(
 		[]op{writeText("checkpoint-4/checkpoint-is-incomplete.txt", "Checkpoint started")},
 		hfSave("checkpoint-4", 4)...), remove("checkpoint-4/checkpoint-is-incomplete.txt")))
-	playPrefixes(t, Options{}, "checkpoint-4", append(hfSave("tmp-checkpoint-4", 4), rename("tmp-checkpoint-4", "checkpoint-4")))
+	playPrefixes(t, Options{}, "checkpoint-4", append(hfSave("tmp-checkpoint-4", 4),
+		rename("tmp-checkpoint-4", "checkpoint-4")))
 }
 
 func TestHFTrainerMutations(t *testing.T) {
@@ -134,26 +135,35 @@ func TestHFTrainerMutations(t *testing.T) {
 		{"a rank's file is missing", []op{remove(dir + "pytorch_model_fsdp_0"), remove(dir + "optimizer_0"),
 			write(dir+"pytorch_model_fsdp_0_rank1.bin", anyTorch())}, problem.MissingShard},
 		{"ranks differ", []op{write(dir+"pytorch_model_fsdp_0_rank0.bin", anyTorch()),
-			write(dir+"optimizer_0_rank0.bin", anyTorch()), write(dir+"optimizer_0_rank1.bin", anyTorch())}, problem.MissingShard},
+			write(dir+"optimizer_0_rank0.bin", anyTorch()), write(dir+"optimizer_0_rank1.bin", anyTorch())},
+			problem.MissingShard},
 	})
+}
+
+// hfSaveDeepSpeed is the order of two processes with ZeRO.
+func hfSaveDeepSpeed(dir string) []op {
+	state := torchSaved(pickled("global_steps", 4, "dp_world_size", 2, "mp_world_size", 1, "param_shapes", true), 0)
+	return []op{
+		write(dir+"/training_args.bin", hfArgsOf(2)),
+		write(dir+"/global_step4/mp_rank_00_model_states.pt", state),
+		write(dir+"/global_step4/zero_pp_rank_0_mp_rank_00_optim_states.pt", anyTorch()),
+		write(dir+"/global_step4/zero_pp_rank_1_mp_rank_00_optim_states.pt", anyTorch()),
+		writeText(dir+"/latest", "global_step4"),
+		write(dir+"/rng_state_1.pth", anyTorch()),
+		write(dir+"/rng_state_0.pth", anyTorch()),
+		writeText(dir+"/trainer_state.json", hfStateJSON(4)),
+	}
 }
 
 func TestHFTrainerDeepSpeed(t *testing.T) {
 	const dir = "checkpoint-4/"
-	state := torchSaved(pickled("global_steps", 4, "dp_world_size", 2, "mp_world_size", 1, "param_shapes", true), 0)
-	save := []op{
-		write(dir+"training_args.bin", hfArgsOf(2)),
-		write(dir+"global_step4/mp_rank_00_model_states.pt", state),
-		write(dir+"global_step4/zero_pp_rank_0_mp_rank_00_optim_states.pt", anyTorch()),
-		write(dir+"global_step4/zero_pp_rank_1_mp_rank_00_optim_states.pt", anyTorch()),
-		writeText(dir+"latest", "global_step4"),
-		write(dir+"rng_state_1.pth", anyTorch()),
-		write(dir+"rng_state_0.pth", anyTorch()),
-		writeText(dir+"trainer_state.json", hfStateJSON(4)),
-	}
+	save := hfSaveDeepSpeed("checkpoint-4")
 	playPrefixes(t, Options{}, "checkpoint-4", save)
 	mutate(t, Options{}, "checkpoint-4", save, []mutation{
 		{"whole", nil, ""}, // the scheduler is DeepSpeed's own
+		{"without an optimizer", []op{remove(dir + "global_step4"), write(dir+"global_step4/mp_rank_00_model_states.pt",
+			torchSaved(pickled("dp_world_size", 1, "mp_world_size", 1, "optimizer", nil), 0)),
+			touched(dir + "trainer_state.json")}, problem.WeightsOnly},
 		{"pointer is gone", []op{remove(dir + "latest")}, problem.NoMarker},
 		{"pointer is empty", []op{writeText(dir+"latest", "")}, problem.PointerMalformed},
 		{"pointer leads nowhere", []op{writeText(dir+"latest", "global_step5")}, problem.PointerDangling},
@@ -178,7 +188,8 @@ func TestHFTrainerFind(t *testing.T) {
 	d.play(mkdir("checkpoint-1500"), mkdir("tmp-checkpoint-1500"), mkdir("checkpoint-x"), mkdir("my-checkpoint-7"),
 		mkdir("checkpoint-7.bad"), writeText("checkpoint-9", "a file"), symlink("checkpoint-500", "best"))
 	cs := see(t, d.fs(), Options{Level: Manifests})
-	if len(cs) != 4 || cs[2].Path != "checkpoint-1000" || cs[3].Path != "checkpoint-500" || !cs[2].Complete || !cs[3].Complete {
+	if len(cs) != 4 || cs[2].Path != "checkpoint-1000" || cs[3].Path != "checkpoint-500" ||
+		!cs[2].Complete || !cs[3].Complete {
 		t.Fatalf("%s", list(cs))
 	}
 	if c := one(t, cs, "checkpoint-1500"); c.Reason != problem.NoMarker {
@@ -203,7 +214,8 @@ func TestHFTrainerUnreadable(t *testing.T) {
 
 // A state of a long training is looked at by its ends alone, at the level at which no more is read.
 func TestHFTrainerLargeState(t *testing.T) {
-	large := strings.Replace(hfStateJSON(4), `"log_history": [`, `"log_history": [`+strings.Repeat(`{"loss": NaN},`, 30_000), 1)
+	const log = `"log_history": [`
+	large := strings.Replace(hfStateJSON(4), log, log+strings.Repeat(`{"loss": NaN},`, 30_000), 1)
 	for _, test := range []struct {
 		name  string
 		text  string

@@ -10,13 +10,13 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// lightning is a directory of what Lightning's ModelCheckpoint saved: epoch=3-step=400.ckpt, last.ckpt, last-v1.ckpt, and
-// hpc_ckpt_2.ckpt of a job on Slurm, whose number counts and is not a step.
+// lightning is a directory of what Lightning's ModelCheckpoint saved: epoch=3-step=400.ckpt, last.ckpt, last-v1.ckpt,
+// and hpc_ckpt_2.ckpt of a job on Slurm, whose number counts and is not a step.
 //
-// A file is written beside its place and moved (_atomic_save in lightning/fabric/utilities/cloud_io.py); that of an older
-// release, or one moved between file systems, can be cut short. A model that is split over the ranks is a directory of
-// that name: first what torch.distributed.checkpoint writes, then meta.pt (FSDPStrategy.save_checkpoint); or what
-// DeepSpeed writes, under the tag "checkpoint".
+// A file is written beside its place and moved (_atomic_save in lightning/fabric/utilities/cloud_io.py); that of an
+// older release, or one moved between file systems, can be cut short. A model that is split over the ranks is a
+// directory of that name: first what torch.distributed.checkpoint writes, then meta.pt (FSDPStrategy.save_checkpoint);
+// or what DeepSpeed writes, under the tag "checkpoint".
 //
 // Of several names that begin with last, Lightning takes the one that was changed last.
 var lightning = kind{"lightning", findLightning, checkLightning}
@@ -38,8 +38,8 @@ func findLightning(l *look, root *dir) (found []*Checkpoint, err error) {
 	return found, nil
 }
 
-// nameStep takes the step out of a name with "step=" in it, as Lightning and NeMo make them. A name that a user has made
-// without it says nothing of which of its numbers is the step.
+// nameStep takes the step out of a name with "step=" in it, as Lightning and NeMo make them. A name that a user has
+// made without it says nothing of which of its numbers is the step.
 func nameStep(c *Checkpoint, name string) {
 	for at := 0; ; {
 		i := strings.Index(name[at:], "step=")
@@ -129,8 +129,8 @@ func checkLightningFile(l *look, c *Checkpoint, name string) error {
 	return withoutOptimizerStates(l, c, name)
 }
 
-// withoutOptimizerStates takes back that a file can be resumed from that was saved with save_weights_only. It has the same
-// name as any other.
+// withoutOptimizerStates takes back that a file can be resumed from that was saved with save_weights_only. It has the
+// same name as any other.
 func withoutOptimizerStates(l *look, c *Checkpoint, name string) error {
 	if l.Level < Manifests {
 		return nil

@@ -42,7 +42,7 @@ func lightningInPlace() []op {
 }
 
 func lightningSharded(t *testing.T) []op {
-	return append(distributedSave(t, lightningName, true),
+	return append(distributedSave(t, lightningName, "lightning"),
 		write(lightningName+"/meta.pt", torchSaved(pickled("global_step", 400), 0)))
 }
 
@@ -89,7 +89,7 @@ func TestLightningMutations(t *testing.T) {
 			problem.MissingShard},
 		{"pointer leads nowhere", []op{writeText(lightningName+"/latest", "other")}, problem.PointerDangling},
 	})
-	weights := append(distributedSave(t, lightningName, false), write(lightningName+"/meta.pt", anyTorch()))
+	weights := append(distributedSave(t, lightningName, "model"), write(lightningName+"/meta.pt", anyTorch()))
 	mutate(t, Options{}, lightningName, weights, []mutation{{"sharded weights", nil, problem.WeightsOnly}})
 }
 
@@ -122,7 +122,8 @@ func TestLightningFind(t *testing.T) {
 		t.Fatalf("%s", list(cs))
 	}
 	for name, w := range want {
-		if c := one(t, cs, name); c.Step != w.step || c.StepFrom != w.from || c.Reason != w.reason || c.Format != "lightning" {
+		if c := one(t, cs, name); c.Step != w.step || c.StepFrom != w.from || c.Reason != w.reason ||
+			c.Format != "lightning" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}

@@ -77,9 +77,12 @@ func (l *look) dir(name string) (*dir, error) {
 	if !ok {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
 	}
-	d = &dir{path: name, kinds: make(map[string]fs.FileMode)}
+	d = &dir{path: name}
 	for {
-		entries, err := r.ReadDir(1024)
+		entries, err := r.ReadDir(2048)
+		if d.names = slices.Grow(d.names, len(entries)); d.kinds == nil {
+			d.kinds = make(map[string]fs.FileMode, len(entries)) // most are read at once
+		}
 		for _, e := range entries {
 			kind := e.Type()
 			if kind&fs.ModeSymlink != 0 {

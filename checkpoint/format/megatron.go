@@ -34,7 +34,8 @@ func findMegatron(l *look, root *dir) (found []*Checkpoint, err error) {
 		return nil, err // all that there is may be named in it
 	}
 	step, isStep := digits(tag)
-	if root.isDir(megatronRelease) && (len(found) > 0 || tag == megatronRelease || l.isMegatron(root.join(megatronRelease))) {
+	if root.isDir(megatronRelease) &&
+		(len(found) > 0 || tag == megatronRelease || l.isMegatron(root.join(megatronRelease))) {
 		found = append(found, &Checkpoint{Path: root.join(megatronRelease), Tag: megatronRelease, Step: -1})
 	}
 	name := fmt.Sprintf("iter_%07d", step)

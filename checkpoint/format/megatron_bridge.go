@@ -8,8 +8,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// The files that Megatron-Bridge adds: two in the checkpoint, and in the root a copy of one as its pointer. The order is
-// train_state.pt, the pointers, run_config.yaml; newer versions have the pointers last. The names are those of
+// The files that Megatron-Bridge adds: two in the checkpoint, and in the root a copy of one as its pointer. The order
+// is train_state.pt, the pointers, run_config.yaml; newer versions have the pointers last. The names are those of
 // megatron/bridge/training/utils/checkpoint_utils.py.
 const (
 	bridgeState   = "train_state.pt"
@@ -17,8 +17,8 @@ const (
 	bridgePointer = "latest_train_state.pt"
 )
 
-// checkBridge looks at what Megatron-Bridge adds. A save by it is known by either file, and by the pointer of an earlier
-// save: the very first one that ends before both is like one of Megatron-LM.
+// checkBridge looks at what Megatron-Bridge adds. A save by it is known by either file, and by the pointer of an
+// earlier save: the very first one that ends before both is like one of Megatron-LM.
 func checkBridge(l *look, c *Checkpoint, d *dir) error {
 	if !d.has(bridgeState) && !d.has(bridgeConfig) {
 		_, err := l.stat(path.Join(c.Root, bridgePointer))

@@ -157,8 +157,9 @@ func TestMegatronDistPrefixes(t *testing.T) {
 			d := newDisk(t)
 			d.play(ops...)
 			c := one(t, see(t, d.fs(), Options{Level: Manifests}), "iter_0000100")
-			if c.Format != "megatron+"+format || !c.Elastic || !c.Resumable || c.Basis != BasisManifest || c.ShardsExpected != 2 ||
-				c.ShardsFound != 2 || c.ModifiedFrom != ModifiedMarker || !strings.HasPrefix(c.Tag, "iter_") {
+			if c.Format != "megatron+"+format || !c.Elastic || !c.Resumable || c.Basis != BasisManifest ||
+				c.ShardsExpected != 2 || c.ShardsFound != 2 || c.ModifiedFrom != ModifiedMarker ||
+				!strings.HasPrefix(c.Tag, "iter_") {
 				t.Errorf("%+v", c)
 			}
 		})
@@ -229,11 +230,13 @@ func TestMegatronIntegrity(t *testing.T) {
 		{"another algorithm", []op{changed(dir+"/integrity.json", func([]byte) []byte {
 			return []byte(`{"algorithm": "md5", "files": {}}`)
 		})}, problem.UnknownFormat},
-		{"of an earlier save", []op{touched(dir + "/.metadata"), touched(dir + "/metadata.json")}, problem.OverwriteInProgress},
+		{"of an earlier save", []op{touched(dir + "/.metadata"), touched(dir + "/metadata.json")},
+			problem.OverwriteInProgress},
 	})
 	mutate(t, Options{}, dir, save, []mutation{
 		{"a bit flipped, and not all bytes read", []op{flip}, ""},
-		{"a file missing", []op{megatronIntegrityOp(dir, func(f map[string]string) { f["gone"] = "" })}, problem.MissingShard},
+		{"a file missing", []op{megatronIntegrityOp(dir, func(f map[string]string) { f["gone"] = "" })},
+			problem.MissingShard},
 	})
 	d := newDisk(t)
 	d.play(save...)

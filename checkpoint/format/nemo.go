@@ -8,13 +8,12 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// nemo is a directory of what NeMo's checkpoint callbacks saved
-// (nemo/utils/callbacks/nemo_model_checkpoint.py, nemo/lightning/pytorch/callbacks/model_checkpoint.py): files NAME.ckpt
-// as of Lightning, the same once per model parallel rank in mp_rank_00 and so on, or directories NAME with what Megatron's
-// distributed checkpoints hold.
+// nemo is a directory of what NeMo's checkpoint callbacks saved (nemo/utils/callbacks/nemo_model_checkpoint.py,
+// nemo/lightning/pytorch/callbacks/model_checkpoint.py): files NAME.ckpt as of Lightning, the same once per model
+// parallel rank in mp_rank_00 and so on, or directories NAME with what Megatron's distributed checkpoints hold.
 //
-// An empty file NAME-unfinished stands beside a checkpoint while it is written, and while it is deleted. One that is left
-// behind says that what it is named after is not whole: NeMo deletes that when it starts.
+// An empty file NAME-unfinished stands beside a checkpoint while it is written, and while it is deleted. One that is
+// left behind says that what it is named after is not whole: NeMo deletes that when it starts.
 var nemo = kind{"nemo", findNeMo, checkNeMo}
 
 const nemoUnfinished = "-unfinished"
@@ -41,7 +40,7 @@ func findNeMo(l *look, root *dir) (found []*Checkpoint, err error) {
 	for _, name := range root.names {
 		switch {
 		case strings.HasSuffix(name, ".ckpt"):
-			if !l.isLinkBeside(root, name) {
+			if !strings.Contains(name, "last") || !l.isLinkBeside(root, name) {
 				add(name)
 			}
 		case root.isDir(name) && (strings.Contains(name, "step=") || strings.HasSuffix(name, "-last")):
@@ -51,7 +50,7 @@ func findNeMo(l *look, root *dir) (found []*Checkpoint, err error) {
 	ranks := nemoRanks(root)
 	for _, rank := range ranks {
 		d, err := l.dir(root.join(rank))
-		if isTorn(err) {
+		if vanished(err) {
 			continue
 		}
 		if err != nil {
@@ -64,7 +63,7 @@ func findNeMo(l *look, root *dir) (found []*Checkpoint, err error) {
 	}
 	for i := len(directories) - 1; i >= 0 && i >= len(directories)-4 && !is; i-- {
 		d, err := l.dir(root.join(directories[i]))
-		if err != nil && !isTorn(err) {
+		if err != nil && !vanished(err) {
 			return nil, err
 		}
 		is = err == nil && (d.isDir("weights") || d.isFile(megatronConfig) || d.isFile("common.pt"))
@@ -145,7 +144,8 @@ func severalLast(root *dir, tag string) string {
 	}
 	var last []string
 	for _, name := range root.names {
-		if (strings.HasSuffix(name, ".ckpt") || root.isDir(name)) && isLast(name) && !root.has(nemoStem(name)+nemoUnfinished) {
+		if (strings.HasSuffix(name, ".ckpt") || root.isDir(name)) && isLast(name) &&
+			!root.has(nemoStem(name)+nemoUnfinished) {
 			last = append(last, name)
 		}
 	}
@@ -178,8 +178,8 @@ func checkNeMoRanks(l *look, c *Checkpoint, root *dir, stem string) error {
 		return problem.New(problem.MissingShard, "%s is missing", c.Path)
 	}
 	if tensors*pipelines != int64(len(have)) {
-		return problem.New(problem.MissingShard, "%s holds directories of %d ranks, %d times %d expected", root.path, len(have),
-			tensors, pipelines)
+		return problem.New(problem.MissingShard, "%s holds directories of %d ranks, %d times %d expected", root.path,
+			len(have), tensors, pipelines)
 	}
 	var paths []string
 	for _, name := range nemoRanks(root) {

@@ -14,9 +14,9 @@ import (
 // directory may hold the files of others as well, as replicas. The names are those of
 // nvidia_resiliency_ext/checkpointing/local/ckpt_managers/local_manager.py.
 //
-// A node has the directories of its own ranks alone. So a checkpoint is whole here when all of those have the iteration;
-// whether it is on the other nodes too is for those to say. It has no path of its own: Path is that of the session and
-// the iteration's name, and Root is the session's.
+// A node has the directories of its own ranks alone. So a checkpoint is whole here when all of those have the
+// iteration; whether it is on the other nodes too is for those to say. It has no path of its own: Path is that of the
+// session and the iteration's name, and Root is the session's.
 var nvrxLocal = kind{"nvrx_local", findNVRx, checkNVRx}
 
 const nvrxDirty = ".dirty" // in the name until all is written
@@ -64,7 +64,7 @@ func isNVRxSession(name string) bool {
 	return !isRank && name != "quarantine"
 }
 
-func (l *look) findNVRxSession(session *dir) (found []*Checkpoint, err error) {
+func (l *look) findNVRxSession(session *dir) (found []*Checkpoint, unreadable error) {
 	iterations := map[int64]bool{}
 	ranks := session.dirs(func(name string) bool { _, ok := digits(name); return ok })
 	for i, name := range ranks {
@@ -73,7 +73,8 @@ func (l *look) findNVRxSession(session *dir) (found []*Checkpoint, err error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			unreadable = err
+			continue
 		}
 		for _, name := range rank.names {
 			if iteration, _, _, ok := nvrxFile(name); ok {
@@ -81,7 +82,7 @@ func (l *look) findNVRxSession(session *dir) (found []*Checkpoint, err error) {
 			}
 		}
 		if i >= 3 && len(iterations) == 0 {
-			return nil, nil // numbered directories of something else
+			break // numbered directories of something else
 		}
 	}
 	for iteration := range iterations {
@@ -91,7 +92,7 @@ func (l *look) findNVRxSession(session *dir) (found []*Checkpoint, err error) {
 		})
 	}
 	slices.SortFunc(found, func(a, b *Checkpoint) int { return cmp.Compare(a.Step, b.Step) })
-	return found, nil
+	return found, unreadable
 }
 
 func checkNVRx(l *look, c *Checkpoint) error {

@@ -51,7 +51,8 @@ func TestNVRxFields(t *testing.T) {
 		cs := see(t, d.fs(), Options{Level: Manifests})
 		c := one(t, cs, session+"iter_0000200")
 		if c.Format != "nvrx_local" || c.Step != 200 || c.ShardsExpected != 2 || c.ShardsFound != 2 || c.Elastic ||
-			c.Basis != BasisGrid || c.Tag != "iter_0000200" || len(cs) != 1 || session != "" && (c.RunID != "job7" || c.Root != "job7") {
+			c.Basis != BasisGrid || c.Tag != "iter_0000200" || len(cs) != 1 ||
+			session != "" && (c.RunID != "job7" || c.Root != "job7") {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// payload looks at a part of a checkpoint that has a format of its own, and takes over its size, its time, its shards and
-// that it is not to be resumed from. It returns what else was found, so that the container can decide.
+// payload looks at a part of a checkpoint that has a format of its own, and takes over its size, its time, its shards
+// and that it is not to be resumed from. It returns what else was found, so that the container can decide.
 func (c *Checkpoint) payload(check func(inner *Checkpoint) error) (inner Checkpoint, err error) {
 	inner = Checkpoint{
 		Format: c.Format, Path: c.Path, Root: c.Root, Tag: c.Tag, Step: c.Step, StepFrom: c.StepFrom, ShardsExpected: -1,
@@ -53,16 +53,9 @@ func (c *Checkpoint) distributed(l *look, dir string) error {
 // deepSpeed looks at what an engine of DeepSpeed saved into a directory of the checkpoint: the tag that the file latest
 // names there, since that is what it loads. Without the file it loads nothing, and says so only to who asks.
 func (c *Checkpoint) deepSpeed(l *look, d *dir) error {
-	tag, p, err := l.readPointer(d, deepSpeedPointer)
-	switch {
-	case err != nil:
+	tag, err := c.deepSpeedTag(l, d)
+	if err != nil {
 		return err
-	case p == noPointer:
-		return problem.New(problem.NoMarker, "%s is missing, which names what DeepSpeed loads", d.join(deepSpeedPointer))
-	case p == isMalformed:
-		return problem.New(problem.PointerMalformed, "%s names no directory", d.join(deepSpeedPointer))
-	case !d.isDir(tag):
-		return problem.New(problem.PointerDangling, "%s names %s, which is not there", d.join(deepSpeedPointer), tag)
 	}
 	inner, err := c.payload(func(inner *Checkpoint) error { return checkDeepSpeed(l, inner, d.join(tag)) })
 	if err != nil {
@@ -73,12 +66,43 @@ func (c *Checkpoint) deepSpeed(l *look, d *dir) error {
 	return nil
 }
 
-// isTorn reports whether a directory cannot be looked into because it is gone. Any other failure to read it is no reason
-// to think that there is nothing.
-func isTorn(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// deepSpeedTag is the directory that the file latest names. At the level of names it is not read, and the first
+// directory that DeepSpeed has written will do.
+func (c *Checkpoint) deepSpeedTag(l *look, d *dir) (string, error) {
+	pointer := d.join(deepSpeedPointer)
+	if !d.isFile(deepSpeedPointer) {
+		return "", problem.New(problem.NoMarker, "%s is missing, which names what DeepSpeed loads", pointer)
+	}
+	if l.Level == Names {
+		for _, name := range d.dirs(func(string) bool { return true }) {
+			tag, err := l.dir(d.join(name))
+			if err != nil {
+				return "", err
+			}
+			if isDeepSpeed(tag) {
+				return name, nil
+			}
+		}
+		return "", problem.New(problem.MissingShard, "%s holds no directory of DeepSpeed", d.path)
+	}
+	tag, p, err := l.readPointer(d, deepSpeedPointer)
+	switch {
+	case err != nil:
+		return "", err
+	case p != points:
+		return "", problem.New(problem.PointerMalformed, "%s names no directory", pointer)
+	case !d.isDir(tag):
+		return "", problem.New(problem.PointerDangling, "%s names %s, which is not there", pointer, tag)
+	}
+	return tag, nil
+}
 
-// sample calls is for the directories of these candidates, the newest first, until one tells something. It looks into at
-// most four that have anything in them: there may be thousands, and a save may just have begun.
+// vanished reports whether a directory cannot be looked into because it was removed since it was listed. Any other
+// failure to read it is no reason to think that there is nothing.
+func vanished(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// sample calls is for the directories of these candidates, the newest first, until one tells something. It looks into
+// at most four that have anything in them: there may be thousands, and a save may just have begun.
 func (l *look) sample(found []*Checkpoint, is func(*dir) (answer, known bool)) (answer bool, err error) {
 	order := slices.SortedFunc(slices.Values(found), func(a, b *Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
 	looks, empty := 4, 16
@@ -87,7 +111,7 @@ func (l *look) sample(found []*Checkpoint, is func(*dir) (answer, known bool)) (
 			break
 		}
 		d, err := l.dir(c.Path)
-		if isTorn(err) {
+		if vanished(err) {
 			continue
 		}
 		if err != nil {

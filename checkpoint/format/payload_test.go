@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -123,15 +125,14 @@ func testFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// distributedSave is a save of torch.distributed.checkpoint by one rank; full with the state of an optimizer.
-func distributedSave(t testing.TB, dir string, full bool) []op {
-	name, size := "torchtitan/model.metadata", 3154
-	if full {
-		name, size = "torchtitan/full.metadata", 42880
-	}
+// distributedSizes are the sizes of the data that belongs to the metadata in testdata/dcp_keys.
+var distributedSizes = map[string]int{"full": 42880, "model": 3154, "lightning": 27748, "composer": 30270}
+
+// distributedSave is a save of torch.distributed.checkpoint by one rank, with the keys of one framework.
+func distributedSave(t testing.TB, dir, keys string) []op {
 	return []op{
-		write(dir+"/__0_0.distcp", make([]byte, size)),
-		write(dir+"/.metadata.tmp", testFile(t, name)),
+		write(dir+"/__0_0.distcp", make([]byte, distributedSizes[keys])),
+		write(dir+"/.metadata.tmp", testFile(t, "dcp_keys/"+keys+".metadata")),
 		rename(dir+"/.metadata.tmp", dir+"/.metadata"),
 	}
 }
@@ -162,7 +163,7 @@ func unknownWhenUnreadable(t *testing.T, save []op, format, path string, unreada
 }
 
 func TestMentions(t *testing.T) {
-	const at = 256 << 10 // where the first chunk ends
+	const at = 256<<10 + 64 // where the first chunk ends
 	data := make([]byte, 3*at)
 	copy(data[at-3:], "optimizer.")
 	fsys := fstest.MapFS{"f": {Data: data}, "empty": {}}
@@ -183,6 +184,39 @@ func TestMentions(t *testing.T) {
 		found, all, err := l.mentions(test.file, test.limit, test.word)
 		if err != nil || found != test.found || all != test.all {
 			t.Errorf("%s: found=%v all=%v %v", test.name, found, all, err)
+		}
+	}
+}
+
+// closedFiles is a tree whose files can be listed and not opened.
+type closedFiles struct{ fs.FS }
+
+func (f closedFiles) Open(name string) (fs.File, error) {
+	if info, err := fs.Stat(f.FS, name); err == nil && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("only names are to be looked at")}
+	}
+	return f.FS.Open(name)
+}
+
+func (f closedFiles) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.FS, name) }
+
+// The level of names opens no file.
+func TestContainersByNames(t *testing.T) {
+	for path, save := range map[string][]op{
+		"checkpoint-4":          hfSaveTwo("checkpoint-4", hfArgsOf(2)),
+		"checkpoint-5":          hfSaveDeepSpeed("checkpoint-5"),
+		"checkpoint_0":          accelerateSave("checkpoint_0"),
+		lightningName:           lightningDeepSpeed(),
+		nemoName + ".ckpt":      nemoRankFiles(),
+		nemoName:                nemoDistributed(t),
+		"ep1-ba42-rank0.pt.tar": composerRankTars("ep1-ba42"),
+		"step-3":                distributedSave(t, "step-3", "full"),
+		"model_100.pt":          {write("model_100.pt", anyTorch())},
+	} {
+		d := newDisk(t)
+		d.play(save...)
+		if c := one(t, see(t, closedFiles{d.fs()}, Options{Level: Names}), path); !c.Complete {
+			t.Errorf("%s: %s %s", path, c.Reason, c.Detail)
 		}
 	}
 }

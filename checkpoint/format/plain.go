@@ -8,8 +8,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// plain is a directory of single files with nothing around them, as programs write that save for themselves: torch files,
-// safetensors and what Keras saves.
+// plain is a directory of single files with nothing around them, as programs write that save for themselves: torch
+// files, safetensors and what Keras saves.
 //
 // The step is the last whole number in a name without its ending, wherever it stands: 1000 in model_1000.pt, 10 in
 // weights.10-0.25.h5, where 0.25 is no whole number; but also 2 in model_v2.pt. Without one it is not known. Nothing is

@@ -12,8 +12,8 @@ import (
 // pointer is what the file in a root is worth that names the newest checkpoint.
 //
 // It is a hint: several frameworks write it before the data is there, and no checkpoint is whole or torn because of it.
-// And yet it decides what the framework loads. So one that leads nowhere, or that cannot be understood, is listed like a
-// checkpoint that is not complete.
+// And yet it decides what the framework loads. So one that leads nowhere, or that cannot be understood, is listed like
+// a checkpoint that is not complete.
 type pointer int
 
 const (
@@ -55,10 +55,14 @@ func (l *look) readPointer(root *dir, name string) (text string, p pointer, err 
 func checkPointed(l *look, c *Checkpoint, pointer string) (done bool, err error) {
 	if c.Tag == pointer {
 		data, err := l.small(c.Path, maxPointer)
-		if err != nil {
-			return true, problem.Of(err, problem.PointerMalformed)
+		if err == nil {
+			return true, problem.New(problem.PointerMalformed, "%s names no checkpoint: %.64q", c.Path, data)
 		}
-		return true, problem.New(problem.PointerMalformed, "%s names no checkpoint: %.64q", c.Path, data)
+		wrong := problem.Of(err, problem.PointerMalformed)
+		if !wrong.Reason.Unknown() {
+			wrong.Reason = problem.PointerMalformed
+		}
+		return true, wrong
 	}
 	if c.StepFrom != StepFromPointer {
 		return false, nil

@@ -11,8 +11,8 @@ import (
 // unpickled.
 type saved []byte
 
-// maxSaved bounds what is read of a pickled state. What a training state holds besides tensors is seldom more than a few
-// hundred kilobytes.
+// maxSaved bounds what is read of a pickled state. What a training state holds besides tensors is seldom more than a
+// few hundred kilobytes.
 const maxSaved = 16 << 20
 
 // recordEnd begins what stands behind the pickle in the zip of torch.save: the data descriptor of its record.

@@ -17,19 +17,19 @@ func torchtitanExport() []op {
 }
 
 func TestTorchtitanPrefixes(t *testing.T) {
-	playPrefixes(t, Options{}, "step-3", distributedSave(t, "step-3", true))
-	playPrefixes(t, Options{}, "step-4", distributedSave(t, "step-4", false))
+	playPrefixes(t, Options{}, "step-3", distributedSave(t, "step-3", "full"))
+	playPrefixes(t, Options{}, "step-4", distributedSave(t, "step-4", "model"))
 	playPrefixes(t, Options{}, "step-5", torchtitanExport())
 }
 
 func TestTorchtitanMutations(t *testing.T) {
-	mutate(t, Options{}, "step-3", distributedSave(t, "step-3", true), []mutation{
+	mutate(t, Options{}, "step-3", distributedSave(t, "step-3", "full"), []mutation{
 		{"whole", nil, ""},
 		{"metadata is gone", []op{remove("step-3/.metadata")}, problem.NoMarker},
 		{"a shard is gone", []op{remove("step-3/__0_0.distcp")}, problem.MissingShard},
 		{"saved over", []op{touched("step-3/__0_0.distcp")}, problem.OverwriteInProgress},
 	})
-	mutate(t, Options{}, "step-4", distributedSave(t, "step-4", false), []mutation{
+	mutate(t, Options{}, "step-4", distributedSave(t, "step-4", "model"), []mutation{
 		{"the model alone", nil, problem.WeightsOnly},
 	})
 	mutate(t, Options{}, "step-5", torchtitanExport(), []mutation{
@@ -41,10 +41,11 @@ func TestTorchtitanMutations(t *testing.T) {
 
 func TestTorchtitanFind(t *testing.T) {
 	d := newDisk(t)
-	d.play(slices.Concat(distributedSave(t, "step-3", true), distributedSave(t, "bad-step-500", true),
-		distributedSave(t, "step-7.bad", true), []op{mkdir("step-9"), writeText("step-8", "")})...)
+	d.play(slices.Concat(distributedSave(t, "step-3", "full"), distributedSave(t, "bad-step-500", "full"),
+		distributedSave(t, "step-7.bad", "full"), []op{mkdir("step-9"), writeText("step-8", "")})...)
 	cs := see(t, d.fs(), Options{Level: Manifests})
-	if len(cs) != 2 || cs[0].Path != "step-9" || cs[0].Complete || cs[1].Path != "step-3" || cs[1].Format != "torchtitan" ||
+	if len(cs) != 2 || cs[0].Path != "step-9" || cs[0].Complete || cs[1].Path != "step-3" ||
+		cs[1].Format != "torchtitan" ||
 		!cs[1].Elastic || cs[1].ModifiedFrom != ModifiedMarker {
 		t.Errorf("%s", list(cs))
 	}
@@ -60,6 +61,6 @@ func TestTorchtitanFind(t *testing.T) {
 }
 
 func TestTorchtitanUnreadable(t *testing.T) {
-	unknownWhenUnreadable(t, distributedSave(t, "step-3", true), "", "step-3", "step-3", "step-3/.metadata",
+	unknownWhenUnreadable(t, distributedSave(t, "step-3", "full"), "", "step-3", "step-3", "step-3/.metadata",
 		"step-3/__0_0.distcp")
 }

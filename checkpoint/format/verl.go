@@ -171,8 +171,8 @@ func (l *look) checkVerlRole(c *Checkpoint, d *dir) error {
 	return missing
 }
 
-// verlWorld is the number of ranks of a role. Files for another number are left over from an earlier save: which are, is
-// in the config that the first rank writes beside its own.
+// verlWorld is the number of ranks of a role. Files for another number are left over from an earlier save: which are,
+// is in the config that the first rank writes beside its own.
 func (l *look) verlWorld(d *dir, models map[int64][]string) (int64, error) {
 	worlds := slices.Sorted(maps.Keys(models))
 	switch {
@@ -202,8 +202,8 @@ func (l *look) verlWorld(d *dir, models map[int64][]string) (int64, error) {
 	return worlds[len(worlds)-1], nil
 }
 
-// checkVerlEnd looks for what is written when all roles are: the state of the data loader, and then the tracker. Neither
-// is in every version. And pruning removes the files of a role, and leaves the rest.
+// checkVerlEnd looks for what is written when all roles are: the state of the data loader, and then the tracker.
+// Neither is in every version. And pruning removes the files of a role, and leaves the rest.
 func (l *look) checkVerlEnd(c *Checkpoint, d *dir, roles []string) error {
 	data := d.files(func(name string) bool {
 		_, ok := numbered(name, "data_", ".pt") // of each data parallel rank, in fine-tuning

@@ -46,8 +46,8 @@ func TestVerlFields(t *testing.T) {
 	d := newDisk(t)
 	d.play(verlSave(100, 4)...)
 	c := one(t, see(t, d.fs(), Options{Level: Manifests}), "global_step_100")
-	if c.Format != "verl" || c.Step != 100 || c.WorldSize != 4 || c.Elastic || c.ShardsExpected != 24 || c.ShardsFound != 24 ||
-		c.Basis != BasisMarker || !c.Resumable {
+	if c.Format != "verl" || c.Step != 100 || c.WorldSize != 4 || c.Elastic || c.ShardsExpected != 24 ||
+		c.ShardsFound != 24 || c.Basis != BasisMarker || !c.Resumable {
 		t.Errorf("%+v", c)
 	}
 }

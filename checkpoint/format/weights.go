@@ -30,7 +30,7 @@ func checkWeights(l *look, c *Checkpoint, dir string) (bool, error) {
 		return false, err
 	}
 	var paths []string
-	basis := BasisStructure
+	found, basis := false, BasisStructure
 	for _, family := range weightFiles {
 		i := slices.IndexFunc(family, d.isFile)
 		if i < 0 {
@@ -43,6 +43,7 @@ func checkWeights(l *look, c *Checkpoint, dir string) (bool, error) {
 			}
 			continue
 		}
+		found = true
 		name := family[i]
 		if !strings.HasSuffix(name, indexSuffix) {
 			paths = append(paths, d.join(name))
@@ -55,7 +56,7 @@ func checkWeights(l *look, c *Checkpoint, dir string) (bool, error) {
 		basis = BasisManifest
 		paths = append(paths, shards...)
 	}
-	if len(paths) == 0 {
+	if !found {
 		return false, nil
 	}
 	c.Basis = cmp.Or(c.Basis, basis)
@@ -97,16 +98,15 @@ func checkSafetensors(l *look, c *Checkpoint, paths []string) error {
 	})
 }
 
-// indexed lists the shards that an index names, or at the level of names those that fit to it.
+// indexed lists the shards that an index names, which below the level Manifests is read only when it is small: else they
+// are those whose names fit to it, and there are as many as the names say.
 func indexed(l *look, c *Checkpoint, d *dir, index string) (paths []string, err error) {
-	if _, err := l.parts(c, []string{d.join(index)}, false); err != nil {
+	found, err := l.parts(c, []string{d.join(index)}, false)
+	if err != nil {
 		return nil, err
 	}
-	if l.Level < Ends {
-		for _, name := range d.files(shardOf(index)) {
-			paths = append(paths, d.join(name))
-		}
-		return paths, nil
+	if l.Level < Ends || l.Level < Manifests && found[0].size > maxEndsDirectory {
+		return namedShards(d, index)
 	}
 	var names []string
 	err = l.inside(d.join(index), func(r io.ReaderAt, size int64) (err error) {
@@ -124,9 +124,25 @@ func indexed(l *look, c *Checkpoint, d *dir, index string) (paths []string, err 
 		if _, of, ok := shardNumber(name); ok && of != int64(len(names)) {
 			return nil, problem.New(problem.BadIndex, "%s names %s and %d files in all", d.join(index), name, len(names))
 		}
-		paths = append(paths, path.Join(d.path, name))
+		paths = append(paths, d.join(name))
 	}
 	return paths, nil
+}
+
+// namedShards lists the shards that are there by their names alone. Those of another save may lie among them, of which
+// there were more or fewer.
+func namedShards(d *dir, index string) (paths []string, err error) {
+	sets := make(map[int64][]string)
+	for _, name := range d.files(shardOf(index)) {
+		_, of, _ := shardNumber(name)
+		if sets[of] = append(sets[of], d.join(name)); int64(len(sets[of])) == of {
+			return sets[of], nil
+		}
+	}
+	for of, some := range sets {
+		err = problem.New(problem.MissingShard, "%s: of %d shards like %s there are %d", d.join(index), of, some[0], len(some))
+	}
+	return nil, err
 }
 
 // shardOf matches the names of shards that belong to an index: "model-00001-of-00002.safetensors".
@@ -135,9 +151,11 @@ func shardOf(index string) func(name string) bool {
 	ext := path.Ext(whole)
 	stem := strings.TrimSuffix(whole, ext)
 	return func(name string) bool {
+		rest, found := strings.CutPrefix(name, stem+"-")
+		first, _, _ := strings.Cut(rest, "-of-")
+		_, number := digits(first)
 		_, _, ok := shardNumber(name)
-		return ok && path.Ext(name) == ext && strings.HasPrefix(name, stem+"-") &&
-			!strings.Contains(name[len(stem)+1:], "model") // of another stem that begins alike
+		return found && number && ok && path.Ext(name) == ext
 	}
 }
 

@@ -218,7 +218,7 @@ func TestServerWithoutRanges(t *testing.T) {
 }
 
 func TestWrongRanges(t *testing.T) {
-	for _, c := range []string{"", "bytes 1-4/4", "bytes 0-2/4", "bytes 0-3/-4", "bytes 3-0/4", "items 0-3/4", "bytes 0-3"} {
+	for _, c := range []string{"", "bytes 1-4/4", "bytes 1-3/4", "bytes 0-2/4", "bytes 0-3/-4", "bytes 3-0/4", "items 0-3/4", "bytes 0-3"} {
 		f := newFakeS3(t, map[string]string{"b/run/x": "abcd"})
 		f.first = func(n int, w http.ResponseWriter, r *http.Request) bool {
 			if n == 1 {

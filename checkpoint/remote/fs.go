@@ -16,6 +16,8 @@ type store interface {
 	// list lists a directory, or more: the base of the tree is it or is above it. A directory that is not in a deep
 	// tree does not exist. The error is an fs.ErrNotExist when the store says so.
 	list(dir string) (*tree, error)
+	// String is its URL, for messages.
+	String() string
 	// read asks for n bytes at an offset, of an object of this version if one is given.
 	read(name string, o *object, off, n int64, version string) (*answer, error)
 }
@@ -123,10 +125,13 @@ func (f *remoteFS) folder(dir string) (*folder, error) {
 		f.mu.Lock()
 		if d, found := f.known(dir); found {
 			f.mu.Unlock()
-			if d == nil {
-				return nil, fs.ErrNotExist
+			switch {
+			case d != nil:
+				return d, nil
+			case dir == ".":
+				return nil, fmt.Errorf("nothing is below %s: %w", f.store, fs.ErrNotExist)
 			}
-			return d, nil
+			return nil, fs.ErrNotExist
 		}
 		c, running := f.calls[dir]
 		if !running {

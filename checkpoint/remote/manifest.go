@@ -184,6 +184,8 @@ func openManifest(ctx context.Context, u *url.URL, o Options) *web {
 	return &web{newClient(ctx, o, newTransport(o.Timeout), follow), u}
 }
 
+func (w *web) String() string { return shown(w.url) }
+
 func (w *web) list(string) (*tree, error) {
 	a, err := w.client.do(w.client.ctx, http.MethodGet, w.url, http.Header{"Accept": {"application/json"}}, nil, whole(maxManifest))
 	if err == nil {

@@ -1,26 +1,14 @@
 package remote
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync/atomic"
-)
-
-const (
-	maxPages = 4096
-	// flatPages and flatNames say how long to list a directory with everything below it: so many pages, as long as each
-	// shows as many names of the directory itself. A checkpoint of 1,024 files in 100 directories takes 2 requests then
-	// and not 101. A directory with 100 such checkpoints takes 2 and not 103: its first page shows 1 name, and the next
-	// one asks for names only.
-	flatPages = 10
-	flatNames = 4
 )
 
 // bucket is a store that speaks the S3 protocol.
@@ -34,12 +22,24 @@ type bucket struct {
 	region   atomic.Pointer[string]
 }
 
-var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
+// isWord reports whether a name consists of small letters, digits and of what else is allowed.
+func isWord(s, more string, most int) bool {
+	return s != "" && len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(more, r)
+	})
+}
+
+func isBucket(s string) bool {
+	return isWord(strings.ToLower(s), "._-", 255) && !strings.HasPrefix(s, ".")
+}
+
+// isRegion keeps what becomes a part of a host's name from being more than that.
+func isRegion(s string) bool { return isWord(s, "-", 40) }
 
 // openBucket takes what follows s3://. It is no URL proper: as in AWS's own programs, nothing in a key is escaped.
 func openBucket(ctx context.Context, rest string, o Options) (*bucket, error) {
 	name, prefix, _ := strings.Cut(rest, "/")
-	if !bucketName.MatchString(name) {
+	if !isBucket(name) {
 		return nil, errors.New("the URL has no name of a bucket: s3://BUCKET/PREFIX expected")
 	}
 	prefix, err := asPrefix(prefix)
@@ -51,7 +51,7 @@ func openBucket(ctx context.Context, rest string, o Options) (*bucket, error) {
 		return nil, err
 	}
 	region := cmp.Or(o.Getenv("AWS_REGION"), o.Getenv("AWS_DEFAULT_REGION"), p.values["region"], "us-east-1")
-	if !regionName.MatchString(region) {
+	if !isRegion(region) {
 		return nil, fmt.Errorf("AWS_REGION %.40q is not the name of a region", region)
 	}
 	s := &bucket{name: name, prefix: prefix, shown: "s3://" + name + "/" + prefix}
@@ -143,8 +143,6 @@ func escape(path string) string {
 
 type regionKey struct{}
 
-var regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
-
 // get asks for a key, or without one for the bucket itself, and once more when the bucket turns out to be in another
 // region.
 func (s *bucket) get(key, query string, header http.Header, read func(*http.Response) ([]byte, error)) (*url.URL,
@@ -168,115 +166,7 @@ func (s *bucket) get(key, query string, header http.Header, read func(*http.Resp
 	}
 }
 
-// rightRegion is the region that an answer says the bucket is in.
-func rightRegion(a *answer) string {
-	switch a.status {
-	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusBadRequest:
-		region := a.header.Get("X-Amz-Bucket-Region")
-		if region == "" {
-			region = parseError(a.body).Region
-		}
-		if regionName.MatchString(region) { // it becomes a part of a host's name
-			return region
-		}
-	}
-	return ""
-}
-
-func (s *bucket) list(dir string) (*tree, error) {
-	prefix := s.prefix
-	if dir != "." {
-		prefix += dir + "/"
-	}
-	t := newTree(dir)
-	t.deep = true
-	token := ""
-	for n := 1; ; n++ {
-		q := url.Values{"list-type": {"2"}, "encoding-type": {"url"}}
-		if prefix != "" {
-			q.Set("prefix", prefix)
-		}
-		if token != "" {
-			q.Set("continuation-token", token)
-		}
-		if !t.deep {
-			q.Set("delimiter", "/")
-		}
-		p, err := s.page(q)
-		if err != nil {
-			return nil, err
-		}
-		root := t.folders[dir]
-		before := len(root.files) + len(root.dirs)
-		if err := s.take(t, prefix, p); err != nil {
-			return nil, err
-		}
-		if !p.truncated {
-			break
-		}
-		if p.next == "" || p.next == token {
-			return nil, fmt.Errorf("listing %s: page %d says that more follows, and not where", s.shown, n)
-		}
-		if n >= maxPages {
-			return nil, fmt.Errorf("listing %s: more than %d pages", s.shown, maxPages)
-		}
-		token = p.next
-		shown := len(root.files) + len(root.dirs) - before
-		if t.deep && shown < len(p.objects) && (n >= flatPages || shown < flatNames) {
-			t.shallow() // and again, names only
-			token = ""
-		}
-	}
-	if !t.deep {
-		t.shallow()
-	}
-	return t, nil
-}
-
-// take adds the keys of a page.
-func (s *bucket) take(t *tree, prefix string, p *page) error {
-	for _, key := range p.prefixes {
-		rel, ok := strings.CutPrefix(key, prefix)
-		if !ok {
-			return s.stranger(key, prefix)
-		}
-		if err := t.add(rel, nil); err != nil {
-			return fmt.Errorf("listing %s: %w", s.shown, err)
-		}
-	}
-	for i := range p.objects {
-		l := &p.objects[i]
-		rel, ok := strings.CutPrefix(l.key, prefix)
-		if !ok {
-			return s.stranger(l.key, prefix)
-		}
-		if err := t.add(rel, &object{size: l.size, modified: l.modified, version: l.tag}); err != nil {
-			return fmt.Errorf("listing %s: %w", s.shown, err)
-		}
-	}
-	return nil
-}
-
-func (s *bucket) stranger(key, prefix string) error {
-	return fmt.Errorf("listing %s: the key %.80q came, keys below %.80q expected", s.shown, key, prefix)
-}
-
-func (s *bucket) page(query url.Values) (*page, error) {
-	u, a, err := s.get("", query.Encode(), http.Header{}, whole(maxPageBytes))
-	if err == nil {
-		err = s.answered(a, true)
-	}
-	var p *page
-	if err == nil {
-		if p, err = parsePage(bytes.NewReader(a.body)); err != nil && a.isPage() {
-			err = errPage
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing %s at %s: %w", s.shown, shown(u), err)
-	}
-	return p, nil
-}
+func (s *bucket) String() string { return s.shown }
 
 func (s *bucket) read(name string, o *object, off, n int64, version string) (*answer, error) {
 	u, a, err := s.get(s.prefix+name, "", asRange(off, n, version), ranged(off, n, o.size))
@@ -287,66 +177,4 @@ func (s *bucket) read(name string, o *object, off, n int64, version string) (*an
 		return nil, fmt.Errorf("%s: %w", shown(u), err)
 	}
 	return a, nil
-}
-
-// answered turns a status into an error that says what to check. A bucket that does not exist is not an empty one: no
-// job has made its checkpoints there, and somebody has mistyped it.
-func (s *bucket) answered(a *answer, listing bool) error {
-	if a.status == http.StatusOK || a.status == http.StatusPartialContent && !listing {
-		return nil
-	}
-	e := parseError(a.body)
-	if !listing && e.Code != "NoSuchBucket" || a.status == http.StatusProxyAuthRequired {
-		if err := commonStatus(a); err != nil {
-			return err
-		}
-	}
-	text := a.statusText()
-	if about := e.String(); about != "" {
-		text += " (" + about + ")"
-	} else if a.isPage() {
-		text += " with a web page"
-	}
-	return fmt.Errorf("%s: %s", text, s.check(a, e))
-}
-
-// check is what to check.
-func (s *bucket) check(a *answer, e storeError) string {
-	switch e.Code {
-	case "NoSuchBucket":
-		return "check the name of the bucket, AWS_ENDPOINT_URL_S3 and AWS_REGION"
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
-		return "check the keys from " + s.keys.from + ", and that no proxy changes requests"
-	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
-		return "the keys from " + s.keys.from + " are no longer good"
-	case "RequestTimeTooSkewed":
-		return "check the clock of this machine"
-	case "InvalidObjectState":
-		return "it is archived, and has to be restored before it can be read"
-	}
-	switch {
-	case a.status == http.StatusForbidden || a.status == http.StatusUnauthorized:
-		if s.name == "" {
-			return "it is asked without keys, so anybody has to be allowed to list and to read it"
-		}
-		if s.keys.provider == nil {
-			return "it was asked without keys, since there are none in " + s.keys.from +
-				" (the roles of EC2 instances are not asked for)"
-		}
-		return "check that the keys from " + s.keys.from + " may list the bucket (s3:ListBucket) and read it (s3:GetObject)"
-	case a.status == http.StatusNotFound:
-		return "check that this is the endpoint of an S3 store, and the name of the bucket"
-	case a.status >= 500 || a.status == http.StatusTooManyRequests:
-		return fmt.Sprintf("the store is failing or overloaded, after %d attempts", retries+1)
-	case a.status >= 300 && a.status < 400 || rightRegion(a) != "":
-		if region := rightRegion(a); region != "" {
-			return "the bucket is in the region " + region + ": set AWS_REGION"
-		}
-		to := ""
-		if u, err := url.Parse(a.header.Get("Location")); err == nil && u.Host != "" {
-			to = " to " + clean(u.Host, 80)
-		}
-		return "it is redirected" + to + ", and a signed request cannot be: check AWS_ENDPOINT_URL_S3 and AWS_REGION"
-	}
-	return "check the URL, AWS_ENDPOINT_URL_S3 and AWS_REGION"
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -181,6 +182,9 @@ func TestNothingThere(t *testing.T) {
 	}
 	if got := f.count(); got != 1 {
 		t.Errorf("%d requests", got)
+	}
+	if _, err := fs.Stat(fsys, "."); err == nil || !strings.Contains(err.Error(), "nothing is below s3://b/run/") {
+		t.Error(err)
 	}
 }
 
@@ -414,6 +418,56 @@ func TestAnotherRegion(t *testing.T) {
 		checkUnknown(t, err)
 		if !strings.Contains(err.Error(), "in the region mars-1: set AWS_REGION") {
 			t.Error(err)
+		}
+	}
+}
+
+// A region becomes a part of the host that keys are sent to.
+func TestRightRegion(t *testing.T) {
+	for region, want := range map[string]string{"eu-west-1": "eu-west-1", "evil.com/": "", "a@b": "", "EU": "", "": "",
+		strings.Repeat("a", 41): ""} {
+		h := http.Header{"X-Amz-Bucket-Region": {region}}
+		if got := rightRegion(&answer{status: 301, header: h}); got != want {
+			t.Errorf("%q becomes %q", region, got)
+		}
+		if got := rightRegion(&answer{status: 200, header: h}); got != "" {
+			t.Errorf("a good answer says %q", got)
+		}
+	}
+}
+
+func TestOneListingForManyWhoWait(t *testing.T) {
+	f := newFakeS3(t, map[string]string{"b/run/x": "1"})
+	fsys := f.fs(t, "s3://b/run")
+	var wait sync.WaitGroup
+	for range 16 {
+		wait.Go(func() {
+			if _, err := fs.Stat(fsys, "x"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if got := f.count(); got != 1 {
+		t.Errorf("%d requests, 1 expected", got)
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	asks := func(after string) *http.Response {
+		return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {after}}}
+	}
+	for _, c := range []struct {
+		attempt int
+		resp    *http.Response
+		want    time.Duration
+	}{
+		{0, nil, minRetryWait}, {3, nil, 8 * minRetryWait}, {60, nil, maxRetryWait},
+		{0, asks("7"), 7 * time.Second}, {0, asks("86400"), maxRetryWait}, {0, asks("9223372036854775807"), maxRetryWait},
+		{1, asks("soon"), 2 * minRetryWait},
+	} {
+		if got := backoff(minRetryWait, maxRetryWait, c.attempt, c.resp); got < c.want || got > c.want*5/4+1 {
+			t.Errorf("attempt %d: %v, %v and at most a quarter more expected", c.attempt, got, c.want)
 		}
 	}
 }

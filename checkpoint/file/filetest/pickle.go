@@ -37,13 +37,18 @@ func (p *Pickle) Global(module, name string) *Pickle { return p.Op("c" + module 
 // Stop ends the pickle.
 func (p *Pickle) Stop() []byte { return append(p.b, '.') }
 
-// state writes what torch.save pickles for a dictionary with one tensor of bytes for each storage.
-func state(storages [][]byte) []byte {
+// state writes what torch.save pickles for a dictionary with one tensor of bytes for each storage. In the legacy form
+// there is a place for views in the identifiers.
+func state(storages [][]byte, legacy bool) []byte {
+	view := ""
+	if legacy {
+		view = "N"
+	}
 	p := NewPickle(2).Op("}(")
 	for i, s := range storages {
 		key := strconv.Itoa(i)
-		p.Text("tensor" + key).Global("torch._utils", "_rebuild_tensor_v2").Op("((").Text("storage").
-			Global("torch", "ByteStorage").Text(key).Text("cpu").Int(int64(len(s))).Op("tQK\x00K").
+		p.Text("tensor"+key).Global("torch._utils", "_rebuild_tensor_v2").Op("((").Text("storage").
+			Global("torch", "ByteStorage").Text(key).Text("cpu").Int(int64(len(s))).Op(view + "tQK\x00K").
 			Op(string([]byte{byte(len(s))})).Op("\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR")
 	}
 	return p.Op("u").Stop()
@@ -57,7 +62,7 @@ func DCPMetadata(files []string, sizes []int64) []byte {
 	if len(files) > 0 {
 		p.Op("(")
 		for i, name := range files {
-			p.Global("torch.distributed.checkpoint.metadata", "MetadataIndex").Op(")\x81}(").Text("fqn").Text("w").
+			p.Global("torch.distributed.checkpoint.metadata", "MetadataIndex").Op(")\x81}(").Text("fqn").Text("w" + strconv.Itoa(i)).
 				Text("index").Int(int64(i)).Op("ub")
 			half := sizes[i] / 2
 			p.Global("torch.distributed.checkpoint.filesystem", "_StorageInfo").Op(")\x81}(").Text("relative_path").

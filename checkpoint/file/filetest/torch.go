@@ -16,7 +16,7 @@ type Record struct {
 // TorchRecords are what torch.save puts into a zip for a dictionary of such storages, in its order.
 func TorchRecords(stem string, storages ...[]byte) []Record {
 	records := []Record{
-		{Name: stem + "/data.pkl", Data: state(storages)},
+		{Name: stem + "/data.pkl", Data: state(storages, false)},
 		{Name: stem + "/.format_version", Data: []byte("1")},
 		{Name: stem + "/.storage_alignment", Data: []byte("64")},
 		{Name: stem + "/byteorder", Data: []byte("little")},
@@ -86,7 +86,7 @@ func TorchLegacy(storages ...[]byte) []byte {
 	b := NewPickle(2).Op("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19").Stop()
 	b = append(b, NewPickle(2).Op("M\xe9\x03").Stop()...)
 	b = append(b, NewPickle(2).Op("}(").Text("protocol_version").Op("M\xe9\x03").Text("little_endian").Op("\x88u").Stop()...)
-	b = append(b, state(storages)...)
+	b = append(b, state(storages, true)...)
 	keys := NewPickle(2).Op("](")
 	for i := range storages {
 		keys.Text(strconv.Itoa(i))

@@ -309,6 +309,53 @@ func TestCheckpointNames(t *testing.T) {
 	}
 }
 
+// TestCheckpointErrors repeat such names in a harmless way.
+func TestCheckpointErrors(t *testing.T) {
+	dir := steps(t, "step-1", "step-\x1b[31m2!")
+	if res := look(ruled("select", dir)...); res.code != 0 || strings.Contains(res.err, "\x1b") || !strings.Contains(res.err, `step-\x1b[31m2`) {
+		t.Errorf("%+v", res)
+	}
+	for _, command := range []string{"ls", "select", "verify"} {
+		if res := look(command, "/no/\x1bsuch"); res.err == "" || strings.Contains(res.err, "\x1b") {
+			t.Errorf("%s: %+v", command, res)
+		}
+	}
+}
+
+// slow is a file server that takes a second for each answer about a file.
+type slow struct{ fstest.MapFS }
+
+func (s slow) Stat(name string) (fs.FileInfo, error) {
+	time.Sleep(time.Second)
+	return s.MapFS.Stat(name)
+}
+
+// TestCheckpointSlow lists what there is when there was no time to look at all closely, and says so.
+func TestCheckpointSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := fstest.MapFS{}
+		for _, s := range []string{"step-1", "step-2", "step-3"} {
+			files[s+"/weights"], files[s+"/DONE"] = &fstest.MapFile{Data: []byte("w"), ModTime: noon}, &fstest.MapFile{Data: []byte("1"), ModTime: noon}
+		}
+		p := &program{openTree: func(context.Context, string) (fs.FS, error) { return slow{files}, nil }}
+		begin := time.Now()
+		look := lookWith(p, ruled("ls", "--timeout", "1h", "s3://b")...)
+		if look.code != 0 || look.err != "" || strings.Count(look.out, "complete") != 3 {
+			t.Fatalf("%+v", look)
+		}
+		one := time.Since(begin) / 6 // each is looked at twice
+		look = lookWith(p, ruled("ls", "--timeout", (4*one+one/2).String(), "s3://b")...)
+		if look.code != 0 || strings.Count(look.out, "complete") != 3 || !strings.Contains(look.err, "the 2 oldest") || !strings.Contains(look.out, "*    3") {
+			t.Errorf("%+v", look)
+		}
+		look = lookWith(p, ruled("ls", "--timeout", (one / 2).String(), "s3://b")...)
+		if look.code != 0 || strings.Count(look.out, "check_timeout") != 3 || strings.Contains(look.out, "*") ||
+			!strings.Contains(look.err, "nothing can be chosen") {
+			t.Errorf("%+v", look)
+		}
+	})
+}
+
 func TestCheckpointVerify(t *testing.T) {
 	torn, whole := steps(t, "step-1", "step-2", "step-3!"), steps(t, "step-1", "step-2")
 	for _, tt := range []struct {
@@ -559,4 +606,13 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%d times: %q", n, got)
 		}
 	})
+}
+
+// TestCheckpointCompletion offers the commands of checkpoint, and their flags once each.
+func TestCheckpointCompletion(t *testing.T) {
+	var b bytes.Buffer
+	bashCompletion(&b, completable(&cli.App{Commands: []*cli.Command{checkpointCommand(new(program)), explainCommand()}}))
+	if got := b.String(); strings.Count(got, `commands="ls verify select"`) != 1 || strings.Count(got, "--pattern") != 1 || strings.Count(got, "--deep") != 1 {
+		t.Error(got)
+	}
 }

@@ -1,0 +1,214 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/format"
+)
+
+func TestMemoryParse(t *testing.T) {
+	many := func(n int) string {
+		return `{"v":1,"aside":[` + strings.TrimSuffix(strings.Repeat(`{"path":"p","modified":"2026-01-02T03:04:05Z"},`, n), ",") + `]}`
+	}
+	for _, tt := range []struct {
+		text, want string // want is a part of the error
+	}{
+		{`{"v":1}`, ""},
+		{`{"v":1,"job":"j","runUid":"u","reached":5,"aside":[{"path":"step-6","modified":"2026-01-02T03:04:05.123456789Z"}]}`, ""},
+		{`{"v":1,"later":"key"}`, ""},
+		{many(maxAside), ""},
+		{``, "JSON"},
+		{`{"v":1`, "JSON"},
+		{`[]`, "array"},
+		{`{}`, "version 0, and this gangrun knows 1"},
+		{`null`, "version 0"},
+		{`{"v":2,"reached":5}`, "version 2, and this gangrun knows 1"},
+		{`{"v":1,"reached":-1}`, "step -1"},
+		{`{"v":1,"reached":1.5}`, "1.5"},
+		{`{"v":1,"aside":[{"modified":"yesterday"}]}`, "yesterday"},
+		{many(maxAside + 1), "more than"},
+		{"{\"v\":1}" + strings.Repeat(" ", maxMemory), "larger than"},
+	} {
+		m, err := ReadMemory(fstest.MapFS{MemoryFile: {Data: []byte(tt.text)}})
+		text := fmt.Sprintf("%.80s", tt.text)
+		if tt.want == "" && (err != nil || m.V != 1) {
+			t.Errorf("%s: %+v, %v", text, m, err)
+		}
+		if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), MemoryFile)) {
+			t.Errorf("%s: %+v, %v, want an error with %q", text, m, err, tt.want)
+		}
+	}
+}
+
+// TestMemoryUnreadable is not the same as none.
+func TestMemoryUnreadable(t *testing.T) {
+	if m, err := ReadMemory(fstest.MapFS{}); err != nil || !sameMemory(m, Memory{}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	w := watch(fstest.MapFS{MemoryFile: {Data: []byte(`{"v":1}`)}})
+	w.fails[MemoryFile] = syscall.EIO
+	if _, err := ReadMemory(w); !errors.Is(err, syscall.EIO) {
+		t.Errorf("%v", err)
+	}
+	if _, err := ReadMemory(fstest.MapFS{MemoryFile + "/x": {}}); err == nil {
+		t.Error("a directory is read as a memory")
+	}
+}
+
+// TestMemoryWrite leaves nothing but the file, which a reader at any moment finds whole, and keeps its mode.
+func TestMemoryWrite(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, MemoryFile)
+	var writers sync.WaitGroup
+	for n := range 4 { // nodes that share the directory
+		writers.Go(func() {
+			for i := range 25 {
+				m := Memory{Run: Run{"job", fmt.Sprint("run", n)}, Reached: step(int64(i))}
+				m.Aside = make([]Aside, i)
+				if err := m.write(dir); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	stop := make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if m, err := ReadMemory(os.DirFS(dir)); err != nil || m.V != 0 && len(m.Aside) != int(*m.Reached) {
+				t.Errorf("%+v, %v", m, err)
+				return
+			}
+		}
+	})
+	writers.Wait()
+	close(stop)
+	reader.Wait()
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if err := os.Chmod(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Memory{}).write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// TestMemoryWriteFails and leaves the old one, and no half a file.
+func TestMemoryWriteFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, MemoryFile), 0o755); err != nil { // a rename over it fails
+		t.Fatal(err)
+	}
+	if err := (Memory{}).write(dir); err == nil {
+		t.Error("no error")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if err := (Memory{}).write(filepath.Join(dir, "none")); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestMemoryBegin(t *testing.T) {
+	all := Scan{Checkpoints: []format.Checkpoint{at(4), at(3), at(2), at(1)}}
+	run1, run2 := Run{"job", "run1"}, Run{"job", "run2"}
+	asideOf := func(steps ...int64) (as []Aside) {
+		for _, s := range steps {
+			as = append(as, Aside{at(s).Path, at(s).Modified})
+		}
+		return as
+	}
+	gone := []Aside{{"step-9", saved}}
+	rewritten := []Aside{{"step-4", saved}}
+	for _, tt := range []struct {
+		name string
+		m    Memory
+		run  Run
+		from *int64
+		back bool
+		want Memory
+	}{
+		{"the first start", Memory{}, run1, nil, false, Memory{V: 1, Run: run1}},
+		{"from a checkpoint", Memory{}, run1, step(4), false, Memory{V: 1, Run: run1, Reached: step(4)}},
+		{"from the start again", Memory{Run: run1, Reached: step(4)}, run1, nil, false, Memory{V: 1, Run: run1, Reached: step(4)}},
+		{"another run begins anew", Memory{Run: run1, Reached: step(4)}, run2, nil, false, Memory{V: 1, Run: run2}},
+		{"back", Memory{Run: run1, Reached: step(4)}, run1, step(2), true, Memory{V: 1, Run: run1, Reached: step(2), Aside: asideOf(4, 3)}},
+		{"not back", Memory{Run: run1, Reached: step(4)}, run1, step(2), false, Memory{V: 1, Run: run1, Reached: step(2)}},
+		{"back twice", Memory{Run: run1, Aside: asideOf(4)}, run1, step(1), true, Memory{V: 1, Run: run1, Reached: step(1), Aside: asideOf(4, 3, 2)}},
+		{"what was aside stays aside", Memory{Run: run1, Aside: asideOf(4)}, run1, step(3), false, Memory{V: 1, Run: run1, Reached: step(3), Aside: asideOf(4)}},
+		{"what is gone is forgotten", Memory{Run: run1, Aside: gone}, run1, step(4), false, Memory{V: 1, Run: run1, Reached: step(4)}},
+		{"what was written again is forgotten", Memory{Run: run1, Aside: rewritten}, run1, step(4), false, Memory{V: 1, Run: run1, Reached: step(4)}},
+	} {
+		if got := tt.m.Begin(tt.run, tt.from, tt.back, all); !sameMemory(got, tt.want) {
+			t.Errorf("%s: %s, want %s", tt.name, asJSON(t, got), asJSON(t, tt.want))
+		}
+	}
+	var long Scan
+	for n := range int64(maxAside + 10) {
+		long.Checkpoints = append(long.Checkpoints, format.Checkpoint{Path: fmt.Sprint(n), Step: maxAside + 10 - n, Modified: saved})
+	}
+	if m := (Memory{}).Begin(run1, step(0), true, long); len(m.Aside) != maxAside || m.Aside[0].Path != "0" {
+		t.Errorf("%d are set aside", len(m.Aside))
+	}
+}
+
+func TestMemorySaw(t *testing.T) {
+	for _, tt := range []struct {
+		had   *int64
+		steps []int64
+		want  *int64
+	}{{nil, nil, nil}, {nil, []int64{3, 2}, step(3)}, {step(2), []int64{3}, step(3)}, {step(5), []int64{3}, step(5)}, {step(5), nil, step(5)}, {nil, []int64{0}, step(0)}} {
+		if got := (Memory{Reached: tt.had}).Saw(tt.steps); asJSON(t, got.Reached) != asJSON(t, tt.want) {
+			t.Errorf("%s after %s: %s", asJSON(t, tt.had), asJSON(t, tt.steps), asJSON(t, got.Reached))
+		}
+	}
+}
+
+// FuzzMemory takes what any program may have written there: it is refused, or it is read the same after it was written.
+func FuzzMemory(f *testing.F) {
+	f.Add([]byte(`{"v":1,"job":"j","runUid":"u","reached":5,"aside":[{"path":"step-6","modified":"2026-01-02T03:04:05.123456789+01:00"}]}`))
+	f.Add([]byte(`{"v":1,"reached":9223372036854775807}`))
+	f.Add([]byte(`{"V":1,"reached":null,"aside":[null]}`))
+	f.Add([]byte(`{"v":1,"job":"\ud800"}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parseMemory(data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), MemoryFile) {
+				t.Errorf("%q: %v", data, err)
+			}
+			return
+		}
+		if m.V != memoryVersion || len(m.Aside) > maxAside || m.Reached != nil && *m.Reached < 0 {
+			t.Fatalf("%q: %+v", data, m)
+		}
+		if err := m.write(dir); err != nil {
+			t.Fatalf("%q: %v", data, err)
+		}
+		again, err := ReadMemory(os.DirFS(dir))
+		if err != nil || !sameMemory(again, m) {
+			t.Fatalf("%q: %+v, then %+v, %v", data, m, again, err)
+		}
+		_ = m.Begin(m.Run, step(1), true, Scan{Checkpoints: []format.Checkpoint{{Path: "a", Step: 2, Modified: time.Unix(1, 0)}}})
+	})
+}
