@@ -48,7 +48,8 @@ func DCPMetadata(r io.ReaderAt, size int64) (map[string]int64, error) {
 	case p.w.left() > 0:
 		return nil, problem.New(problem.BadPickle, "%d bytes follow its pickle", p.w.left())
 	case negative.path != "":
-		return nil, problem.New(problem.BadPickle, "it has %d bytes at byte %d of %q", negative.length, negative.offset, negative.path)
+		return nil, problem.New(problem.BadPickle, "it has %d bytes at byte %d of %q", negative.length, negative.offset,
+			negative.path)
 	}
 	return files, nil
 }

@@ -95,7 +95,8 @@ func Safetensors(r io.ReaderAt, size int64) error {
 	var end int64
 	for _, p := range spans {
 		if p.begin != end {
-			return problem.New(problem.BadSafetensors, "a tensor begins at byte %d of the data, where byte %d is expected", p.begin, end)
+			return problem.New(problem.BadSafetensors, "a tensor begins at byte %d of the data, where byte %d is expected", p.begin,
+				end)
 		}
 		end = p.end
 	}

@@ -163,7 +163,8 @@ func readEntry(w *window) (e Entry, err error) {
 	}
 	e.Method = binary.LittleEndian.Uint16(h[10:])
 	e.CRC = binary.LittleEndian.Uint32(h[16:])
-	packed, size, header := binary.LittleEndian.Uint32(h[20:]), binary.LittleEndian.Uint32(h[24:]), binary.LittleEndian.Uint32(h[42:])
+	packed, size := binary.LittleEndian.Uint32(h[20:]), binary.LittleEndian.Uint32(h[24:])
+	header := binary.LittleEndian.Uint32(h[42:])
 	e.Packed, e.Size, e.header = int64(packed), int64(size), int64(header)
 	name, extra := int(binary.LittleEndian.Uint16(h[28:])), int(binary.LittleEndian.Uint16(h[30:]))
 	comment := binary.LittleEndian.Uint16(h[32:])

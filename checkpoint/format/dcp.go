@@ -184,8 +184,8 @@ func checkDCPRanks(l *look, c *Checkpoint, d *dir) error {
 	for rank := range last + 1 {
 		marker := "__" + strconv.FormatInt(rank, 10) + dcpMarker
 		if !d.isFile(marker) {
-			return problem.New(problem.NoMarker, "%s is missing, which rank %d writes last (there are ranks up to %d)", d.join(marker),
-				rank, last)
+			return problem.New(problem.NoMarker, "%s is missing, which rank %d writes last (there are ranks up to %d)",
+				d.join(marker), rank, last)
 		}
 	}
 	for rank := range last + 1 {

@@ -1,0 +1,214 @@
+package checkpoint_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// saves are the formats of a library, and how often each is killed.
+type saves struct {
+	format  string
+	detects string // what gangrun has to take it for
+	anew    int    // kills where every save is another step
+	inPlace int    // kills where every save is over the last one
+	each    bool   // a checkpoint is a directory to look into, and what is around them is the test's
+}
+
+func TestTorch(t *testing.T) {
+	attackAll(t, "torch/bin/python3", "of_torch", []saves{
+		{format: "torch.save", detects: "plain", anew: 12, inPlace: 12},
+		{format: "torch.save, legacy", detects: "plain", anew: 6, inPlace: 6},
+		{format: "safetensors", detects: "plain", anew: 10, inPlace: 10},
+		{format: "save_pretrained in shards", detects: "plain", anew: 6, inPlace: 10, each: true},
+		{format: "DCP", detects: "dcp", anew: 10, inPlace: 12},
+		{format: "DCP, async", detects: "dcp", anew: 8, inPlace: 8},
+		{format: "DCP, 2 ranks", detects: "dcp", anew: 4, inPlace: 4},
+		{format: "Trainer", detects: "hf_trainer", anew: 8, inPlace: 10},
+		{format: "Accelerate", detects: "accelerate", anew: 6, inPlace: 10},
+		{format: "Lightning", detects: "lightning", anew: 6, inPlace: 6},
+	})
+}
+
+func TestTensorFlow(t *testing.T) {
+	attackAll(t, "tensorflow/bin/python3", "of_tensorflow", []saves{
+		{format: "CheckpointManager", detects: "tf_bundle", anew: 8, inPlace: 8},
+		{format: "BackupAndRestore", detects: "keras_backup", inPlace: 10},
+		{format: ".keras", detects: "plain", anew: 4, inPlace: 4},
+		{format: ".weights.h5", detects: "plain", anew: 4, inPlace: 4},
+	})
+}
+
+func TestJAX(t *testing.T) {
+	attackAll(t, "jax/bin/python3", "of_jax", []saves{
+		{format: "CheckpointManager", detects: "orbax", anew: 8, inPlace: 8},
+	})
+}
+
+// seed makes a run the same as an earlier one, as far as the machine lets it.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("GANGRUN_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("GANGRUN_TEST_SEED=%d", seed)
+	return seed
+}
+
+func attackAll(t *testing.T, python, module string, all []saves) {
+	parallel(t)
+	seed := seed(t)
+	lib := loadLibrary(t, python, module)
+	for _, s := range all {
+		t.Run(s.format, func(t *testing.T) {
+			lib.t = t
+			hash := fnv.New64a()
+			hash.Write([]byte(s.format))
+			random := rand.New(rand.NewPCG(seed, hash.Sum64()))
+			for inPlace, times := range map[bool]int{false: s.anew, true: s.inPlace} {
+				count := tally{}
+				for i := range times {
+					a := attack{Format: s.format, Folder: filepath.Join(t.TempDir(), "saved"), InPlace: inPlace,
+						By: []string{"clock", "operation"}[i%2], At: random.Float64()}
+					if err := os.Mkdir(a.Folder, 0o777); err != nil {
+						t.Fatal(err)
+					}
+					s.judge(t, lib, a, &count)
+					os.RemoveAll(a.Folder)
+				}
+				if times > 0 {
+					t.Logf("in place %v: %d kills, %+v", inPlace, times, count)
+				}
+				if count.Within < times/2 {
+					t.Errorf("only %d of %d kills were within a save", count.Within, times)
+				}
+			}
+		})
+	}
+}
+
+// tally counts what was seen.
+type tally struct {
+	Within     int // kills within a save
+	Complete   int // checkpoints called complete, which were loaded
+	Torn       int // not called complete, and not to be loaded either
+	PassedOver int // not called complete, although they can be loaded
+}
+
+// judge kills once, and compares what gangrun says with what the library can load.
+func (s saves) judge(t *testing.T, lib *library, a attack, count *tally) {
+	t.Helper()
+	journal := lib.kill(a)
+	last := journal[len(journal)-1]
+	if last.Begin > 0 {
+		count.Within++
+	}
+	found := s.look(t, a.Folder)
+	// A loader that dies leaves those after it without an answer.
+	slices.SortStableFunc(found, func(a, b format.Checkpoint) int { return cmp.Compare(order(a), order(b)) })
+	paths := make([]string, len(found))
+	for i, c := range found {
+		paths[i] = c.Path
+	}
+	results := lib.load(s.format, paths)
+	for i, c := range found {
+		r := results[i]
+		switch {
+		case c.Complete && r.Error != "":
+			t.Errorf("%+v: %s is called complete (%s), and the library says: %s\n%s", a, c.Path, c.Basis, r.Error, tree(a.Folder))
+		case c.Complete && !a.InPlace && c.Step >= 0 && c.Step != int64(r.Generation):
+			t.Errorf("%+v: %s is said to be of step %d, and is of %d", a, c.Path, c.Step, r.Generation)
+		case c.Complete:
+			count.Complete++
+		case r.Error == "":
+			count.PassedOver++
+		default:
+			count.Torn++
+		}
+	}
+	for _, path := range finished(journal, a.InPlace) {
+		if !slices.ContainsFunc(found, func(c format.Checkpoint) bool {
+			return c.Complete && (c.Path == path || s.each && filepath.Dir(c.Path) == path)
+		}) {
+			t.Errorf("%+v: %s was finished, and is not called complete: %+v\n%s", a, path, found, tree(a.Folder))
+		}
+	}
+}
+
+// finished is what has to be whole: the last one that was finished, unless it is being saved over.
+func finished(journal []event, inPlace bool) []string {
+	for i, e := range slices.Backward(journal) {
+		if e.End > 0 && (!inPlace || i == len(journal)-1) {
+			return []string{e.Path}
+		}
+	}
+	return nil
+}
+
+func order(c format.Checkpoint) int {
+	if c.Complete {
+		return 0
+	}
+	return 1
+}
+
+// look asks gangrun. The paths of what it says are made absolute.
+func (s saves) look(t *testing.T, folder string) (all []format.Checkpoint) {
+	t.Helper()
+	folders := []string{folder}
+	if s.each {
+		var err error
+		if folders, err = filepath.Glob(filepath.Join(folder, "*")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range folders {
+		r := harness.Run(t, limit, nil, harness.Binary(t), "checkpoint", "ls", "-o", "json", dir)
+		var listing struct {
+			Format      string
+			Checkpoints []format.Checkpoint
+		}
+		if err := json.Unmarshal([]byte(r.Stdout), &listing); r.Code != 0 || err != nil {
+			t.Fatalf("exit code %d, %v\n%s\n%s", r.Code, err, r.Stdout, r.Stderr)
+		}
+		if len(listing.Checkpoints) > 0 && listing.Format != s.detects {
+			t.Errorf("it takes %s for %s\n%s", s.detects, listing.Format, tree(folder))
+		}
+		for _, c := range listing.Checkpoints {
+			c.Path = filepath.Join(dir, filepath.FromSlash(c.Path))
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// tree shows a folder.
+func tree(folder string) string {
+	var b []byte
+	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			name, _ := filepath.Rel(folder, path)
+			b = append(info.ModTime().AppendFormat(b, "05.000000"), ' ')
+			b = append(strconv.AppendInt(b, info.Size(), 10), " "+name+"\n"...)
+		}
+		return nil
+	})
+	return string(b)
+}
