@@ -20,15 +20,17 @@ type Directory struct {
 	Scanner Scanner
 	Policy  Policy
 	// Name is what the user calls it, a path or a URL. Path is set for one on this machine: only there anything is
-	// written.
+	// written. Elsewhere Within makes what a worker needs out of a path in the tree.
 	Name, Path string
+	Within     func(path string) string
 	// Quarantine moves aside what must not be read.
 	Quarantine bool
 	Log        *slog.Logger
 
 	scan      Scan
-	memory    *Memory // nil before the first look
-	unwritten bool    // it was said that the memory cannot be written
+	memory    *Memory        // nil before the first look
+	forgotten *problem.Error // why the memory of an earlier run makes no sense
+	unwritten bool           // it was said that the memory cannot be written
 	said      map[string]bool
 }
 
@@ -44,11 +46,9 @@ type Report struct {
 // Look looks what is there now. The error says that nobody knows, and is a [problem.Error].
 func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 	if d.memory == nil {
-		m, err := d.recall()
-		if err != nil {
-			return Report{}, problem.Of(err, problem.Permission)
+		if err := d.recall(); err != nil {
+			return Report{}, err
 		}
-		d.memory = &m
 	}
 	scan, err := d.Scanner.Scan(ctx)
 	if err != nil {
@@ -66,6 +66,9 @@ func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 		d.once("checkpoint passed over", "path", c.Path, "step", c.Step, "reason", string(c.Reason), "why", c.Detail)
 	}
 	r := Report{Offer: offer}
+	if d.forgotten != nil && len(r.Steps) == 0 {
+		r.Veto = d.forgotten // there may have been progress
+	}
 	if len(offer.Steps) > 0 {
 		r.Newest = d.Policy.At(scan, *d.memory, offer.Steps[0])
 	}
@@ -76,18 +79,32 @@ func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 	return r, nil
 }
 
-// recall reads the memory. There is none in a tree in which nothing can be written.
-func (d *Directory) recall() (Memory, error) {
+// recall reads the memory. There is none in a tree in which nothing can be written. One that makes no sense is left as
+// it is, and nothing is begun anew beside it.
+func (d *Directory) recall() error {
+	d.memory = &Memory{}
 	if d.Path == "" {
-		return Memory{}, nil
+		return nil
 	}
-	return ReadMemory(d.Scanner.FS)
+	m, err := ReadMemory(d.Scanner.FS)
+	if err != nil {
+		p := problem.Of(err, problem.Permission)
+		if p.Reason.Unknown() {
+			d.memory = nil
+			return p
+		}
+		d.forgotten = p
+		d.Log.Error("what an earlier run has left beside the checkpoints makes no sense; remove it if it is of no use", "err", p)
+		return nil
+	}
+	d.memory = &m
+	return nil
 }
 
 // Begin prepares a round that goes on from the checkpoint of a step, nil for the start: it looks closely at the
-// checkpoint once more, makes the framework's pointer name it, sets aside what is newer where training goes back on
-// purpose, and remembers. It returns the checkpoint, nil when there is none. The error is a [problem.Error].
-func (d *Directory) Begin(ctx context.Context, run Run, from *int64, back bool) (*format.Checkpoint, error) {
+// checkpoint once more, sets aside what is newer, makes the framework's pointer name it, and remembers. It returns the
+// checkpoint, nil when there is none. The error is a [problem.Error].
+func (d *Directory) Begin(ctx context.Context, run Run, from *int64) (*format.Checkpoint, error) {
 	if d.memory == nil {
 		if _, err := d.Look(ctx, run); err != nil {
 			return nil, err
@@ -107,7 +124,7 @@ func (d *Directory) Begin(ctx context.Context, run Run, from *int64, back bool) 
 		if chosen = d.Policy.At(scan, *d.memory, *from); chosen == nil {
 			return nil, d.lost(*from, c.Path)
 		}
-		d.aside(*chosen, back)
+		d.aside(*chosen)
 		if d.Path != "" {
 			was, err := repoint(d.Path, *chosen)
 			if err != nil {
@@ -118,7 +135,7 @@ func (d *Directory) Begin(ctx context.Context, run Run, from *int64, back bool) 
 			}
 		}
 	}
-	d.remember(d.memory.Begin(run, from, back, d.scan))
+	d.remember(d.memory.Begin(run, from, d.scan))
 	return chosen, nil
 }
 
@@ -132,11 +149,12 @@ func (d *Directory) lost(step int64, path string) error {
 	return problem.New(problem.NoMarker, "the checkpoint of step %d, %s, has gone", step, path)
 }
 
-// aside moves away what the framework could take instead of the one that was chosen, or write over.
-func (d *Directory) aside(chosen format.Checkpoint, back bool) {
+// aside moves away what the framework could take instead of the one that was chosen, or write over. What nobody knows of
+// stays, and so does a pointer that leads nowhere.
+func (d *Directory) aside(chosen format.Checkpoint) {
 	for _, c := range d.scan.Checkpoints {
-		bad := !c.Complete && c.Reason != "" && !c.Reason.Unknown()
-		if c.Step <= chosen.Step || !bad && !back {
+		pointer := c.Reason == problem.PointerDangling || c.Reason == problem.PointerMalformed
+		if c.Step <= chosen.Step || c.Reason.Unknown() || pointer {
 			continue
 		}
 		if !d.Quarantine || d.Path == "" {
@@ -144,11 +162,13 @@ func (d *Directory) aside(chosen format.Checkpoint, back bool) {
 				"path", c.Path, "reason", string(c.Reason))
 			continue
 		}
-		if err := quarantine(d.Path, c, time.Now()); err != nil {
+		moved, err := quarantine(d.Path, c, time.Now())
+		if err != nil {
 			d.Log.Error("cannot move a checkpoint aside", "path", c.Path, "err", err)
-			continue
 		}
-		d.Log.Warn("moved a checkpoint aside", "path", c.Path, "to", path.Join(QuarantineDir, c.Path), "reason", string(c.Reason))
+		if moved {
+			d.Log.Warn("moved a checkpoint aside", "path", c.Path, "to", path.Join(QuarantineDir, c.Path), "reason", string(c.Reason))
+		}
 	}
 }
 
@@ -158,7 +178,7 @@ func (d *Directory) remember(m Memory) {
 		return
 	}
 	d.memory = &m
-	if d.Path == "" {
+	if d.Path == "" || d.forgotten != nil {
 		return
 	}
 	if _, err := os.Stat(d.Path); errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +206,7 @@ func (d *Directory) once(msg string, args ...any) {
 // Handed is the path and the root of a checkpoint as a worker needs them.
 func (d *Directory) Handed(c *format.Checkpoint) (full, root string) {
 	if d.Path == "" {
-		return d.Name + "/" + c.Path, d.Name + "/" + c.Root
+		return d.Within(c.Path), d.Within(c.Root)
 	}
 	return filepath.Join(d.Path, filepath.FromSlash(c.Path)), filepath.Join(d.Path, filepath.FromSlash(c.Root))
 }

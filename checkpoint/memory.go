@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
 // MemoryFile is the name of the file in which a run remembers, beside its checkpoints, how far it had come.
@@ -24,12 +25,12 @@ type Memory struct {
 	Run
 	// Reached is the highest step of which there was a complete checkpoint.
 	Reached *int64 `json:"reached,omitempty"`
-	// Aside are the checkpoints behind which training went back, as they were then. One that is written again counts
-	// again.
+	// Aside are those that were newer than the one that a round began from, as they were then. One that is written again
+	// counts again.
 	Aside []Aside `json:"aside,omitempty"`
 }
 
-// Aside is one checkpoint that is not to be read any more.
+// Aside is one checkpoint that is not to be read as it was then.
 type Aside struct {
 	Path     string    `json:"path"`
 	Modified time.Time `json:"modified"`
@@ -48,34 +49,28 @@ func (m Memory) setAside(c format.Checkpoint) bool {
 // Saw takes in which steps are complete now.
 func (m Memory) Saw(steps []int64) Memory {
 	if len(steps) > 0 && (m.Reached == nil || steps[0] > *m.Reached) {
-		m.Reached = &steps[0]
+		newest := steps[0]
+		m.Reached = &newest
 	}
 	return m
 }
 
-// Begin takes in that a run goes on from a step, nil for the start. What is newer is set aside when back is set: training
-// went back on purpose, and would find it again.
-func (m Memory) Begin(run Run, from *int64, back bool, s Scan) Memory {
-	if m.Run != run {
-		m.Reached = nil
-	}
-	m.V, m.Run = memoryVersion, run
-	if from == nil {
-		return m
-	}
-	kept := make([]Aside, 0, len(m.Aside))
+// Begin takes in that a run goes on from a step, nil for the start. What is newer is set aside: it belongs to a way that
+// is not taken, and will be written over, half of it at first.
+func (m Memory) Begin(run Run, from *int64, s Scan) Memory {
+	next := Memory{V: memoryVersion, Run: run, Reached: from}
 	for _, c := range s.Checkpoints {
-		a := Aside{c.Path, c.Modified}
-		if m.setAside(c) || back && c.Step > *from && !c.Modified.IsZero() {
-			kept = append(kept, a)
+		newer := from == nil && c.Step >= 0 || from != nil && c.Step > *from
+		if m.setAside(c) || newer && c.Complete && !c.Modified.IsZero() {
+			next.Aside = append(next.Aside, Aside{c.Path, c.Modified})
 		}
 	}
-	m.Aside = kept[:min(len(kept), maxAside)]
-	m.Reached = from
-	return m
+	next.Aside = next.Aside[:min(len(next.Aside), maxAside)]
+	return next
 }
 
-// ReadMemory reads what an earlier run has left in the root of a tree; nothing when there is no such file.
+// ReadMemory reads what an earlier run has left in the root of a tree; nothing when there is no such file. One that makes
+// no sense is a [problem.Error] with the reason bad_json.
 func ReadMemory(fsys fs.FS) (m Memory, err error) {
 	f, err := fsys.Open(MemoryFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,22 +85,22 @@ func ReadMemory(fsys fs.FS) (m Memory, err error) {
 		return Memory{}, fmt.Errorf("reading %s: %w", MemoryFile, err)
 	}
 	if len(data) > maxMemory {
-		return Memory{}, fmt.Errorf("%s: larger than %d bytes", MemoryFile, maxMemory)
+		return Memory{}, problem.New(problem.BadJSON, "%s: larger than %d bytes", MemoryFile, maxMemory)
 	}
 	return parseMemory(data)
 }
 
 func parseMemory(data []byte) (m Memory, err error) {
 	if err := json.Unmarshal(data, &m); err != nil {
-		return Memory{}, fmt.Errorf("%s: %w", MemoryFile, err)
+		return Memory{}, problem.New(problem.BadJSON, "%s: %v", MemoryFile, err)
 	}
 	switch {
 	case m.V != memoryVersion:
-		return Memory{}, fmt.Errorf("%s: version %d, and this gangrun knows %d", MemoryFile, m.V, memoryVersion)
+		return Memory{}, problem.New(problem.BadJSON, "%s: version %d, and this gangrun knows %d", MemoryFile, m.V, memoryVersion)
 	case len(m.Aside) > maxAside:
-		return Memory{}, fmt.Errorf("%s: more than %d checkpoints are set aside", MemoryFile, maxAside)
+		return Memory{}, problem.New(problem.BadJSON, "%s: more than %d checkpoints are set aside", MemoryFile, maxAside)
 	case m.Reached != nil && *m.Reached < 0:
-		return Memory{}, fmt.Errorf("%s: step %d reached", MemoryFile, *m.Reached)
+		return Memory{}, problem.New(problem.BadJSON, "%s: step %d reached", MemoryFile, *m.Reached)
 	}
 	return m, nil
 }

@@ -145,29 +145,27 @@ func TestMemoryBegin(t *testing.T) {
 		m    Memory
 		run  Run
 		from *int64
-		back bool
 		want Memory
 	}{
-		{"the first start", Memory{}, run1, nil, false, Memory{V: 1, Run: run1}},
-		{"from a checkpoint", Memory{}, run1, step(4), false, Memory{V: 1, Run: run1, Reached: step(4)}},
-		{"from the start again", Memory{Run: run1, Reached: step(4)}, run1, nil, false, Memory{V: 1, Run: run1, Reached: step(4)}},
-		{"another run begins anew", Memory{Run: run1, Reached: step(4)}, run2, nil, false, Memory{V: 1, Run: run2}},
-		{"back", Memory{Run: run1, Reached: step(4)}, run1, step(2), true, Memory{V: 1, Run: run1, Reached: step(2), Aside: asideOf(4, 3)}},
-		{"not back", Memory{Run: run1, Reached: step(4)}, run1, step(2), false, Memory{V: 1, Run: run1, Reached: step(2)}},
-		{"back twice", Memory{Run: run1, Aside: asideOf(4)}, run1, step(1), true, Memory{V: 1, Run: run1, Reached: step(1), Aside: asideOf(4, 3, 2)}},
-		{"what was aside stays aside", Memory{Run: run1, Aside: asideOf(4)}, run1, step(3), false, Memory{V: 1, Run: run1, Reached: step(3), Aside: asideOf(4)}},
-		{"what is gone is forgotten", Memory{Run: run1, Aside: gone}, run1, step(4), false, Memory{V: 1, Run: run1, Reached: step(4)}},
-		{"what was written again is forgotten", Memory{Run: run1, Aside: rewritten}, run1, step(4), false, Memory{V: 1, Run: run1, Reached: step(4)}},
+		{"the first start", Memory{}, run1, nil, Memory{V: 1, Run: run1, Aside: asideOf(4, 3, 2, 1)}},
+		{"from a checkpoint", Memory{}, run1, step(4), Memory{V: 1, Run: run1, Reached: step(4)}},
+		{"from the start again", Memory{Run: run1, Reached: step(4)}, run1, nil, Memory{V: 1, Run: run1, Aside: asideOf(4, 3, 2, 1)}},
+		{"another run begins anew", Memory{Run: run1, Reached: step(4)}, run2, nil, Memory{V: 1, Run: run2, Aside: asideOf(4, 3, 2, 1)}},
+		{"back", Memory{Run: run1, Reached: step(4)}, run1, step(2), Memory{V: 1, Run: run1, Reached: step(2), Aside: asideOf(4, 3)}},
+		{"back twice", Memory{Run: run1, Aside: asideOf(4)}, run1, step(1), Memory{V: 1, Run: run1, Reached: step(1), Aside: asideOf(4, 3, 2)}},
+		{"what was aside stays aside", Memory{Run: run1, Aside: asideOf(4)}, run1, step(3), Memory{V: 1, Run: run1, Reached: step(3), Aside: asideOf(4)}},
+		{"what is gone is forgotten", Memory{Run: run1, Aside: gone}, run1, step(4), Memory{V: 1, Run: run1, Reached: step(4)}},
+		{"what was written again is forgotten", Memory{Run: run1, Aside: rewritten}, run1, step(4), Memory{V: 1, Run: run1, Reached: step(4)}},
 	} {
-		if got := tt.m.Begin(tt.run, tt.from, tt.back, all); !sameMemory(got, tt.want) {
+		if got := tt.m.Begin(tt.run, tt.from, all); !sameMemory(got, tt.want) {
 			t.Errorf("%s: %s, want %s", tt.name, asJSON(t, got), asJSON(t, tt.want))
 		}
 	}
 	var long Scan
 	for n := range int64(maxAside + 10) {
-		long.Checkpoints = append(long.Checkpoints, format.Checkpoint{Path: fmt.Sprint(n), Step: maxAside + 10 - n, Modified: saved})
+		long.Checkpoints = append(long.Checkpoints, format.Checkpoint{Path: fmt.Sprint(n), Step: maxAside + 10 - n, Modified: saved, Complete: true})
 	}
-	if m := (Memory{}).Begin(run1, step(0), true, long); len(m.Aside) != maxAside || m.Aside[0].Path != "0" {
+	if m := (Memory{}).Begin(run1, step(0), long); len(m.Aside) != maxAside || m.Aside[0].Path != "0" {
 		t.Errorf("%d are set aside", len(m.Aside))
 	}
 }
@@ -209,6 +207,6 @@ func FuzzMemory(f *testing.F) {
 		if err != nil || !sameMemory(again, m) {
 			t.Fatalf("%q: %+v, then %+v, %v", data, m, again, err)
 		}
-		_ = m.Begin(m.Run, step(1), true, Scan{Checkpoints: []format.Checkpoint{{Path: "a", Step: 2, Modified: time.Unix(1, 0)}}})
+		_ = m.Begin(m.Run, step(1), Scan{Checkpoints: []format.Checkpoint{{Path: "a", Step: 2, Modified: time.Unix(1, 0)}}})
 	})
 }

@@ -111,24 +111,24 @@ func repoint(root string, c format.Checkpoint) (was string, err error) {
 	}
 	name = filepath.Join(root, filepath.FromSlash(c.Root), p.name)
 	now, err := readPointer(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // nobody reads it, then
-	}
-	if err != nil {
+	missing := errors.Is(err, fs.ErrNotExist) // then the framework would find nothing at all
+	if err != nil && !missing {
 		return "", err
 	}
 	next := p.point(c, now)
-	if p.to(now) == p.to(next) {
-		return "", nil
-	}
-	if err := replaceFile(name+previous, now); err != nil {
-		return "", err
+	if !missing {
+		if p.to(now) == p.to(next) {
+			return "", nil
+		}
+		if err := replaceFile(name+previous, now); err != nil {
+			return "", err
+		}
 	}
 	if err := replaceFile(name, next); err != nil {
 		return "", err
 	}
 	if was = p.to(now); was == "" {
-		was = "nothing that can be read"
+		was = "nothing"
 	}
 	return was, nil
 }

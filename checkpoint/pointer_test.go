@@ -26,7 +26,7 @@ func TestRepoint(t *testing.T) {
 	}{
 		{"deepspeed", "latest", format.Checkpoint{Format: "deepspeed", Tag: "global_step20", Step: 20}, "global_step30", "global_step20", "global_step30"},
 		{"deepspeed, right already", "latest", format.Checkpoint{Format: "deepspeed", Tag: "global_step20", Step: 20}, "global_step20\n", "global_step20\n", ""},
-		{"deepspeed, empty", "latest", format.Checkpoint{Format: "deepspeed", Tag: "global_step20", Step: 20}, "", "global_step20", "nothing that can be read"},
+		{"deepspeed, empty", "latest", format.Checkpoint{Format: "deepspeed", Tag: "global_step20", Step: 20}, "", "global_step20", "nothing"},
 		{"deepspeed by DLRover", "latest", format.Checkpoint{Format: "deepspeed", Tag: "20", Step: 20}, "30", "20", "30"},
 		{"with a payload", "latest_checkpointed_iteration.txt", format.Checkpoint{Format: "megatron+dcp", Tag: "iter_0000020", Step: 20}, "30", "20", "30"},
 		{"megatron", "latest_checkpointed_iteration.txt", format.Checkpoint{Format: "megatron", Tag: "iter_0000020", Step: 20}, "30\n", "20", "30"},
@@ -40,7 +40,7 @@ func TestRepoint(t *testing.T) {
 			"model_checkpoint_path: \"/mnt/c/ckpt-30\"\n", "model_checkpoint_path: \"/mnt/c/ckpt-20\"\n", "ckpt-30"},
 		{"tensorflow, right already", "checkpoint", format.Checkpoint{Format: "tf_bundle", Tag: "ckpt-30", Step: 30}, bundleState, bundleState, ""},
 		{"tensorflow, empty", "checkpoint", format.Checkpoint{Format: "tf_bundle", Tag: "ckpt-20", Step: 20}, "", "model_checkpoint_path: \"ckpt-20\"\n",
-			"nothing that can be read"},
+			"nothing"},
 		{"a format without one", "latest", format.Checkpoint{Format: "hf_trainer", Tag: "checkpoint-20", Step: 20}, "checkpoint-30", "checkpoint-30", ""},
 	} {
 		for _, root := range []string{".", "run1"} {
@@ -68,10 +68,10 @@ func TestRepoint(t *testing.T) {
 	}
 }
 
-// TestRepointNone makes no pointer where there is none.
+// TestRepointNone makes a pointer where there is none: the framework would begin anew without one.
 func TestRepointNone(t *testing.T) {
 	tr := newTree(t)
-	if was, err := repoint(tr.dir, format.Checkpoint{Format: "deepspeed", Root: ".", Tag: "global_step1", Step: 1}); err != nil || was != "" || tr.has("latest") {
+	if was, err := repoint(tr.dir, format.Checkpoint{Format: "deepspeed", Root: ".", Tag: "global_step1", Step: 1}); err != nil || was != "nothing" || tr.read("latest") != "global_step1" {
 		t.Errorf("%q, %v", was, err)
 	}
 }

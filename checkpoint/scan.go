@@ -77,23 +77,42 @@ type scanned struct {
 func (s *Scanner) Scan(ctx context.Context, closely ...string) (Scan, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, DefaultTimeout))
 	defer cancel()
-	if s.pending == nil {
-		pending := make(chan scanned, 1)
-		known := s.seen
-		go func() { pending <- s.look(ctx, known, closely) }()
-		s.pending = pending
+	for {
+		own := s.pending == nil
+		if own {
+			pending, known := make(chan scanned, 1), s.seen
+			go func() { pending <- s.look(ctx, known, closely) }()
+			s.pending = pending
+		}
+		r, ok := s.await(ctx)
+		switch {
+		case !ok:
+			return Scan{}, problem.New(problem.CheckTimeout, "the file system does not answer")
+		case r.err == nil:
+			s.seen = r.seen
+		}
+		if own {
+			return r.scan, r.err
+		}
 	}
-	hung := time.NewTimer(cmp.Or(s.Timeout, DefaultTimeout) + time.Second) // what can end with the context has ended
+}
+
+// await waits for the look that is under way. What can end with the context ends at once; the rest is stuck in the kernel.
+func (s *Scanner) await(ctx context.Context) (scanned, bool) {
+	select {
+	case r := <-s.pending:
+		s.pending = nil
+		return r, true
+	case <-ctx.Done():
+	}
+	hung := time.NewTimer(time.Second)
 	defer hung.Stop()
 	select {
 	case r := <-s.pending:
 		s.pending = nil
-		if r.err == nil {
-			s.seen = r.seen
-		}
-		return r.scan, r.err
+		return r, true
 	case <-hung.C:
-		return Scan{}, problem.New(problem.CheckTimeout, "the file system does not answer")
+		return scanned{}, false
 	}
 }
 
@@ -141,5 +160,7 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		}
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
+	// Some say of which step they are only when they are looked at.
+	slices.SortStableFunc(r.scan.Checkpoints, func(a, b format.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
 	return r
 }

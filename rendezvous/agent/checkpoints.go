@@ -104,7 +104,7 @@ func (n *node) prepared(r *rendezvous.Round) (resumed *Resumed, err error, ready
 	c.busy = true
 	dir, run := n.cfg.Checkpoints, checkpoint.Run{Job: n.cfg.Job, UID: r.RunUID}
 	n.inBackground(func() func(*node) {
-		found, err := dir.Begin(n.ctx, run, r.Resume.Step, r.Resume.Decision == rendezvous.ResumeFallback)
+		found, err := dir.Begin(n.ctx, run, r.Resume.Step)
 		return func(n *node) {
 			c := &n.checkpoints
 			*c = checkpoints{results: c.results, lookedAt: c.lookedAt, round: r.Number, runUID: r.RunUID, err: err}

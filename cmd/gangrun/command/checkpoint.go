@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,9 +23,6 @@ import (
 // CodeCheckpointUnusable: nobody knows whether the checkpoint is whole.
 const codeUnknown = 1
 
-// customFormat is the name of the format that a user's own rule describes.
-const customFormat = "custom"
-
 // inspection is what the checkpoint commands are told, and where they speak.
 type inspection struct {
 	*program
@@ -34,13 +30,12 @@ type inspection struct {
 	now      func() time.Time
 
 	// From the flags.
-	format, pattern, marker string
-	step                    *regexp.Regexp // nil: the last number
-	output                  string
-	maxAge, timeout         time.Duration
-	world                   int
-	deep                    bool
-	config                  string
+	formatFlags
+	output          string
+	maxAge, timeout time.Duration
+	world           int
+	deep            bool
+	config          string
 }
 
 // automatic stands for the time limit that fits what is asked.
@@ -87,18 +82,10 @@ func subcommandNames(c *cli.Command) []string {
 
 // settings are those of every checkpoint command, after its own.
 func (i *inspection) settings(own ...*setting) []*setting {
-	return append([]*setting{
-		{name: "format", group: groupCheckpoint, hint: "NAME", parse: i.parseFormat, standard: "found out",
-			usage: "what wrote the checkpoints: " + strings.Join(format.Formats(), ", ")},
-		{name: "pattern", group: groupCheckpoint, hint: "GLOB", parse: i.parsePattern, standard: "none",
-			usage: "names of the checkpoints in DIR, or in its directories as */step-*, where their format is none of the known ones"},
-		{name: "step-regex", group: groupCheckpoint, hint: "RE", parse: i.parseStep, standard: "the last number in the name",
-			usage: "with --pattern: finds the step in the name, as its first group"},
-		{name: "marker", group: groupCheckpoint, hint: "FILE", parse: i.parseMarker, standard: "none",
-			usage: "with --pattern: the file within a checkpoint that is written last; of one that is a file, what its marker's name has more"},
-	}, append(own,
-		&setting{name: "output", short: "o", group: groupOwn, hint: "text|json", parse: choice(&i.output, "text", "json"), standard: "text", usage: "form of the report"},
-		&setting{name: "config", group: groupOwn, hint: "FILE", parse: text(&i.config), usage: "YAML file with these settings by name"})...)
+	return slices.Concat(i.formatFlags.settings(), own, []*setting{
+		{name: "output", short: "o", group: groupOwn, hint: "text|json", parse: choice(&i.output, "text", "json"), standard: "text", usage: "form of the report"},
+		{name: "config", group: groupOwn, hint: "FILE", parse: text(&i.config), usage: "YAML file with these settings by name"},
+	})
 }
 
 // policySettings say which of those that are whole may be gone on from.
@@ -114,31 +101,6 @@ func (i *inspection) policySettings() []*setting {
 func (i *inspection) timeoutSetting(standard string) *setting {
 	return &setting{name: "timeout", group: groupOwn, hint: "TIME", parse: duration(&i.timeout), standard: standard,
 		usage: "how long to look at most; 0 is no limit"}
-}
-
-func (i *inspection) parseFormat(s string) error {
-	if !format.Known(s) {
-		return fmt.Errorf("want one of %s%s", strings.Join(format.Formats(), ", "), nearest(s, format.Formats()))
-	}
-	i.format = s
-	return nil
-}
-
-func (i *inspection) parsePattern(s string) error {
-	i.pattern = s
-	return (&format.Rule{Glob: s}).Valid()
-}
-
-func (i *inspection) parseStep(s string) (err error) {
-	if i.step, err = regexp.Compile(s); err != nil {
-		return err
-	}
-	return (&format.Rule{Glob: "*", Step: i.step}).Valid()
-}
-
-func (i *inspection) parseMarker(s string) error {
-	i.marker = s
-	return (&format.Rule{Glob: "*", Marker: s}).Valid()
 }
 
 // command completes a checkpoint command. act gets the one argument.
@@ -158,41 +120,12 @@ func (i *inspection) command(c *cli.Command, argument, example, note string, set
 		case c.NArg() > 1:
 			return &configError{fmt.Sprintf("checkpoint %s: one at a time: %q is one too many", c.Command.Name, c.Args().Get(1))}
 		}
-		if err := i.checkRule(); err != nil {
+		if err := i.formatFlags.check(); err != nil {
 			return err
 		}
 		return act(c.Context, c.Args().First())
 	}
 	return c
-}
-
-// checkRule refuses half a rule, and one for another format.
-func (i *inspection) checkRule() error {
-	switch {
-	case i.pattern == "" && i.step != nil:
-		return &configError{"--step-regex: want --pattern, too"}
-	case i.pattern == "" && i.marker != "":
-		return &configError{"--marker: want --pattern, too"}
-	case i.pattern == "" && i.format == customFormat:
-		return &configError{"--format " + customFormat + ": want --pattern, too"}
-	case i.pattern != "" && i.format != "" && i.format != customFormat:
-		return &configError{fmt.Sprintf("--pattern is for checkpoints of no known format, and --format is %s", i.format)}
-	}
-	return nil
-}
-
-// lastNumber finds the step in a name when the user does not say how.
-const lastNumber = `(\d+)\D*$`
-
-func (i *inspection) options() format.Options {
-	o := format.Options{Format: i.format, Level: format.Manifests}
-	if i.pattern != "" {
-		o.Rule = &format.Rule{Glob: i.pattern, Step: i.step, Marker: i.marker}
-		if o.Rule.Step == nil {
-			o.Rule.Step = regexp.MustCompile(lastNumber)
-		}
-	}
-	return o
 }
 
 func (i *inspection) policy() checkpoint.Policy {

@@ -236,7 +236,7 @@ func TestCheckpointLsSetAside(t *testing.T) {
 	if res := look(ruled("ls", dir)...); res.code != codeUnknown || strings.Contains(res.out, "*") || !strings.Contains(res.out, "step-2") {
 		t.Errorf("with a memory that cannot be read: %+v", res)
 	}
-	if res := look(ruled("select", dir)...); res.code != codeUnknown || res.out != "" {
+	if res := look(ruled("select", dir)...); res.code != exitcodes.CodeCheckpointUnusable || res.out != "" {
 		t.Errorf("with a memory that cannot be read: %+v", res)
 	}
 }
@@ -348,7 +348,7 @@ func TestCheckpointSlow(t *testing.T) {
 		if look.code != 0 || strings.Count(look.out, "complete") != 3 || !strings.Contains(look.err, "the 2 oldest") || !strings.Contains(look.out, "*    3") {
 			t.Errorf("%+v", look)
 		}
-		look = lookWith(p, ruled("ls", "--timeout", (one / 2).String(), "s3://b")...)
+		look = lookWith(p, ruled("ls", "--timeout", (one/2).String(), "s3://b")...)
 		if look.code != 0 || strings.Count(look.out, "check_timeout") != 3 || strings.Contains(look.out, "*") ||
 			!strings.Contains(look.err, "nothing can be chosen") {
 			t.Errorf("%+v", look)

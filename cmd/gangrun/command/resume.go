@@ -3,21 +3,17 @@ package command
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint"
-	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor"
@@ -26,21 +22,22 @@ import (
 
 // resuming is what the flags say about checkpoints.
 type resuming struct {
-	dir, format, pattern, step, marker string
-	policy                             checkpoint.Policy
-	require                            string
-	maxLost, minProgress               int
-	quarantine                         bool
-	timeout                            time.Duration
-	args                               []string // appended to the workers' command line
-	framework                          string
-	openTree                           OpenTree
+	dir string
+	formatFlags
+	policy               checkpoint.Policy
+	require              string
+	maxLost, minProgress int
+	quarantine           bool
+	timeout              time.Duration
+	args                 []string // appended to the workers' command line
+	framework            string
+	openTree             OpenTree
 }
 
 func defaultResuming() resuming {
 	return resuming{
 		require: rendezvous.RequireProgress, minProgress: 1, timeout: checkpoint.DefaultTimeout,
-		policy: checkpoint.Policy{Owner: checkpoint.OwnerJob},
+		policy: checkpoint.Policy{Owner: checkpoint.OwnerJob}, formatFlags: formatFlags{prefix: "checkpoint-"},
 	}
 }
 
@@ -51,14 +48,6 @@ func (o *options) checkpointSettings(presets bool) []*setting {
 	s := []*setting{
 		{name: "checkpoint-dir", hint: "DIR|URL", parse: text(&r.dir), standard: "none",
 			usage: "where the training keeps its checkpoints; then no round begins but from the newest that is whole and that all nodes have"},
-		{name: "checkpoint-format", hint: "NAME", parse: r.parseFormat, standard: "found out",
-			usage: "what writes them: " + strings.Join(format.Formats(), ", ")},
-		{name: "checkpoint-pattern", hint: "GLOB", parse: r.parsePattern, standard: "none",
-			usage: "names of the checkpoints, where their format is none of these"},
-		{name: "checkpoint-step", hint: "REGEX", parse: r.parseStep, standard: "the last number in the name",
-			usage: "with --checkpoint-pattern: finds the step in the name, as its first group"},
-		{name: "checkpoint-marker", hint: "FILE", parse: r.parseMarker, standard: "none",
-			usage: "with --checkpoint-pattern: the file within a checkpoint that is written last"},
 		{name: "checkpoint-require", hint: "never|progress|always", standard: rendezvous.RequireProgress,
 			parse: choice(&r.require, rendezvous.RequireNever, rendezvous.RequireProgress, rendezvous.RequireAlways),
 			usage: "when there has to be one to go on from; progress: once there has been one, so that training never begins anew by itself"},
@@ -86,43 +75,11 @@ func (o *options) checkpointSettings(presets bool) []*setting {
 		s = append(s, &setting{name: "framework", hint: strings.Join(known, "|"), parse: choice(&r.framework, known...), standard: "custom",
 			usage: "whose way of being told to resume the command has: the --resume-args that go with it"})
 	}
+	s = slices.Insert(s, 1, r.formatFlags.settings()...)
 	for _, setting := range s {
 		setting.group = groupCheckpoint
 	}
 	return s
-}
-
-func (r *resuming) parseFormat(s string) error {
-	if !format.Known(s) {
-		return fmt.Errorf("want one of %s%s", strings.Join(format.Formats(), ", "), nearest(s, format.Formats()))
-	}
-	r.format = s
-	return nil
-}
-
-func (r *resuming) parsePattern(s string) error {
-	if _, err := path.Match(s, ""); err != nil || s == "" || strings.Contains(s, "/") {
-		return errors.New("want a pattern for names in one directory, such as step-*")
-	}
-	r.pattern = s
-	return nil
-}
-
-func (r *resuming) parseStep(s string) error {
-	re, err := regexp.Compile(s)
-	if err == nil && re.NumSubexp() == 0 {
-		err = errors.New(`want a group around the step, such as step-(\d+)`)
-	}
-	r.step = s
-	return err
-}
-
-func (r *resuming) parseMarker(s string) error {
-	if !fs.ValidPath(s) || s == "." {
-		return errors.New("want the path of a file within a checkpoint, such as DONE")
-	}
-	r.marker = s
-	return nil
 }
 
 func (r *resuming) parseArgs(s string) error {
@@ -152,11 +109,10 @@ func (o *options) settleResume(argv []string, ranks int) error {
 	if err := gang.CheckTemplates(argv); err != nil {
 		return &configError{err.Error()}
 	}
+	if err := r.formatFlags.check(); err != nil {
+		return err
+	}
 	switch {
-	case r.pattern == "" && (r.step != "" || r.marker != "" || r.format == customFormat):
-		return &configError{"--checkpoint-step, --checkpoint-marker and --checkpoint-format " + customFormat + " go with --checkpoint-pattern"}
-	case r.pattern != "" && r.format != "" && r.format != customFormat:
-		return &configError{fmt.Sprintf("--checkpoint-pattern is for checkpoints of no known format, and --checkpoint-format is %s", r.format)}
 	case isURL(r.dir) && r.openTree == nil:
 		return ErrStoreNeeded
 	case isURL(r.dir) && r.quarantine:
@@ -202,13 +158,8 @@ func (o *options) directory(log *slog.Logger) *checkpoint.Directory {
 	}
 	d := &checkpoint.Directory{
 		Name: shown(r.dir), Policy: r.policy, Quarantine: r.quarantine, Log: log,
-		Scanner: checkpoint.Scanner{Timeout: cmp.Or(r.timeout, unlimited), Options: format.Options{Format: r.format}},
-	}
-	if r.pattern != "" {
-		d.Scanner.Options.Format = customFormat
-		d.Scanner.Options.Rule = &format.Rule{
-			Glob: r.pattern, Step: regexp.MustCompile(cmp.Or(r.step, lastNumber)), Marker: r.marker, // parseStep has tried it
-		}
+		Scanner: checkpoint.Scanner{Timeout: cmp.Or(r.timeout, unlimited), Options: r.options()},
+		Within:  func(path string) string { return within(r.dir, path) },
 	}
 	if isURL(r.dir) {
 		d.Scanner.Open = func(ctx context.Context) (fs.FS, error) { return r.openTree(ctx, r.dir) }
