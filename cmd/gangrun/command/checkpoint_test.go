@@ -20,6 +20,7 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
+	"github.com/gangrun/gangrun/exitcodes"
 )
 
 // noon is when these tests look.
