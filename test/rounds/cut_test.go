@@ -114,26 +114,34 @@ func TestNodeIsCutOff(t *testing.T) {
 	}
 }
 
-// TestOthersGoOn takes one node's network away for longer than the fence time. The others go on without it, and when it
-// is back it waits for the next restart.
+// TestOthersGoOn takes one node's network away for longer than the fence time, be it the lead or not. The others go on
+// without it, and when it is back it waits for the next restart.
 func TestOthersGoOn(t *testing.T) {
 	t.Parallel()
-	p, network := apart(t, "1:2", "n1")
-	nodes := p.startAll(2)
-	first := p.round(0, 2)
-	network.cut()
-	p.stopped(of(first, "n1"))
-	if p.gone(of(first, "n0")) {
-		t.Error("the others have stopped before the node that is cut off")
+	for _, lead := range []string{"n0", "n1"} {
+		t.Run(map[string]string{"n0": "member", "n1": "lead"}[lead], func(t *testing.T) {
+			t.Parallel()
+			p, network := apart(t, "1:2", "n1")
+			first := []*node{p.start(lead, "--log-level=debug", "--last-call=10s")}
+			first[0].Await("this node leads")
+			other := map[string]string{"n0": "n1", "n1": "n0"}[lead]
+			nodes := map[string]*node{lead: first[0], other: p.start(other, "--last-call=10s")}
+			workers := p.round(0, 2)
+			network.cut()
+			p.stopped(of(workers, "n1"))
+			if p.gone(of(workers, "n0")) {
+				t.Error("the others have stopped before the node that is cut off")
+			}
+			second := p.round(1, 1)
+			p.is(second, "n0")
+			network.heal()
+			nodes["n1"].Await("round 1 runs without this node")
+			second[0].do("kill 9")
+			third := p.round(2, 2)
+			finish(third)
+			p.all([]*node{nodes["n0"], nodes["n1"]}, succeeded)
+		})
 	}
-	second := p.round(1, 1)
-	p.is(second, "n0")
-	network.heal()
-	nodes[1].Await("round 1 runs without this node")
-	second[0].do("kill 9")
-	third := p.round(2, 2)
-	finish(third)
-	p.all(nodes, succeeded)
 }
 
 // TestGangrunIsPaused stops a gangrun, and so its care for its workers, for longer than the others wait for it. When it
