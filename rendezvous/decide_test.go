@@ -1,7 +1,6 @@
 package rendezvous
 
 import (
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -468,7 +467,7 @@ func TestGrowAtTheNextCheckpoint(t *testing.T) {
 	s.put("b", checkpoints(10))
 	s.settle(ActStop)
 	s.stopsAll()
-	s.settle(ActForm)
+	s.settle(ActGather, ActForm)
 	if b := s.v.Job.Budget; s.ranks() != "abc" || b.Used != 0 {
 		t.Errorf("ranks %s, budget %+v", s.ranks(), b)
 	}
@@ -480,7 +479,7 @@ func TestGrowAtTheNextCheckpoint(t *testing.T) {
 // checkpoints says what a node has, whenever it is asked.
 func checkpoints(steps ...int64) func(*Node) {
 	return func(n *Node) {
-		c := &Checkpoints{Asked: math.MaxInt64, Steps: steps}
+		c := &Checkpoints{Asked: whenever, Steps: steps}
 		if before := n.Checkpoints; before != nil {
 			c.Reached = before.Reached
 		}
@@ -505,7 +504,7 @@ func TestResumePoint(t *testing.T) {
 	s.fails("a")
 	s.settle(ActStop)
 	s.stopsAll()
-	s.run(ActForm)
+	s.run(ActGather, ActForm)
 	if r := s.v.Round.Resume; r.Decision != ResumeNewest || *r.Step != 20 {
 		t.Errorf("resumes from %+v, want 20: the newest that both have", r)
 	}
@@ -514,7 +513,7 @@ func TestResumePoint(t *testing.T) {
 	s.fails("a")
 	s.settle(ActStop)
 	s.stopsAll()
-	s.now = s.settle(ActJudge).Next // the backoff
+	s.now = s.settle(ActGather, ActJudge).Next // the backoff
 	s.settle(ActFail)
 	s.ended(exitcodes.Fatal, exitcodes.ReasonCheckpointUnusable, 65)
 }

@@ -27,6 +27,11 @@ func (t *turn) forming(members []member) Decision {
 		return t.wait(until, WaitsForStore, nil,
 			"the store is new; nodes that knew an earlier one may run until %s", until.UTC().Format(time.TimeOnly))
 	}
+	if t.job.Spec.Resume.Look && !t.NewSince.IsZero() && t.job.Quiet != t.Token {
+		t.job.Quiet = t.Token
+		t.job.enter(Forming, t.now) // what was seen so far may be outdated
+		return t.write(ActGather)
+	}
 	if waiting, why := t.unasked(a.chosen); len(waiting) > 0 {
 		return t.waitForCheckpoints(waiting, why)
 	}

@@ -56,6 +56,9 @@ type Job struct {
 	// Clear is set once no member of Round can have workers any more. It spares a later lead to wait for the fence of
 	// those that have gone since.
 	Clear bool `json:"clear,omitempty"`
+	// Quiet is the token of the store if that was a new one for which a whole fence was waited: only then the workers of an
+	// earlier store have written their last checkpoint.
+	Quiet string `json:"quiet,omitempty"`
 
 	// Stop says why the round stops, or why the last one did.
 	Stop *Stop `json:"stop,omitempty"`
@@ -115,6 +118,15 @@ type End struct {
 	Code    int               `json:"code"`
 	Cause   *Stop             `json:"cause,omitempty"`
 	At      time.Time         `json:"at"`
+	// By is the node whose lead has written it. It is the one that does what is to be done once at the end of the job,
+	// so that this does not happen twice when the lead changes afterwards. Not set where a node ends alone.
+	By Author `json:"by,omitzero"`
+}
+
+// Author is one gangrun: the node's name, and the incarnation that tells it from another one of that name.
+type Author struct {
+	Name        string `json:"name"`
+	Incarnation string `json:"incarnation"`
 }
 
 // Past is one stop that is over.

@@ -82,7 +82,7 @@ func parse[R any](key string, b []byte, limit int, check func(*R) error) (*R, er
 
 func (j *Job) check() error {
 	switch {
-	case !name(j.Store) || !name(j.RunUID):
+	case !name(j.Store) || !name(j.RunUID) || len(j.Quiet) > maxName:
 		return fmt.Errorf("store %q, runUid %q: want 1 to %d printable bytes each", cut(j.Store), cut(j.RunUID), maxName)
 	case j.Round < -1 || j.Next <= j.Round || j.Next > maxNumber || j.Seq < 0 || j.Seq > maxNumber || j.SinceSeq < 0:
 		return fmt.Errorf("round %d, next %d, seq %d: want -1 <= round < next and seq >= 0", j.Round, j.Next, j.Seq)
@@ -95,6 +95,9 @@ func (j *Job) check() error {
 		return fmt.Errorf("phase %s without a round", j.Phase)
 	case j.Phase == Stopping && j.Stop == nil:
 		return fmt.Errorf("phase Stopping does not say why")
+	case j.End != nil && j.End.By != (Author{}) && (!name(j.End.By.Name) || !name(j.End.By.Incarnation)):
+		return fmt.Errorf("end by name %q, incarnation %q: want 1 to %d printable bytes each",
+			cut(j.End.By.Name), cut(j.End.By.Incarnation), maxName)
 	}
 	switch j.Phase {
 	case Forming, Running, Stopping, Suspended, Succeeded, Failed:

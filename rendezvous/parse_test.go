@@ -26,11 +26,12 @@ func fullJob() *Job {
 	spec.Roles = map[string]RolePolicy{"ps": {Restart: RestartSelf, Optional: true}}
 	spec.Restarts.Window, spec.Restarts.InWindow, spec.Restarts.MaxPreemptions = Duration(time.Hour), 5, 9
 	outcome := fullOutcome()
-	stop := &Stop{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", Message: "killed", At: at, Judged: true, Outcome: &outcome}
+	stop := &Stop{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", Message: "killed", At: at, Judged: true, Charged: true, Outcome: &outcome}
 	return &Job{
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Seq: 17, Phase: Failed, Since: at, SinceSeq: 17, Round: 3, Next: 4,
-		Spec: spec, Clear: true, Stop: stop, Suspend: true, NotBefore: at, Enough: at,
-		End: &End{Verdict: exitcodes.Retry, Reason: "RestartBudgetExhausted", Message: "spent", Code: 137, Cause: stop, At: at},
+		Spec: spec, Clear: true, Quiet: "8e9e05c52164694d", Stop: stop, Suspend: true, NotBefore: at, Enough: at,
+		End: &End{Verdict: exitcodes.Retry, Reason: "RestartBudgetExhausted", Message: "spent", Code: 137, Cause: stop, At: at,
+			By: Author{Name: "a", Incarnation: "i0"}},
 		Budget: Budget{Used: 3, Total: 5, Preemptions: 1, Recent: []time.Time{at}, Mark: Progress{Step: ptr(int64(7)), Checkpoint: ptr(int64(0))},
 			Cause: "OOMKilled//137", Step: ptr(int64(7)), Same: 1, FellBack: true},
 		Reached: ptr(int64(5)), Fallback: true, Handled: []string{"c1"},
@@ -146,6 +147,8 @@ func TestParseRefuses(t *testing.T) {
 		"an end while running":  {"job", change(job, `"phase":"Failed"`, `"phase":"Running"`), "an end belongs"},
 		"rounds out of order":   {"job", change(job, `"next":4`, `"next":3`), "want -1 <= round < next"},
 		"an absurd spec":        {"job", change(job, `"maxNodes":4`, `"maxNodes":1000000`), "4096"},
+		"an end by nobody":      {"job", change(job, `"by":{"name":"a"`, `"by":{"name":""`), "end by name"},
+		"an end by a long name": {"job", change(job, `"by":{"name":"a"`, `"by":{"name":"`+long+`"`), "1 to 256"},
 		"a negative time":       {"job", change(job, `"ttl":"1h0m0s"`, `"ttl":"-1h"`), "a time of -1h"},
 		"a time without a unit": {"job", change(job, `"ttl":"1h0m0s"`, `"ttl":"3600"`), "is no duration"},
 		"too large":             {"job", strings.Repeat(" ", maxJobBytes) + string(job), "at most 131072 are read"},

@@ -54,7 +54,7 @@ func (t *turn) unasked(nodes []named) (waiting []string, why string) {
 	}
 	for _, n := range nodes {
 		switch c := n.Checkpoints; {
-		case c == nil || c.Asked < t.job.SinceSeq:
+		case c == nil || c.Asked < t.job.SinceSeq || c.Asked > t.job.Seq: // or it is about another record
 			waiting = append(waiting, n.name)
 		case c.Problem != "":
 			waiting, why = append(waiting, n.name), n.name+": "+c.Problem

@@ -44,7 +44,9 @@ func TestNoRoundIsFormedOnAnOldLook(t *testing.T) {
 
 func TestNotToKnowIsNotToHaveNone(t *testing.T) {
 	s := newStage(t, looking(1))
-	s.join("a", func(n *Node) { n.Checkpoints = &Checkpoints{Asked: 1 << 40, Problem: "permission: input/output error"} })
+	s.join("a", func(n *Node) {
+		n.Checkpoints = &Checkpoints{Asked: whenever, Problem: "permission: input/output error"}
+	})
 	d := s.settle(ActCreate)
 	if !strings.Contains(d.Why.Text, "a: permission: input/output error") {
 		t.Fatalf("%+v, want a wait that says why", d.Why)
@@ -139,7 +141,7 @@ func TestProgressRefundsTheBudget(t *testing.T) {
 		s.fails("a")
 		s.settle(ActStop)
 		s.stopsAll()
-		s.run(ActForm)
+		s.run(ActGather, ActForm)
 		if got := s.v.Job.Budget; got.Used != 1 || got.Total != int(i+1) {
 			t.Fatalf("failure %d: %+v", i, got)
 		}
@@ -195,7 +197,7 @@ func TestACheckpointThatIsNotReadIsFallenBackFrom(t *testing.T) {
 	s.fails("a", func(o *Outcome) { o.Reason = exitcodes.ReasonCheckpointUnusable })
 	s.settle(ActStop)
 	s.stopsAll()
-	s.settle(ActForm)
+	s.settle(ActGather, ActForm)
 	if r := s.v.Round.Resume; r.Decision != ResumeFallback || *r.Step != 10 {
 		t.Errorf("resumes from %+v", r)
 	}

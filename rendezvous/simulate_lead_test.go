@@ -192,6 +192,9 @@ func (s *sim) check(d Decision) {
 		r.At = simBase.Add(s.now) // true time
 		s.rounds[id] = &r
 		s.stable(d.Round)
+		if r := d.Round.Resume; s.saves && (len(s.saved) == 0) != (r.Step == nil) || r.Step != nil && *r.Step != s.saved[0] {
+			s.violate("R4: round %s begins from %+v, and %v was saved", id, r, s.saved)
+		}
 	}
 	if d.Action == ActSucceed {
 		for _, m := range s.store.round.Members {

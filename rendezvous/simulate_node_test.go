@@ -40,6 +40,8 @@ type simNode struct {
 	started  int
 	leads    *simLead
 	gone     bool // has left
+	found    *Checkpoints
+	looking  bool
 }
 
 // birth starts a node, as an operator starts a pod.
@@ -206,7 +208,7 @@ func (n *simNode) record() Node {
 		V: 1, Store: n.self.Store, RunUID: n.self.RunUID, Incarnation: n.self.Incarnation, BootID: fmt.Sprint("boot", n.host%100_000),
 		PIDNS: fmt.Sprint("ns", n.host), Unique: n.s.unique, Address: n.name, Port: 1000, Slots: 1, SpecHash: n.self.Spec.Hash(),
 		State: n.self.State, Round: n.self.Round, Leaving: n.self.Leaving, Outcome: n.outcome, OutcomeRev: n.toldAt,
-		Reopens: n.self.Reopens, After: n.after, Brings: n.bring,
+		Reopens: n.self.Reopens, After: n.after, Brings: n.bring, Checkpoints: n.found,
 	}
 	if n.job == nil {
 		r.Spec = &n.s.spec
@@ -390,6 +392,7 @@ func (n *simNode) step() {
 	}
 	step := React(n.self, Reading{Store: n.store.token, Job: n.job, Round: n.round}, s.now)
 	n.why = step.Why
+	n.look()
 	switch step.Do {
 	case ActStart:
 		n.start(step)
@@ -400,7 +403,7 @@ func (n *simNode) step() {
 		n.write()
 	case ActRejoin:
 		n.self.State, n.self.Round, n.self.Store, n.self.Joined, n.self.Reopens = NodeWaiting, -1, n.store.token, 0, 0
-		n.outcome, n.toldAt, n.after = nil, 0, nil
+		n.outcome, n.toldAt, n.after, n.found = nil, 0, nil, nil
 		n.join()
 	case ActReturn:
 		n.self.Reopens = n.job.Seq
@@ -408,6 +411,42 @@ func (n *simNode) step() {
 	case ActLeave:
 		n.leave(*step.End)
 	}
+}
+
+// look looks for checkpoints as an agent does. It takes a while, and now and then it shows nothing.
+func (n *simNode) look() {
+	s, job := n.s, n.job
+	if !s.saves || n.looking || job == nil || job.Phase != Forming || n.self.State == NodeRunning ||
+		n.found != nil && n.found.Asked >= job.SinceSeq && n.found.Asked <= job.Seq && n.found.Problem == "" {
+		return
+	}
+	n.looking = true
+	n.later(s.random(time.Second), func() {
+		n.looking = false
+		n.found = &Checkpoints{Asked: job.SinceSeq, Steps: slices.Clone(s.saved)}
+		if len(s.saved) > 0 {
+			n.found.Reached = &n.found.Steps[0]
+		}
+		if s.rng.IntN(5) == 0 {
+			n.found = &Checkpoints{Asked: job.SinceSeq, Problem: "input/output error"}
+		}
+		n.write()
+		n.later(s.random(2*time.Second), n.step)
+	})
+}
+
+// save lets the workers of a round save now and then, as long as they live, even while they are being stopped.
+func (n *simNode) save(id string, mine int) {
+	s := n.s
+	s.after(time.Second+s.random(3*time.Second), func() {
+		if n.dead || n.runs != id || n.started != mine {
+			return
+		}
+		s.steps++
+		s.saved = append([]int64{s.steps}, s.saved...)
+		s.saved = s.saved[:min(len(s.saved), 8)]
+		n.save(id, mine)
+	})
 }
 
 func (n *simNode) start(step Step) {
@@ -430,6 +469,9 @@ func (n *simNode) start(step Step) {
 	n.self.State, n.self.Round = NodeRunning, step.Round
 	n.write()
 	mine := n.started
+	if s.saves {
+		n.save(id, mine)
+	}
 	s.after(simWork+s.random(time.Second), func() { // workers do not stand still when gangrun is paused
 		n.later(0, func() {
 			if n.started == mine && n.runs == id && !n.halting {

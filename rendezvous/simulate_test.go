@@ -57,6 +57,7 @@ type simConfig struct {
 	pinned   bool
 	embedded bool // the store may be lost
 	nameless bool // the run has no uid of its own
+	saves    bool // the workers save checkpoints, which all nodes can read
 	fatal    bool // the first failure is fatal
 	calm     bool // workers whose peers are gone hang, they do not fail
 	lateNews bool // one node is cut off when the first round begins, and hears of it much later
@@ -76,6 +77,7 @@ func simConfigOf(seed int64) simConfig {
 	if seed%50 == 0 {
 		c.n = 40
 	}
+	c.saves = seed%3 == 0
 	c.min = c.n
 	if rng.IntN(3) == 0 {
 		c.min = 1 + c.n/2
@@ -144,6 +146,8 @@ type sim struct {
 	fatals   int
 	born     int
 	everDone map[string]bool
+	steps    int64   // that were saved ever
+	saved    []int64 // steps, newest first
 }
 
 func (s *sim) say(format string, args ...any) {
@@ -180,6 +184,7 @@ func simulate(c simConfig) *sim {
 	s.spec = DefaultSpec(c.n)
 	s.spec.MinNodes, s.spec.Fence, s.spec.LastCall = c.min, Duration(simFence), Duration(2*time.Second)
 	s.spec.Restarts.Max, s.spec.Restarts.MaxSameFailure, s.spec.Restarts.BackoffMax = 1000, 0, Duration(2*time.Second)
+	s.spec.Resume.Look = c.saves
 	s.newStore()
 	for i := range c.n {
 		s.after(s.random(3*time.Second), func() { s.birth(i, i) })

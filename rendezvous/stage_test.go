@@ -99,6 +99,24 @@ func (s *stage) command(id, verb string, edit ...func(*Control)) {
 	s.v.Controls = append(s.v.Controls, ControlEntry{c, s.rev})
 }
 
+// whenever is what a node's checkpoints are asked for that are the same whenever it is asked.
+const whenever = -1
+
+// answered is what the lead sees: the nodes have answered whatever they were asked.
+func (s *stage) answered() View {
+	v := s.v
+	v.Nodes = make(map[string]NodeEntry, len(s.v.Nodes))
+	for name, e := range s.v.Nodes {
+		if c := e.Checkpoints; c != nil && c.Asked == whenever && v.Job != nil {
+			n, now := *e.Node, *c
+			now.Asked = v.Job.Seq
+			n.Checkpoints, e.Node = &now, &n
+		}
+		v.Nodes[name] = e
+	}
+	return v
+}
+
 // decide lets the lead decide once and does what it says.
 func (s *stage) decide() Decision {
 	s.Helper()
@@ -107,7 +125,7 @@ func (s *stage) decide() Decision {
 	s.v.Sights = Observe(s.v.Sights, s.v, s.puts, s.now)
 	s.puts = nil
 	before := s.v.Job
-	d := Decide(s.v, s.now)
+	d := Decide(s.answered(), s.now)
 	s.last = d
 	s.check(before, d)
 	if d.Job == nil && !d.Forget {

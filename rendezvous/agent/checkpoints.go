@@ -38,7 +38,8 @@ func (n *node) look(at time.Duration) {
 	since := at - n.checkpoints.lookedAt
 	switch {
 	case c == nil:
-	case job.Phase == rendezvous.Forming && n.record.State != rendezvous.NodeRunning && c.Asked < job.SinceSeq:
+	case job.Phase == rendezvous.Forming && n.record.State != rendezvous.NodeRunning &&
+		(c.Asked < job.SinceSeq || c.Asked > job.Seq):
 	case c.Problem != "" && since >= askAgain:
 	case since < lookEvery:
 		return

@@ -194,6 +194,7 @@ func (l *lead) somebodySilent() bool {
 func (l *lead) commit(d rendezvous.Decision) error {
 	txn := store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}
 	if d.Job != nil {
+		l.sign(d.Job)
 		value, err := rendezvous.Encode(d.Job)
 		if err != nil {
 			return err
@@ -247,6 +248,24 @@ func (l *lead) commit(d rendezvous.Decision) error {
 	}
 	return nil
 }
+
+// sign says in a new end of the job who has written it.
+func (l *lead) sign(j *rendezvous.Job) {
+	if j.End == nil || j.End.By != (rendezvous.Author{}) {
+		return
+	}
+	end := *j.End
+	end.By = l.author()
+	j.End = &end
+}
+
+func (a *Agent) author() rendezvous.Author {
+	return rendezvous.Author{Name: a.cfg.Name, Incarnation: a.cfg.Node.Incarnation}
+}
+
+// EndedJob reports whether it was this node that has written the end of the whole job. That is so on at most one node
+// of a job, and on none while the job is suspended or goes on without this node.
+func (a *Agent) EndedJob(e *rendezvous.End) bool { return e != nil && e.By == a.author() }
 
 func roundKey(number int) string { return fmt.Sprintf("%s%d", roundsKey, number) }
 
