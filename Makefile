@@ -45,6 +45,7 @@ fuzz:
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	$(GO) vet ./...
+	$(GO) mod tidy -diff
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	test -e cmd/gangrun/whole.bin || : >cmd/gangrun/whole.bin # the linter needs it to be there
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags slim ./cmd/gangrun

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/file/filetest"
 )
@@ -54,15 +53,9 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// savedAt is when checkpoints were saved: in the past, so that none counts as being written.
-var savedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-func put(b *testing.B, name string, data []byte) {
+func writeFile(b *testing.B, name string, data []byte) {
 	b.Helper()
 	if err := os.WriteFile(name, data, 0o644); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.Chtimes(name, savedAt, savedAt); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -77,9 +70,9 @@ func saveDCP(b *testing.B, root string, step, files int) {
 	sizes := make([]int64, len(names))
 	for i := range names {
 		names[i], sizes[i] = fmt.Sprintf("__%d_0.distcp", i), 64
-		put(b, filepath.Join(dir, names[i]), make([]byte, sizes[i]))
+		writeFile(b, filepath.Join(dir, names[i]), make([]byte, sizes[i]))
 	}
-	put(b, filepath.Join(dir, ".metadata"), filetest.DCPMetadata(names, sizes))
+	writeFile(b, filepath.Join(dir, ".metadata"), filetest.DCPMetadata(names, sizes))
 }
 
 // saveDeepSpeed writes what DeepSpeed does with ZeRO: the model, and a share of the optimizer's state for each rank.
@@ -90,11 +83,11 @@ func saveDeepSpeed(b *testing.B, root string, step, files int) {
 	}
 	share := filetest.Torch(make([]byte, 8))
 	for rank := range files - 1 {
-		put(b, filepath.Join(dir, fmt.Sprintf("zero_pp_rank_%d_mp_rank_00_optim_states.pt", rank)), share)
+		writeFile(b, filepath.Join(dir, fmt.Sprintf("zero_pp_rank_%d_mp_rank_00_optim_states.pt", rank)), share)
 	}
-	state := filetest.NewPickle(2).Op("}(").Text("dp_world_size").Op("M" + string([]byte{byte(files - 1), byte((files - 1) >> 8)})).
-		Text("mp_world_size").Op("K\x01u").Stop()
-	put(b, filepath.Join(dir, "mp_rank_00_model_states.pt"), filetest.Zip(
-		filetest.Record{Name: "archive/data.pkl", Data: state}, filetest.Record{Name: "archive/version", Data: []byte("3\n")}))
-	put(b, filepath.Join(root, "latest"), []byte(filepath.Base(dir)))
+	ranks := string([]byte{'M', byte(files - 1), byte((files - 1) >> 8)}) // BININT2
+	state := filetest.NewPickle(2).Op("}(").Text("dp_world_size").Op(ranks).Text("mp_world_size").Op("K\x01u").Stop()
+	model := filetest.Zip(filetest.Record{Name: "archive/data.pkl", Data: state})
+	writeFile(b, filepath.Join(dir, "mp_rank_00_model_states.pt"), model)
+	writeFile(b, filepath.Join(root, "latest"), []byte(filepath.Base(dir)))
 }

@@ -47,7 +47,7 @@ func OCDBTManifest(r io.ReaderAt, size int64, sum bool) error {
 		return err
 	}
 	stored := binary.LittleEndian.Uint32(data[size-4:])
-	if got := crc32.Checksum(data[:size-4], Castagnoli); got != stored {
+	if got := crc32.Checksum(data[:size-4], Castagnoli()); got != stored {
 		return problem.New(problem.HashMismatch, "it has the CRC-32C %08x, %08x expected", got, stored)
 	}
 	return nil

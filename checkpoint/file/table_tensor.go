@@ -62,7 +62,7 @@ func sumBytes(sum uint32, r io.Reader, buffer []byte) (uint32, int64, error) {
 	var total int64
 	for {
 		n, err := r.Read(buffer)
-		sum = crc32.Update(sum, Castagnoli, buffer[:n])
+		sum = crc32.Update(sum, Castagnoli(), buffer[:n])
 		total += int64(n)
 		if err == io.EOF {
 			return sum, total, nil
@@ -88,10 +88,10 @@ func sumStrings(r *bufio.Reader, strings int64, buffer []byte) (uint32, error) {
 		}
 		if n <= math.MaxUint32 {
 			binary.LittleEndian.PutUint32(four[:], uint32(n))
-			sum = crc32.Update(sum, Castagnoli, four[:])
+			sum = crc32.Update(sum, Castagnoli(), four[:])
 		} else {
 			binary.LittleEndian.PutUint64(eight[:], n)
-			sum = crc32.Update(sum, Castagnoli, eight[:])
+			sum = crc32.Update(sum, Castagnoli(), eight[:])
 		}
 	}
 	if _, err := io.ReadFull(r, four[:]); err != nil {
@@ -100,7 +100,7 @@ func sumStrings(r *bufio.Reader, strings int64, buffer []byte) (uint32, error) {
 	if Unmask(binary.LittleEndian.Uint32(four[:])) != sum {
 		return 0, errStrings
 	}
-	sum = crc32.Update(sum, Castagnoli, four[:])
+	sum = crc32.Update(sum, Castagnoli(), four[:])
 	sum, _, err := sumBytes(sum, r, buffer)
 	return sum, err
 }

@@ -107,7 +107,7 @@ func TestTableProblems(t *testing.T) {
 	good, _ := filetest.Bundle([]string{"first", "second"}, []string{"third"})
 	foot := func(b []byte) []byte { return b[len(b)-tableFooter:] }
 	resum := func(b []byte, at, size int) {
-		sum := crc32.Checksum(b[at:at+size+1], Castagnoli)
+		sum := crc32.Checksum(b[at:at+size+1], Castagnoli())
 		binary.LittleEndian.PutUint32(b[at+size+1:], (sum>>15|sum<<17)+0xa282ead8)
 	}
 	for _, test := range []struct {

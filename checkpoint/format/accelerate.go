@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
@@ -17,7 +18,8 @@ import (
 // Nothing is written last. The first rank writes weights, optimizer, scheduler and the state of its generators, and
 // then the objects that the script has registered; the other ranks write the state of their generators when they like.
 // So a missing last rank cannot be told, and does no harm: its generators begin anew. Whether all registered objects
-// are there is told by the checkpoint before, for loading fails without one.
+// are there is told by the checkpoint before, for loading fails without one; and that a directory was saved into again,
+// by the times of the first rank's files.
 var accelerate = kind{"accelerate", findAccelerate, checkAccelerate}
 
 // accelerateNames are how directories are named: by Accelerate itself, by the scripts of diffusers and of others, and
@@ -105,9 +107,56 @@ func checkAccelerate(l *look, c *Checkpoint) error {
 	if err := checkAccelerateObjects(l, c, d); err != nil {
 		return err
 	}
+	if err := checkAccelerateOrder(l, c, d); err != nil {
+		return err
+	}
 	c.Basis = cmp.Or(c.Basis, BasisGrid)
 	if !optimizer {
 		c.weightsOnly("%s holds no optimizer", d.path)
+	}
+	return nil
+}
+
+// checkAccelerateOrder compares the times of what the first rank has written: a save over an earlier one into the same
+// directory, as scripts do that name it themselves, leaves some files of each when it is cut. What scripts write beside it
+// when they like does not count, nor do files of other ranks.
+func checkAccelerateOrder(l *look, c *Checkpoint, d *dir) error {
+	marker := d.join(accelerateRanks + "0.pkl")
+	before, after := []string{}, []string{marker}
+	for _, name := range d.names {
+		switch stem, suffix, _ := strings.Cut(name, "."); {
+		case d.isDir(name) && (isNth(name, "optimizer") || strings.HasPrefix(name, fsdpModel+"_")):
+			if parts, err := l.dir(d.join(name)); err != nil {
+				return err
+			} else if parts.isFile(dcpMarker) {
+				before = append(before, parts.join(dcpMarker))
+			}
+		case !d.isFile(name):
+		case isHFWeights(name), name == "scaler.pt", suffix == "safetensors" && isNth(stem, "model"),
+			suffix == "bin" && (isNth(stem, "pytorch_model") || isNth(stem, "optimizer") || isNth(stem, "scheduler") ||
+				isNth(stem, "sampler") || isNth(stem, "dl_state_dict")):
+			before = append(before, d.join(name))
+		case suffix == "pkl" && strings.HasPrefix(stem, accelerateObject):
+			after = append(after, d.join(name))
+		}
+	}
+	times := Checkpoint{} // they were counted, and none of them always is the last
+	parts, err := l.parts(&times, before, true)
+	if err != nil {
+		return err
+	}
+	later, err := l.parts(&times, after, true)
+	if err != nil {
+		return err
+	}
+	if err := times.marked(marker, later[0].mod, before, parts); err != nil {
+		return err
+	}
+	for i, p := range later[1:] {
+		if age := later[0].mod.Sub(p.mod); age > slack {
+			return problem.New(problem.OverwriteInProgress, "%s is %v younger than %s, which is written after it (a copy? touch %[3]s)",
+				marker, age.Round(time.Second), after[1+i])
+		}
 	}
 	return nil
 }

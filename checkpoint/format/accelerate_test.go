@@ -45,6 +45,7 @@ func TestAcceleratePrefixes(t *testing.T) {
 
 func TestAccelerateMutations(t *testing.T) {
 	const dir = "checkpoint_0/"
+	rest := []op{touched(dir + "random_states_0.pkl"), touched(dir + "custom_checkpoint_0.pkl")} // of what follows a file
 	mutate(t, Options{}, "checkpoint_0", accelerateSave("checkpoint_0"), []mutation{
 		{"whole", nil, ""},
 		{"a rank is missing", []op{remove(dir + "random_states_0.pkl")}, problem.MissingRankState},
@@ -53,18 +54,24 @@ func TestAccelerateMutations(t *testing.T) {
 		{"a rank is cut", []op{truncated(dir+"random_states_1.pkl", -1)}, problem.Truncated},
 		{"weights are gone", []op{remove(dir + "model.safetensors")}, problem.MissingShard},
 		{"weights are cut", []op{truncated(dir+"model.safetensors", -1)}, problem.Truncated},
-		{"second model", []op{write(dir+"model_1.safetensors", anySafetensors())}, ""},
+		{"second model", slices.Concat([]op{write(dir+"model_1.safetensors", anySafetensors())}, rest), ""},
 		{"second model is cut", []op{write(dir+"model_1.safetensors", anySafetensors()[:50])}, problem.Truncated},
 		{"models in directories", []op{rename(dir+"model.safetensors", dir+"unet/diffusion_pytorch_model.safetensors"),
 			write(dir+"unet_ema/diffusion_pytorch_model.safetensors", anySafetensors())}, ""},
 		{"one of them is cut", []op{rename(dir+"model.safetensors", dir+"unet/diffusion_pytorch_model.safetensors"),
 			write(dir+"unet_ema/diffusion_pytorch_model.safetensors", anySafetensors()[:50])}, problem.Truncated},
 		{"an adapter of diffusers", []op{rename(dir+"model.safetensors", dir+"pytorch_lora_weights.safetensors")}, ""},
-		{"pickled weights", []op{remove(dir + "model.safetensors"), write(dir+"pytorch_model.bin", anyTorch())}, ""},
+		{"pickled weights", []op{remove(dir + "model.safetensors"), write(dir+"pytorch_model.bin", anyTorch()), rest[0], rest[1]}, ""},
 		{"optimizer is gone", []op{remove(dir + "optimizer.bin")}, problem.WeightsOnly},
 		{"optimizer is empty", []op{truncated(dir+"optimizer.bin", 0)}, problem.EmptyFile},
 		{"second optimizer was interrupted", []op{write(dir+"optimizer_1.bin", torchInterrupted())},
 			problem.ZipMissingRecords},
+		{"saved over: the weights", []op{touched(dir + "model.safetensors")}, problem.OverwriteInProgress},
+		{"saved over: the optimizer", []op{touched(dir + "model.safetensors"), touched(dir + "optimizer.bin")},
+			problem.OverwriteInProgress},
+		{"saved over: all but the objects", []op{touched(dir + "random_states_0.pkl")}, problem.OverwriteInProgress},
+		{"a rank is late", []op{touched(dir + "random_states_1.pkl")}, ""},
+		{"a script's own file is late", []op{write(dir+"pytorch_lora_weights.safetensors", anySafetensors())}, ""},
 		{"no scheduler", []op{remove(dir + "scheduler.bin")}, ""},
 		{"an object is missing", []op{write(dir+"custom_checkpoint_2.pkl", anyTorch())}, problem.MissingShard},
 		{"DeepSpeed", []op{remove(dir + "model.safetensors"), remove(dir + "optimizer.bin"),
@@ -77,6 +84,9 @@ func TestAccelerateMutations(t *testing.T) {
 		distributedSave(t, dir+"optimizer_0", "full"),
 		[]op{write(dir+"random_states_0.pkl", anyTorch())})
 	playPrefixes(t, Options{}, "checkpoint_0", fsdp)
+	mutate(t, Options{}, "checkpoint_0", fsdp, []mutation{
+		{"saved over: FSDP's model", distributedSave(t, dir+"pytorch_model_fsdp_0", "model"), problem.OverwriteInProgress},
+	})
 }
 
 func TestAccelerateFind(t *testing.T) {

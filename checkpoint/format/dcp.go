@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -39,16 +40,16 @@ func findDCP(l *look, root *dir) ([]*Checkpoint, error) {
 		return []*Checkpoint{{Path: root.path, Step: -1}}, nil
 	}
 	names := root.dirs(func(name string) bool { return name != "quarantine" })
-	yes := make([]bool, len(names))
-	err := l.each(names, func(name string) error {
-		d, err := l.dir(root.join(name))
+	looked := newestOfEach(names, maxDCPLooks)
+	yes := make([]bool, len(looked))
+	err := l.eachOf(len(looked), func(i int) error {
+		d, err := l.dir(root.join(looked[i]))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it went away
 		}
 		if err != nil {
 			return err
 		}
-		i, _ := slices.BinarySearch(names, name)
 		if yes[i] = isDCP(d); yes[i] || !d.isDir(dcpSharded) {
 			return nil
 		}
@@ -59,12 +60,19 @@ func findDCP(l *look, root *dir) ([]*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i, found := slices.BinarySearch(names, dcpSharded); found && yes[i] {
+	if i, found := slices.BinarySearch(looked, dcpSharded); found && yes[i] {
 		return []*Checkpoint{{Path: root.path, Step: -1}}, nil
 	}
+	like := make(map[string]bool) // the families in which there is one
+	for i, name := range looked {
+		if stem, _ := tagStep(name); yes[i] {
+			like[stem] = true
+		}
+	}
 	var candidates []*Checkpoint
-	for i, name := range names {
-		if !yes[i] {
+	for _, name := range names {
+		stem, _ := tagStep(name)
+		if i, found := slices.BinarySearch(looked, name); found && !yes[i] || !found && !like[stem] {
 			continue
 		}
 		c := &Checkpoint{Path: root.join(name), Tag: name, Step: -1}
@@ -74,6 +82,29 @@ func findDCP(l *look, root *dir) ([]*Checkpoint, error) {
 		candidates = append(candidates, c)
 	}
 	return candidates, nil
+}
+
+// maxDCPLooks is how many directories are looked into of those whose names differ in the number at their end alone. The
+// older ones are taken to be like them: each may hold thousands of files.
+const maxDCPLooks = 32
+
+// newestOfEach lists so many of the names of each family, those with the highest numbers at their end, sorted.
+func newestOfEach(names []string, most int) (newest []string) {
+	families := make(map[string][]string)
+	for _, name := range names {
+		stem, _ := tagStep(name)
+		families[stem] = append(families[stem], name)
+	}
+	for _, family := range families {
+		slices.SortFunc(family, func(a, b string) int {
+			_, first := tagStep(a)
+			_, second := tagStep(b)
+			return cmp.Compare(second, first)
+		})
+		newest = append(newest, family[:min(len(family), most)]...)
+	}
+	slices.Sort(newest)
+	return newest
 }
 
 // lastNumber is the last number in a name, which is the step where a person chose the name: "epoch2_step100".

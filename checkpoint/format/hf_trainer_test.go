@@ -99,6 +99,8 @@ func TestHFTrainerMutations(t *testing.T) {
 		{"weights alone", []op{remove(dir + "optimizer.pt"), remove(dir + "scheduler.pt"), remove(dir + "rng_state.pth")},
 			problem.WeightsOnly},
 		{"generators are gone", []op{remove(dir + "rng_state.pth")}, problem.MissingRankState},
+		{"configuration is empty", []op{write(dir+"config.json", nil)}, problem.EmptyFile},
+		{"configuration was edited", []op{writeText(dir+"config.json", "{}")}, ""},
 		{"saved over", []op{touched(dir + "model.safetensors")}, problem.OverwriteInProgress},
 		{"optimizer saved over", []op{touched(dir + "optimizer.pt")}, problem.OverwriteInProgress},
 		{"being saved", []op{writeText(dir+"checkpoint-is-incomplete.txt", "x")}, problem.UnfinishedMarker},

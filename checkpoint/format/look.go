@@ -211,17 +211,22 @@ func (l *look) small(name string, max int64) ([]byte, error) {
 
 // each calls check for every name, several at once, and returns the first error in the order of the names.
 func (l *look) each(names []string, check func(name string) error) error {
-	if len(names) == 0 {
+	return l.eachOf(len(names), func(i int) error { return check(names[i]) })
+}
+
+// eachOf does so for the numbers below n.
+func (l *look) eachOf(n int, check func(i int) error) error {
+	if n == 0 {
 		return l.ctx.Err()
 	}
 	var (
 		wait   sync.WaitGroup
 		mu     sync.Mutex
 		next   int
-		worst  = len(names)
+		worst  = n
 		failed error
 	)
-	for range min(parallel, len(names)) {
+	for range min(parallel, n) {
 		wait.Go(func() {
 			for {
 				mu.Lock()
@@ -234,7 +239,7 @@ func (l *look) each(names []string, check func(name string) error) error {
 				}
 				err := l.ctx.Err()
 				if err == nil {
-					err = check(names[i])
+					err = check(i)
 				}
 				if err != nil {
 					mu.Lock()
@@ -260,11 +265,8 @@ type part struct {
 // checkpoint. It returns them in the order of the paths. Empty ones are an error unless mayBeEmpty.
 func (l *look) parts(c *Checkpoint, paths []string, mayBeEmpty bool) ([]part, error) {
 	found := make([]part, len(paths))
-	index := make(map[string]int, len(paths))
-	for i, p := range paths {
-		index[p] = i
-	}
-	err := l.each(paths, func(p string) error {
+	err := l.eachOf(len(paths), func(i int) error {
+		p := paths[i]
 		info, err := l.stat(p)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -276,7 +278,7 @@ func (l *look) parts(c *Checkpoint, paths []string, mayBeEmpty bool) ([]part, er
 		case info.Size() == 0 && !mayBeEmpty:
 			return problem.New(problem.EmptyFile, "%s is empty", p)
 		}
-		found[index[p]] = part{info.Size(), info.ModTime()}
+		found[i] = part{info.Size(), info.ModTime()}
 		return nil
 	})
 	if err != nil {

@@ -33,24 +33,24 @@ func nvrxFile(name string) (iteration, rank int64, dirty, ok bool) {
 	return iteration, rank, dirty, found && local && iter && both && isIteration && isRank
 }
 
+// maxNVRxOthers is how many directories that are no sessions are looked into before the first that is one.
+const maxNVRxOthers = 16
+
 func findNVRx(l *look, root *dir) (found []*Checkpoint, err error) {
-	sessions := []*dir{root} // with an empty session id, the ranks are in the root
-	var unreadable error
-	for _, name := range root.dirs(isNVRxSession) {
+	// With an empty session id, the ranks are in the root.
+	found, unreadable := l.findNVRxSession(root)
+	for i, name := range root.dirs(isNVRxSession) {
+		if i == maxNVRxOthers && len(found) == 0 {
+			break // many directories of something else, each of which may be long
+		}
 		session, err := l.dir(root.join(name))
 		if err == nil {
-			sessions = append(sessions, session)
-		} else if !isGone(err) {
-			unreadable = err
+			var of []*Checkpoint
+			of, err = l.findNVRxSession(session)
+			found = append(found, of...)
 		}
-	}
-	for i, session := range sessions {
-		of, err := l.findNVRxSession(session)
 		if err != nil && !isGone(err) {
 			unreadable = err
-		}
-		if found = append(found, of...); i > 64 && len(found) == 0 {
-			break // many directories of something else
 		}
 	}
 	if len(found) == 0 {

@@ -112,12 +112,24 @@ func checkPlain(l *look, c *Checkpoint) error {
 		if err := checkWeightFiles(l, c, shards); err != nil {
 			return err
 		}
+		// Saved into the same names again, it is the index of the earlier save until the shards are written
+		// (save_pretrained in transformers/modeling_utils.py).
+		info, err := l.stat(c.Path)
+		if err != nil {
+			return err
+		}
+		if err := c.marked(c.Path, info.ModTime(), []string{"a shard of it"}, []part{{0, c.Modified}}); err != nil {
+			return err
+		}
 	case ".keras":
 		err = checkKeras(l, c, c.Path)
 	case ".h5":
 		err = checkHDF5(l, c, c.Path)
 	default:
 		err = checkWeightFiles(l, c, []string{c.Path})
+	}
+	if err == nil && isHFWeights(name) {
+		err = checkHFConfigs(l, root)
 	}
 	if err == nil && c.Resumable && isHFWeights(name) {
 		c.weightsOnly("%s is a model by itself", c.Path)

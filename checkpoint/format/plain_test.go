@@ -40,6 +40,9 @@ func TestPlainMutations(t *testing.T) {
 	}, []mutation{
 		{"a model by itself", nil, problem.WeightsOnly},
 		{"a shard is gone", []op{remove("model-00001-of-00002.safetensors")}, problem.MissingShard},
+		{"a shard is saved over", []op{touched("model-00001-of-00002.safetensors")}, problem.OverwriteInProgress},
+		{"its configuration is empty", []op{write("config.json", nil)}, problem.EmptyFile},
+		{"its configuration", []op{writeText("config.json", "{}")}, problem.WeightsOnly},
 		{"index is gone", []op{remove("model.safetensors.index.json")}, problem.NoMarker},
 	})
 }

@@ -28,13 +28,9 @@ func checkTorchAll(l *look, c *Checkpoint, paths []string) ([]part, error) {
 		return found, err
 	}
 	forms := make([]structure.Torch, len(paths))
-	index := make(map[string]int, len(paths))
-	for i, p := range paths {
-		index[p] = i
-	}
-	err = l.each(paths, func(p string) error {
-		return l.inside(p, func(r io.ReaderAt, size int64) (err error) {
-			forms[index[p]], err = l.torch(r, size)
+	err = l.eachOf(len(paths), func(i int) error {
+		return l.inside(paths[i], func(r io.ReaderAt, size int64) (err error) {
+			forms[i], err = l.torch(r, size)
 			return err
 		})
 	})

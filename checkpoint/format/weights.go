@@ -62,7 +62,18 @@ func checkWeights(l *look, c *Checkpoint, dir string) (bool, error) {
 	c.Basis = cmp.Or(c.Basis, basis)
 	c.ShardsExpected = len(paths)
 	c.ShardsFound = l.present(paths)
+	if err := checkHFConfigs(l, d); err != nil {
+		return true, err
+	}
 	return true, checkWeightFiles(l, c, paths)
+}
+
+// checkHFConfigs wants the files that say what the weights are of not to be empty: nothing loads the weights then. They
+// are written in place and before the weights, so that a save over an earlier one may leave the weights as they were.
+func checkHFConfigs(l *look, d *dir) error {
+	paths := prefixed(d, d.files(func(name string) bool { return name == "config.json" || name == "adapter_config.json" }))
+	_, err := l.parts(&Checkpoint{}, paths, false)
+	return err
 }
 
 // checkWeightFiles looks at files of weights of either kind, which all have to be there.

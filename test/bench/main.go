@@ -1,7 +1,7 @@
 // Bench measures gangrun beside the programs that it takes the place of: other inits and torchrun. It prints, for each
 // of the project's budgets, what was measured and what the others needed in the same run.
 //
-//	go run ./test/bench                    everything; about twelve minutes
+//	go run ./test/bench                    everything; about fourteen minutes
 //	go run ./test/bench -only start,rules  only these
 //	go run ./test/bench -quick             a few rounds of everything, to see that it still works
 //	go run ./test/bench -beside /tmp/old   also another gangrun, to compare the two
@@ -38,6 +38,7 @@ var measurements = []struct {
 	{"launch", "two ranks under launch: start, restart, and the memory beside eight", (*lab).launch},
 	{"output", "a gibibyte of output through gangrun", (*lab).output},
 	{"rules", "the log rules on a line that none of them fits", (*lab).rules},
+	{"checkpoints", "choosing a checkpoint among many, of a large one, and in an object store", (*lab).checkpoints},
 	{"orphans", "ten thousand orphans at once", (*lab).orphans},
 	{"rounds", "a failure on one node to the next round on all of them", (*lab).gangRounds},
 }
@@ -61,7 +62,7 @@ func run() error {
 	about := "only these, separated by commas:"
 	for _, m := range measurements {
 		names = append(names, m.name)
-		about += fmt.Sprintf("\n%-8s %s", m.name, m.of)
+		about += fmt.Sprintf("\n%-11s %s", m.name, m.of)
 	}
 	only := flag.String("only", "", about)
 	rounds := flag.Int("n", 0, "rounds of each measurement; 0: as many as it needs")

@@ -33,6 +33,7 @@ const (
 	restartBudget  budget = 10  // ms
 	outputBudget   budget = 500 // MB for a second of one processor
 	ruleBudget     budget = 1   // microsecond
+	chooseBudget   budget = 100 // ms
 )
 
 // add makes a row without values.
