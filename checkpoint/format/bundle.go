@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -34,18 +34,18 @@ func checkBundle(l *look, c *Checkpoint, prefix string) error {
 		return err
 	}
 	c.Basis, c.Elastic = BasisMarker, true
-	var bundle *structure.Bundle
+	var bundle *file.Bundle
 	err = l.inside(prefix+".index", func(r io.ReaderAt, size int64) error {
 		switch {
 		case l.Level >= Manifests:
-			bundle, err = structure.ReadBundle(l.ctx, r, size, l.Level >= Everything)
-			if !errors.Is(err, structure.ErrCompressed) {
+			bundle, err = file.ReadBundle(l.ctx, r, size, l.Level >= Everything)
+			if !errors.Is(err, file.ErrCompressed) {
 				return err
 			}
 			bundle = nil // its data files are as many as their names say
 			fallthrough
 		case l.Level >= Ends:
-			return structure.TableEnds(r, size)
+			return file.TableEnds(r, size)
 		}
 		return nil
 	})
@@ -88,8 +88,8 @@ func checkBundle(l *look, c *Checkpoint, prefix string) error {
 }
 
 // sumBundle compares the CRCs of all tensors, of which there are some at the level Everything.
-func sumBundle(l *look, b *structure.Bundle, paths []string) error {
-	slices.SortFunc(b.Tensors, func(a, b structure.BundleTensor) int {
+func sumBundle(l *look, b *file.Bundle, paths []string) error {
+	slices.SortFunc(b.Tensors, func(a, b file.BundleTensor) int {
 		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.At, b.At))
 	})
 	for i := range len(b.Tensors) - 1 {
@@ -106,7 +106,7 @@ func sumBundle(l *look, b *structure.Bundle, paths []string) error {
 	}
 	return l.each(paths, func(p string) error {
 		shard, _ := slices.BinarySearch(paths, p)
-		less := func(t structure.BundleTensor, shard int) int { return cmp.Compare(t.Shard, shard) }
+		less := func(t file.BundleTensor, shard int) int { return cmp.Compare(t.Shard, shard) }
 		from, _ := slices.BinarySearchFunc(b.Tensors, shard, less)
 		to, _ := slices.BinarySearchFunc(b.Tensors, shard+1, less)
 		return l.inside(p, func(r io.ReaderAt, _ int64) error {

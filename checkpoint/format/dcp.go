@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -267,9 +267,9 @@ func (l *look) dcpPart(c *Checkpoint, d *dir, marker, temporary string, shards [
 	var need map[string]int64
 	err = l.inside(d.join(marker), func(r io.ReaderAt, size int64) (err error) {
 		if l.Level < Manifests {
-			return structure.PickleEnds(r, size)
+			return file.PickleEnds(r, size)
 		}
-		need, err = structure.DCPMetadata(r, size)
+		need, err = file.DCPMetadata(r, size)
 		return err
 	})
 	if err != nil || l.Level < Manifests {

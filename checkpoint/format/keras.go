@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 )
 
 // checkKeras looks at a .keras file and counts it into the checkpoint.
@@ -15,15 +15,15 @@ func checkKeras(l *look, c *Checkpoint, path string) error {
 	}
 	var names []string
 	err := l.inside(path, func(r io.ReaderAt, size int64) (err error) {
-		z, err := structure.OpenZip(r, size)
+		z, err := file.OpenZip(r, size)
 		if err != nil {
 			return err
 		}
 		if l.Level >= Manifests || z.DirectorySize() <= maxEndsDirectory {
-			names, err = structure.Keras(r, size)
+			names, err = file.Keras(r, size)
 		}
 		if err == nil && l.Level >= Everything {
-			err = structure.VerifyZip(z, l.progress)
+			err = file.VerifyZip(z, l.progress)
 		}
 		return err
 	})
@@ -40,7 +40,7 @@ func checkHDF5(l *look, c *Checkpoint, path string) error {
 	}
 	var names []string
 	err := l.inside(path, func(r io.ReaderAt, size int64) error {
-		h, err := structure.ReadHDF5(r, size, l.Level >= Manifests)
+		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
 		if err == nil && l.Level >= Manifests {
 			names, err = h.Names(r)
 		}

@@ -148,8 +148,8 @@ func (d *dir) dirs(match func(name string) bool) (names []string) {
 	return names
 }
 
-// file is an open file of which any part can be read.
-type file struct {
+// opened is an open file of which any part can be read.
+type opened struct {
 	io.ReaderAt
 	path string
 	size int64
@@ -157,10 +157,10 @@ type file struct {
 	f    fs.File
 }
 
-func (f *file) close() { _ = f.f.Close() }
+func (f *opened) close() { _ = f.f.Close() }
 
 // open opens a regular file.
-func (l *look) open(name string) (*file, error) {
+func (l *look) open(name string) (*opened, error) {
 	if err := l.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (l *look) open(name string) (*file, error) {
 		_ = f.Close()
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("cannot be read at an offset")}
 	}
-	return &file{at, name, info.Size(), info.ModTime(), f}, nil
+	return &opened{at, name, info.Size(), info.ModTime(), f}, nil
 }
 
 // stat looks at a file without opening it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -265,7 +265,7 @@ func (l *look) orbaxItem(c *Checkpoint, item *dir) error {
 	}
 	err := l.each(manifests, func(name string) error {
 		return l.inside(name, func(r io.ReaderAt, size int64) error {
-			return structure.OCDBTManifest(r, size, l.Level >= Manifests)
+			return file.OCDBTManifest(r, size, l.Level >= Manifests)
 		})
 	})
 	if err != nil {

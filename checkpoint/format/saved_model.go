@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -112,7 +112,7 @@ func checkSavedModel(l *look, c *Checkpoint) error {
 		return err
 	}
 	if l.Level >= Ends && strings.HasSuffix(graph, ".pb") {
-		if err := l.inside(graph, func(r io.ReaderAt, size int64) error { return structure.SavedModel(r, size) }); err != nil {
+		if err := l.inside(graph, func(r io.ReaderAt, size int64) error { return file.SavedModel(r, size) }); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -103,21 +103,21 @@ func checkTFBundle(l *look, c *Checkpoint) error {
 }
 
 // tfPointer reads the file "checkpoint" when there is one and it is TensorFlow's.
-func (l *look) tfPointer(d *dir) (structure.CheckpointState, error) {
+func (l *look) tfPointer(d *dir) (file.CheckpointState, error) {
 	if !d.isFile(tfPointer) {
-		return structure.CheckpointState{}, nil
+		return file.CheckpointState{}, nil
 	}
 	text, err := l.small(d.join(tfPointer), maxTFPointer)
 	if err == nil {
-		var pointer structure.CheckpointState
-		if pointer, err = structure.ReadCheckpointState(text); err == nil {
+		var pointer file.CheckpointState
+		if pointer, err = file.ReadCheckpointState(text); err == nil {
 			return pointer, nil
 		}
 	}
 	if _, ok := errors.AsType[*problem.Error](err); ok || errors.Is(err, fs.ErrNotExist) {
-		return structure.CheckpointState{}, nil
+		return file.CheckpointState{}, nil
 	}
-	return structure.CheckpointState{}, err
+	return file.CheckpointState{}, err
 }
 
 // tfName is the name of a checkpoint whose path was noted. The directory may have moved since: what counts is the name in

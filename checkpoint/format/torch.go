@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -27,52 +27,52 @@ func checkTorchAll(l *look, c *Checkpoint, paths []string) ([]part, error) {
 	if err != nil || l.Level < Ends {
 		return found, err
 	}
-	forms := make([]structure.Torch, len(paths))
+	forms := make([]file.Torch, len(paths))
 	err = l.eachOf(len(paths), func(i int) error {
 		return l.inside(paths[i], func(r io.ReaderAt, size int64) (err error) {
 			forms[i], err = l.torch(r, size)
 			return err
 		})
 	})
-	if i := slices.Index(forms, structure.TorchScript); err == nil && i >= 0 {
+	if i := slices.Index(forms, file.TorchScript); err == nil && i >= 0 {
 		c.weightsOnly("%s is a TorchScript archive: a program and its weights", paths[i])
 	}
 	return found, err
 }
 
 // torch looks at one file as closely as the level says.
-func (l *look) torch(r io.ReaderAt, size int64) (structure.Torch, error) {
+func (l *look) torch(r io.ReaderAt, size int64) (file.Torch, error) {
 	head := make([]byte, min(size, 32))
 	if n, err := r.ReadAt(head, 0); n < len(head) {
 		return 0, err
 	}
-	form, known := structure.IsTorch(head)
+	form, known := file.IsTorch(head)
 	switch {
 	case size > 0 && size < 4:
 		return form, problem.New(problem.Truncated, "it has %d bytes", size)
 	case !known:
 		return form, problem.New(problem.BadZip, "it begins with % x: neither a zip nor a pickle", head[:min(8, len(head))])
-	case form == structure.TorchLegacy && l.Level >= Manifests:
-		return form, structure.TorchLegacyEnd(r, size)
-	case form == structure.PlainPickle && l.Level >= Manifests:
-		return form, structure.Pickles(r, size)
-	case form == structure.PlainPickle:
-		return form, structure.PickleEnds(r, size)
-	case form != structure.TorchZip:
+	case form == file.TorchLegacy && l.Level >= Manifests:
+		return form, file.TorchLegacyEnd(r, size)
+	case form == file.PlainPickle && l.Level >= Manifests:
+		return form, file.Pickles(r, size)
+	case form == file.PlainPickle:
+		return form, file.PickleEnds(r, size)
+	case form != file.TorchZip:
 		return form, nil
 	}
-	z, err := structure.OpenZip(r, size)
+	z, err := file.OpenZip(r, size)
 	if err != nil {
 		return form, err
 	}
 	if l.Level >= Manifests || z.DirectorySize() <= maxEndsDirectory {
-		form, err = structure.TorchNames(z)
+		form, err = file.TorchNames(z)
 	}
 	if err == nil && l.Level >= Manifests {
-		err = structure.TorchRecords(z)
+		err = file.TorchRecords(z)
 	}
 	if err == nil && l.Level >= Everything {
-		err = structure.VerifyZip(z, l.progress)
+		err = file.VerifyZip(z, l.progress)
 	}
 	return form, err
 }

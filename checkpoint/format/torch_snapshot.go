@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -84,11 +84,11 @@ func checkTorchSnapshot(l *look, c *Checkpoint) error {
 		return nil
 	}
 	if l.Level < Manifests {
-		return l.inside(marker, structure.SnapshotEnds)
+		return l.inside(marker, file.SnapshotEnds)
 	}
-	var s *structure.Snapshot
+	var s *file.Snapshot
 	err = l.inside(marker, func(r io.ReaderAt, size int64) (err error) {
-		s, err = structure.ReadSnapshot(r, size)
+		s, err = file.ReadSnapshot(r, size)
 		return err
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	structure "github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -100,11 +100,11 @@ func checkSafetensors(l *look, c *Checkpoint, paths []string) error {
 	}
 	return l.each(paths, func(p string) error {
 		return l.inside(p, func(r io.ReaderAt, size int64) error {
-			header, err := structure.SafetensorsHeader(r, size)
+			header, err := file.SafetensorsHeader(r, size)
 			if err != nil || l.Level < Manifests && header > maxEndsDirectory {
 				return err
 			}
-			return structure.Safetensors(r, size)
+			return file.Safetensors(r, size)
 		})
 	})
 }
@@ -121,7 +121,7 @@ func indexed(l *look, c *Checkpoint, d *dir, index string) (paths []string, err 
 	}
 	var names []string
 	err = l.inside(d.join(index), func(r io.ReaderAt, size int64) (err error) {
-		names, err = structure.WeightIndex(r, size)
+		names, err = file.WeightIndex(r, size)
 		return err
 	})
 	if err != nil {

@@ -48,7 +48,7 @@ func (n *node) look(at time.Duration) {
 	asked, run := job.SinceSeq, checkpoint.Run{Job: n.cfg.Job, UID: job.RunUID}
 	n.inBackground(func() func(*node) {
 		report, err := n.cfg.Checkpoints.Look(n.ctx, run)
-		return func(n *node) { n.tookLook(asked, report, err) }
+		return func(n *node) { n.looked(asked, report, err) }
 	})
 }
 
@@ -62,8 +62,8 @@ func (n *node) inBackground(f func() func(*node)) {
 	}()
 }
 
-// tookLook takes in what a look has shown.
-func (n *node) tookLook(asked int64, r checkpoint.Report, err error) {
+// looked takes in what a look has shown.
+func (n *node) looked(asked int64, r checkpoint.Report, err error) {
 	n.checkpoints.busy = false
 	c := &rendezvous.Checkpoints{Asked: asked, Steps: r.Steps, Reached: r.Reached}
 	switch {
