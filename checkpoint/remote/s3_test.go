@@ -378,8 +378,9 @@ func TestOneRequestHasALimitToo(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no whole answer in 10ms") {
 		t.Errorf("%v", err)
 	}
-	if got := f.count(); got != retries+1 {
-		t.Errorf("%d requests, %d expected", got, retries+1)
+	// On a busy machine the time of one may be over before it arrives.
+	if got := f.count(); got < 2 || got > retries+1 {
+		t.Errorf("%d requests arrived, of %d", got, retries+1)
 	}
 }
 
