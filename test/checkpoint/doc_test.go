@@ -1,7 +1,9 @@
 // Package checkpoint_test proves on the real libraries that gangrun never takes a torn checkpoint for a whole one:
-// each saves in a loop and is killed somewhere in a save, 200 times and more in all. What gangrun then calls complete,
-// the library has to load, with every tensor of one and the same save; and what was finished before the kill, gangrun
-// has to call complete. The libraries run in testdata/server.py.
+// each saves in a loop and is killed somewhere in a save, 200 times and more in all. What gangrun then calls whole, the
+// library has to load, with every tensor of one and the same save; and what was finished before the kill, gangrun has
+// to call whole. The libraries run in testdata/server.py.
+//
+// GANGRUN_TEST_SEED repeats the moments of an earlier run; GANGRUN_TEST_KILLS=10 kills ten times as often.
 package checkpoint_test
 
 import (

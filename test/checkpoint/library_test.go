@@ -100,7 +100,7 @@ type attack struct {
 	Format  string  `json:"format"`
 	Folder  string  `json:"folder"`
 	InPlace bool    `json:"in_place"`
-	By      string  `json:"by"` // clock, or operation: just before one of the files is opened, renamed or removed
+	By      string  `json:"by"` // clock, end of a save, or operation: just before a file is opened, renamed or removed
 	At      float64 `json:"at"` // how far into a save, from 0 to 1
 }
 

@@ -131,8 +131,8 @@ def data():
 
 
 def backup_write(folder, in_place, journal):
-    callbacks = [
-        Filling(journal), keras.callbacks.BackupAndRestore(str(folder)), Filled(journal, folder / "latest.weights.h5")]
+    saving = keras.callbacks.BackupAndRestore(str(folder), double_checkpoint=True)
+    callbacks = [Filling(journal), saving, Filled(journal, folder / "latest.weights.h5")]
     model().fit(*data(), epochs=10**6, verbose=0, callbacks=callbacks)
 
 

@@ -29,13 +29,14 @@ torch.set_num_threads(1)
 transformers.logging.set_verbosity_error()
 logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
 
-VERSIONS = {library.__name__: library.__version__ for library in (torch, safetensors, transformers, accelerate, lightning)}
+LIBRARIES = torch, safetensors, transformers, accelerate, lightning
+VERSIONS = {library.__name__: library.__version__ for library in LIBRARIES}
 
 
-def numbered(in_place, start=1):
+def numbered(in_place):
     """Generations, and the step to save each as."""
-    for generation in itertools.count(start):
-        yield generation, 1 if in_place else generation
+    for now in itertools.count(1):
+        yield now, 1 if in_place else now
 
 
 def tensors(generation):
@@ -168,8 +169,8 @@ class Data(torch.utils.data.Dataset):
 
 def arguments(folder):
     return TrainingArguments(
-        output_dir=str(folder), max_steps=10**6, save_steps=1, per_device_train_batch_size=1, use_cpu=True, report_to=[],
-        logging_strategy="no", disable_tqdm=True, dataloader_pin_memory=False)
+        output_dir=str(folder), max_steps=10**6, save_steps=1, save_total_limit=2, per_device_train_batch_size=1,
+        use_cpu=True, report_to=[], logging_strategy="no", disable_tqdm=True, dataloader_pin_memory=False)
 
 
 class Saving(Trainer):
@@ -193,13 +194,13 @@ def trainer_write(folder, in_place, journal):
 
 
 class Resumed(TrainerCallback):
-    found = None
+    found, step = None, None
 
-    def on_train_begin(self, args, state, control, model=None, optimizer=None, lr_scheduler=None, **kwargs):
+    def on_train_begin(self, args, state, control, model=None, optimizer=None, **kwargs):
         self.found = filled(model, optimizer.optimizer)
         if state.log_history[-1]["generation"] != self.found:
             raise ValueError(f"trainer_state.json is of {state.log_history[-1]}, and the weights are of {self.found}")
-        self.step, self.scheduled = state.global_step, lr_scheduler.last_epoch
+        self.step = state.global_step
         control.should_training_stop = True
 
 
@@ -207,7 +208,7 @@ def trainer_load(path):
     resumed = Resumed()
     with tempfile.TemporaryDirectory() as output:
         trainer = Trainer(model=Model(Config()), args=arguments(output), train_dataset=Data(), callbacks=[resumed])
-        trainer._load_rng_state(str(path))
+        trainer._load_rng_state(str(path))  # train comes to that later
         trainer.train(resume_from_checkpoint=str(path))
     if f"checkpoint-{resumed.step}" != path.name:
         raise ValueError(f"{path} is of step {resumed.step}")
@@ -308,7 +309,6 @@ class Loaded(lightning.Callback):
 
     def on_train_start(self, trainer, module):
         self.found = filled(module.model, trainer.optimizers[0])
-        trainer.should_stop = True
         raise KeyboardInterrupt
 
 

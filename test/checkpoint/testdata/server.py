@@ -26,11 +26,12 @@ WARM = 2  # saves before the one that is killed: the first load what is loaded l
 
 
 class Journal:
-    """Tells the parent when a save begins and when it is finished, and dies at one of its file operations if asked."""
+    """Tells the parent when a save begins and when it is finished, and dies where it shall not be the parent's clock."""
 
-    def __init__(self, pipe, folder, in_place, at_operation):
-        self.pipe, self.folder, self.in_place = pipe, str(folder), in_place
-        self.at_operation, self.saves, self.operations, self.last = at_operation, 0, 0, 0
+    def __init__(self, pipe, request):
+        self.pipe, self.folder, self.in_place = pipe, request["folder"], request["in_place"]
+        self.by, self.at = request["by"], request["at"]
+        self.saves, self.operations, self.last = 0, 0, 0
         sys.addaudithook(self.audit)
 
     def note(self, **line):
@@ -45,6 +46,8 @@ class Journal:
         if self.in_place:
             age(self.folder)
         self.note(end=generation, path=str(path), operations=self.operations)
+        if self.by == "end" and self.saves == WARM:
+            os.killpg(0, signal.SIGKILL)
 
     def audit(self, event, arguments):
         """Kills the process group before one of the operations of this save, as many of them as the last save had."""
@@ -52,9 +55,12 @@ class Journal:
             return
         if event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR):
             return
-        if not os.fsdecode(arguments[0]).startswith(self.folder):
+        path = os.fsdecode(arguments[0])
+        if event in ("os.remove", "os.rmdir") and arguments[1] >= 0:  # as shutil.rmtree does
+            path = os.path.join(os.readlink(f"/proc/self/fd/{arguments[1]}"), path)
+        if not path.startswith(self.folder):
             return
-        if self.at_operation is not None and self.saves > WARM and self.operations == int(self.at_operation * max(self.last, 1)):
+        if self.by == "operation" and self.saves > WARM and self.operations == int(self.at * max(self.last, 1)):
             os.killpg(0, signal.SIGKILL)
         self.operations += 1
 
@@ -104,11 +110,10 @@ def lines(pipe):
 
 
 def kill(write, request):
-    """Starts saving and kills that at a moment of its own choice or of the clock's; answers with the journal."""
-    folder, at = pathlib.Path(request["folder"]), request["at"]
-    by_clock = request["by"] == "clock"
-    child, pipe = fork(lambda pipe: write(folder, request["in_place"], Journal(pipe, folder, request["in_place"], None if by_clock else at)))
-    journal, began, took, until, late = [], 0.0, [], None, False
+    """Starts saving, kills that, and answers with the journal."""
+    folder = pathlib.Path(request["folder"])
+    child, pipe = fork(lambda pipe: write(folder, request["in_place"], Journal(pipe, request)))
+    journal, began, took, operations, until, late = [], 0.0, [], 0, None, False
     incoming, wait = lines(pipe), None
     limit = time.monotonic() + 60
     while True:
@@ -121,11 +126,12 @@ def kill(write, request):
             journal.append(line)
             if "begin" in line:
                 began = now
+                # What a library does outside of Python is not seen: then the clock has to do.
+                if len(took) == WARM and (request["by"] == "clock" or operations == 0):
+                    until = now + request["at"] * 1.25 * took[-1]
             elif "end" in line:
                 took.append(now - began)
-                # What a library does outside of Python is not seen: then the clock has to do.
-                if len(took) == WARM and (by_clock or line["operations"] == 0):
-                    until = now + at * 2 * took[-1]
+                operations = line["operations"]
         if until is not None and now >= until or now >= limit:
             late = now >= limit
             os.killpg(child, signal.SIGKILL)
