@@ -126,6 +126,7 @@ type Config struct {
 	// StopVerdictWorker gives a worker that was stopped from outside its own verdict, as a plain init would.
 	StopVerdictWorker bool
 
+	Hooks Hooks
 	Kills []Kill // failures to rehearse
 
 	// Rules returns the rules that read logs. It is called when there is a failure or output to judge.

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
 )
 
 // SilentRestart says what becomes of a worker that was given a checkpoint and went on from before it.
@@ -18,6 +19,26 @@ const (
 	SilentRestartFallback SilentRestart = "fallback" // all restart, from an older checkpoint
 	SilentRestartIgnore   SilentRestart = "ignore"
 )
+
+// sayResume says what the round goes on from, given the step that the last one had come to.
+func (s *Supervisor) sayResume(last *int64) {
+	resume, found := s.round.Round.Resume, s.round.Resumed
+	if found == nil || resume.Step == nil {
+		if s.round.Round.Number > 0 && last != nil && s.round.Looked {
+			s.log.Warn("there is no checkpoint yet: training begins anew", "round", s.number(), "lost_steps", *last)
+		}
+		return
+	}
+	attrs := []any{"round", s.number(), "step", *resume.Step, "path", found.Path}
+	if last != nil && *last > *resume.Step {
+		attrs = append(attrs, "lost_steps", *last-*resume.Step)
+	}
+	if resume.Decision == rendezvous.ResumeFallback {
+		s.log.Warn("going back to an older checkpoint", attrs...)
+		return
+	}
+	s.log.Info("going on from a checkpoint", attrs...)
+}
 
 // checkResumed compares the first step that each worker reports with the checkpoint that the round goes on from.
 // Frameworks that cannot read a checkpoint, or do not find it, mostly begin anew without a word, and write over what is

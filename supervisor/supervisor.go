@@ -63,6 +63,7 @@ type Supervisor struct {
 	verdict   verdict            // on the last round
 	final     *exitcodes.Message // how this node ends whatever becomes of the others; nil: as they do
 	over      bool               // the agent has said its last word
+	endsJob   bool               // and it was this node that has ended the job
 	timer     *time.Timer
 }
 
@@ -112,6 +113,7 @@ func (s *Supervisor) Run() int {
 	for s.phase != ended {
 		select {
 		case o := <-s.cfg.Agent.Orders():
+			s.endsJob = s.cfg.Agent.EndedJob(o.End)
 			s.ordered(o)
 		case sig := <-s.cfg.Signals:
 			s.signaled(sig.(unix.Signal))
@@ -273,7 +275,8 @@ func (s *Supervisor) cleared() {
 func (s *Supervisor) finish() int {
 	end := *s.final
 	end.FinishedAt = time.Now()
-	s.records.write(end)
+	s.records.write(end) // a kill while the hooks run leaves the true verdict
+	end = s.runHooks(end)
 	s.records.close()
 	s.kernelLog.Close()
 	deadline := time.Now().Add(flushLimit)

@@ -96,6 +96,7 @@ func (w *worker) readErrorFile() []byte {
 // start starts the next round.
 func (s *Supervisor) start() {
 	s.phase = running
+	s.sayResume(s.step())
 	s.records.write(s.provisionalRecord())
 	s.kernelLog.Skip()
 	s.oomKillsBefore, _ = s.memory.OOMKills()

@@ -64,6 +64,7 @@ type Start struct {
 	// Unresumed says why, and the workers cannot be started.
 	Resumed   *Resumed
 	Unresumed error
+	Looked    bool // for checkpoints
 }
 
 // Resumed is a checkpoint as the workers on this node find it.

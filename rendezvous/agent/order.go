@@ -37,6 +37,7 @@ func (n *node) start(step rendezvous.Step) bool {
 	n.writer.dirty = true
 	n.order(Order{Start: &Start{
 		Round: n.reading.Round, Rank: step.Rank, Resumed: resumed, Unresumed: unresumed,
+		Looked: n.cfg.Checkpoints != nil,
 	}})
 	return true
 }
@@ -60,6 +61,9 @@ func (n *node) halt(step rendezvous.Step, at time.Duration) {
 // this node runs any more, and that it went on purpose. Where the job has ended, that the key goes says enough.
 func (n *node) left(e rendezvous.End) {
 	n.ended = true
+	if j := n.reading.Job; j != nil && n.EndedJob(j.End) {
+		e.By = j.End.By // it goes as it was told to, and has ended the job all the same
+	}
 	if !n.record.Leaving || !n.writer.claimed || n.self.Taken {
 		n.order(Order{End: &e})
 		return

@@ -158,6 +158,8 @@ func TestSameCrashFallsBack(t *testing.T) {
 		w.do("step 250")
 		w.do("kill 9")
 	}
+	nodes[0].Await(`"going on from a checkpoint" round=1 step=200 path=` + s.path(200) + " lost_steps=50")
+	nodes[0].Await(`"going back to an older checkpoint" round=2 step=100 path=` + s.path(100) + " lost_steps=150")
 	for _, e := range p.all(nodes, end{90, exitcodes.Fatal, "NoProgress"}) {
 		if e.Step == nil || *e.Step != 250 {
 			t.Errorf("the message tells of step %v", e.Step)
@@ -166,6 +168,21 @@ func TestSameCrashFallsBack(t *testing.T) {
 	if _, err := os.Stat(s.path(200)); err != nil {
 		t.Errorf("what was gone back from: %v; nothing is moved without --checkpoint-quarantine", err)
 	}
+}
+
+// TestNothingSavedYet fails before the first checkpoint: there is nothing to lose but what is said.
+func TestNothingSavedYet(t *testing.T) {
+	t.Parallel()
+	p := resuming(t, 1)
+	n := p.start("a", newShelf(t).flag())
+	w := p.round(0, 1)[0]
+	w.do("step 30")
+	w.do("kill 9")
+	w = p.round(1, 1)[0]
+	p.fresh(w)
+	n.Await(`"there is no checkpoint yet: training begins anew" round=1 lost_steps=30`)
+	w.do("exit 0")
+	p.all([]*node{n}, succeeded)
 }
 
 // TestQuarantine moves aside what is torn, and what was gone back from.

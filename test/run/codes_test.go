@@ -121,3 +121,10 @@ func TestOwnCodeAndVerdictDisagree(t *testing.T) {
 		})
 	}
 }
+
+// TestLongRestartGrace is about a grace that is longer than other nodes would wait for this one. There are none.
+func TestLongRestartGrace(t *testing.T) {
+	t.Parallel()
+	e := harness.Job{Flags: []string{"--restart-grace", "10m"}, Worker: harness.Shell("exit 0")}.Run(t, limit)
+	e.Want(t, 0, exitcodes.Success, "Succeeded")
+}

@@ -258,6 +258,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 		}
 	}
 	if o.meet.Alone() {
+		cfg.StopTime = 0 // nobody counts on this node to have stopped its workers in time
 		return agent.Join(ctx, cfg), nil
 	}
 	o.meet.Log = slog.New(warnings{log.Handler()})

@@ -66,7 +66,7 @@ func (o *options) launchSettings() []*setting {
 		})
 	}
 	theirs := settingNames(settings)
-	for _, s := range slices.Concat(o.common(), o.jobSettings(), o.checkpointSettings(true)) {
+	for _, s := range slices.Concat(o.common(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(true)) {
 		if s.name == "nodes" { // it is --nnodes here
 			continue
 		}

@@ -241,6 +241,7 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if err := o.loadRules(); err != nil {
 		return err
 	}
+	o.prepareHooks(settings)
 	host, _ := os.Hostname() // without one, the node has no name
 	p := platform.Detect(os.LookupEnv, host)
 	if o.Job == "" {
