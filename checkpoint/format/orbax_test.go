@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/file/filetest"
@@ -229,12 +230,34 @@ func (c *countedOpens) Open(name string) (fs.File, error) { c.n++; return c.FS.O
 
 func FuzzOrbaxMetadata(f *testing.F) {
 	f.Add([]byte(orbaxMetaJSON(true)))
+	d := newDisk(f)
+	d.play(slices.Concat(orbaxItemOps("3/state"), []op{writeText("3/_CHECKPOINT_METADATA", "")})...)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		d := newDisk(t)
-		d.play(slices.Concat(orbaxItemOps("3/state"), []op{write("3/_CHECKPOINT_METADATA", text)})...)
-		c := one(t, see(t, d.fs(), Options{Level: Manifests}), "3")
+		with := fstest.MapFS{"text": {Data: text, ModTime: d.now}}
+		c := one(t, see(t, replaced{d.fs(), "3/_CHECKPOINT_METADATA", with}, Options{Level: Manifests}), "3")
 		if c.Complete == (c.Reason != "") || strings.Contains(c.Detail, "failed to look") {
 			t.Errorf("%+v", c)
 		}
 	})
+}
+
+// replaced is a tree in which one file is another, that of the name "text".
+type replaced struct {
+	fs.FS
+	path string
+	with fs.FS
+}
+
+func (r replaced) Open(name string) (fs.File, error) {
+	if name == r.path {
+		return r.with.Open("text")
+	}
+	return r.FS.Open(name)
+}
+
+func (r replaced) Stat(name string) (fs.FileInfo, error) {
+	if name == r.path {
+		return fs.Stat(r.with, "text")
+	}
+	return fs.Stat(r.FS, name)
 }
