@@ -60,23 +60,29 @@ var modelPath = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // bundlePointer changes the one line and keeps the rest: the list of all checkpoints, by which old ones are removed. A
-// directory that was given as an absolute path is kept as well. Where the line cannot be told for sure it is all that
-// there is.
+// directory that was given as an absolute path is kept as well. Where the line cannot be told for sure, what was
+// understood is written anew.
 func bundlePointer(c format.Checkpoint, now []byte) []byte {
 	line := "model_checkpoint_path: " + quoteText(c.Tag)
-	if s, err := file.ReadCheckpointState(now); err == nil {
-		if dir := filepath.Dir(s.Path); dir != "." {
-			line = "model_checkpoint_path: " + quoteText(filepath.Join(dir, c.Tag))
-		}
-		if all := modelPath().FindAllIndex(now, -1); all != nil {
-			at := all[len(all)-1] // of several, the last counts
-			kept := bytes.Join([][]byte{now[:at[0]], []byte(line), now[at[1]:]}, nil)
-			if bundlePointed(kept) == c.Tag {
-				return kept
-			}
+	s, err := file.ReadCheckpointState(now)
+	if err != nil {
+		return []byte(line + "\n")
+	}
+	if dir := filepath.Dir(s.Path); dir != "." {
+		line = "model_checkpoint_path: " + quoteText(filepath.Join(dir, c.Tag))
+	}
+	if all := modelPath().FindAllIndex(now, -1); all != nil {
+		at := all[len(all)-1] // of several, the last counts
+		kept := bytes.Join([][]byte{now[:at[0]], []byte(line), now[at[1]:]}, nil)
+		if bundlePointed(kept) == c.Tag {
+			return kept
 		}
 	}
-	return []byte(line + "\n")
+	anew := []byte(line + "\n")
+	for _, path := range s.All {
+		anew = append(anew, "all_model_checkpoint_paths: "+quoteText(path)+"\n"...)
+	}
+	return anew
 }
 
 // quoteText is a string as protobuf writes it in text: what is not printable ASCII as octal bytes.

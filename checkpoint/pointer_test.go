@@ -99,6 +99,7 @@ func FuzzBundlePointer(f *testing.F) {
 	f.Add("ckpt-20", []byte(bundleState))
 	f.Add("ckpt-20", []byte(``))
 	f.Add("ckpt-20", []byte("all_model_checkpoint_paths: \"x\"\n  model_checkpoint_path: \"/a b/c\\\"d/ckpt-1\""))
+	f.Add("ckpt-20", []byte("all_model_checkpoint_paths: \"x\"\n, model_checkpoint_path: \"/c/ckpt-1\""))
 	f.Add("model.ckpt-5", []byte("model_checkpoint_path: \"/mod\\303\\250le/ckpt-1\"\n"))
 	f.Add("mod\u00e8le.ckpt-5", []byte("model_checkpoint_path: 'x'\n"))
 	f.Fuzz(func(t *testing.T, tag string, now []byte) {

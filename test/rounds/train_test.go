@@ -43,15 +43,16 @@ func loss(t *testing.T, ends []harness.Ended) string {
 // one keeps the libraries from starting a thread for each core of a large machine in every rank.
 var one = []string{"OMP_NUM_THREADS=1", "TF_ENABLE_ONEDNN_OPTS=0"}
 
-// TestTorch trains over two nodes, with and without the loss of a rank in the middle. The end is the same, to the last
-// digit. The ranks are started by gangrun, or by a real torchrun on each node that is told where to meet in each round.
+// TestTorch trains over two nodes, then eight, with and without the loss of a rank in the middle. The end is the same, to
+// the last digit. The ranks are started by gangrun, or by a real torchrun on each node that is told where to meet in each
+// round.
 func TestTorch(t *testing.T) {
 	steps := []string{trainer("torch_ddp.py"), "--steps", "40"}
-	train := func(t *testing.T, mode string, script ...string) []harness.Ended {
-		p := sharedParty(t, "2")
+	train := func(t *testing.T, mode string, count int, script ...string) []harness.Ended {
+		p := sharedParty(t, fmt.Sprint(count))
 		p.mode, p.env = mode, one
 		var nodes []*node
-		for i := range 2 {
+		for i := range count {
 			env, flags := one, []string{"--node-rank", fmt.Sprint(i)}
 			command := append([]string{"--nproc-per-node", "1"}, script...)
 			switch mode {
@@ -61,22 +62,26 @@ func TestTorch(t *testing.T) {
 				env = append(env[:len(env):len(env)], "PYTHON_EXEC="+harness.Peer(t, "torch/bin/python3"))
 			case "run": // as the operator sets them for a PyTorchJob
 				command = append([]string{"--", harness.Peer(t, "torch/bin/torchrun")}, command...)
-				env = append(env[:len(env):len(env)], "MASTER_ADDR=127.0.0.1", "MASTER_PORT=23456", "WORLD_SIZE=2", fmt.Sprint("RANK=", i),
-					"PET_NNODES=2", fmt.Sprint("PET_NODE_RANK=", i), "PET_MASTER_ADDR=127.0.0.1", "PET_MASTER_PORT=23456", "PET_NPROC_PER_NODE=auto")
+				env = append(env[:len(env):len(env)], "MASTER_ADDR=127.0.0.1", "MASTER_PORT=23456", fmt.Sprint("WORLD_SIZE=", count), fmt.Sprint("RANK=", i),
+					fmt.Sprint("PET_NNODES=", count), fmt.Sprint("PET_NODE_RANK=", i), "PET_MASTER_ADDR=127.0.0.1", "PET_MASTER_PORT=23456", "PET_NPROC_PER_NODE=auto")
 			}
 			p.env = env
 			nodes = append(nodes, p.startCommand(fmt.Sprint("n", i), flags, command))
 		}
 		return p.all(nodes, succeeded)
 	}
-	for _, mode := range []string{"launch", "run"} {
-		t.Run(mode, func(t *testing.T) {
+	for _, tt := range []struct {
+		mode  string
+		count int
+	}{{"launch", 2}, {"run", 2}, {"launch", 8}} {
+		mode, count := tt.mode, tt.count
+		t.Run(fmt.Sprint(mode, " ", count), func(t *testing.T) {
 			training(t)
 			var whole, torn string
-			t.Run("whole", func(t *testing.T) { whole = loss(t, train(t, mode, steps...)) })
+			t.Run("whole", func(t *testing.T) { whole = loss(t, train(t, mode, count, steps...)) })
 			t.Run("torn", func(t *testing.T) {
 				dir := t.TempDir()
-				ends := train(t, mode, append(steps[:len(steps):len(steps)], "--checkpoint-dir", filepath.Join(dir, "checkpoints"), "--checkpoint-every", "10",
+				ends := train(t, mode, count, append(steps[:len(steps):len(steps)], "--checkpoint-dir", filepath.Join(dir, "checkpoints"), "--checkpoint-every", "10",
 					"--die-at", "25", "--die-rank", "1", "--how", "SIGKILL", "--die-once", filepath.Join(dir, "once"))...)
 				torn = loss(t, ends)
 				for _, e := range ends {
@@ -84,8 +89,12 @@ func TestTorch(t *testing.T) {
 						t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
 					}
 				}
-				if out := ends[0].Stdout + ends[1].Stdout; !strings.Contains(out, "resumed from step 20") {
-					t.Errorf("it did not resume:\n%s", out)
+				var out strings.Builder
+				for _, e := range ends {
+					out.WriteString(e.Stdout)
+				}
+				if !strings.Contains(out.String(), "resumed from step 20") {
+					t.Errorf("it did not resume:\n%s", out.String())
 				}
 			})
 			if whole == "" || whole != torn {
