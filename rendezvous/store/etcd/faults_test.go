@@ -68,7 +68,7 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, nil)
 	a, b := c.open("job"), c.open("job")
-	l := storetest.Join(t, a, 5*time.Second)
+	l := storetest.Join(t, a, 10*time.Second) // a busy machine takes seconds to elect a leader
 	storetest.Commit(t, a, store.Txn{Then: []store.Op{store.PutLeased("nodes/a", nil, l)}})
 	// More watches than members: some are at the one that fails.
 	var views []*storetest.View
