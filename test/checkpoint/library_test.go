@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +38,9 @@ func loadLibrary(t *testing.T, python, module string) *library {
 	cmd.Dir = dir
 	// Threads of the libraries would only wait for each other; a kill is as well with one.
 	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1", harness.Mark(dir))
+	if strings.HasPrefix(python, "torch/") {
+		cmd.Env = append(cmd.Env, "PYTHONPATH="+harness.Peer(t, "savers"))
+	}
 	l := &library{t: t}
 	cmd.Stderr = l
 	if l.in, err = cmd.StdinPipe(); err != nil {
