@@ -164,5 +164,7 @@ func both(t *testing.T, check func(t *testing.T, l launcher)) {
 
 func TestMain(m *testing.M) {
 	harness.ClearEnvironment()
+	// Else torchrun keeps what it prints, and what the workers print that it forks for --run-path, until they end.
+	os.Setenv("PYTHONUNBUFFERED", "1")
 	os.Exit(m.Run())
 }
