@@ -213,7 +213,7 @@ func (l *look) orbaxMetadata(d *dir) (m orbaxMeta, err error) {
 	return m, l.orbaxJSON(d.join(orbaxMetadata), &m)
 }
 
-// orbaxJSON reads a file that may be empty: Orbax itself puts up with that (TODO(b/340287956) in its source).
+// orbaxJSON reads a file that may be empty: Orbax itself puts up with that.
 func (l *look) orbaxJSON(name string, into any) error {
 	text, err := l.small(name, 0)
 	if err != nil || len(text) == 0 {
