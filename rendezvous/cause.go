@@ -157,7 +157,8 @@ func (t *turn) charge(nodes []named) (goesOn bool) {
 	case StopFailure, StopLoss:
 		j.Budget, ruling = j.Budget.Failed(j.Spec.Restarts, t.now, failureKey(cause), made, older, j.RunUID)
 		if o := cause.Outcome; o != nil && o.Reason == exitcodes.ReasonCheckpointUnusable && older && ruling.Restart {
-			ruling.Fallback = true // it was not read, although it is whole
+			// It was not read, although it is whole. Where it is not whole any more, the newest is another one already.
+			ruling.Fallback = t.Round != nil && t.Round.Resume.Step != nil && *t.Round.Resume.Step == *made.Checkpoint
 		}
 	case StopDeparture:
 		j.Budget, ruling = j.Budget.Departed(j.Spec.Restarts)

@@ -190,18 +190,31 @@ func TestMinProgress(t *testing.T) {
 	}
 }
 
-// TestACheckpointThatIsNotReadIsFallenBackFrom has workers that begin anew although they were given a checkpoint.
+// TestACheckpointThatIsNotReadIsFallenBackFrom has workers that begin anew although they were given a checkpoint. One that
+// is gone by then needs no going back from.
 func TestACheckpointThatIsNotReadIsFallenBackFrom(t *testing.T) {
-	s := runningStage(t, looking(2))
-	s.all(checkpoints(20, 10))
-	s.fails("a", func(o *Outcome) { o.Reason = exitcodes.ReasonCheckpointUnusable })
-	s.settle(ActStop)
-	s.stopsAll()
-	s.settle(ActGather, ActForm)
-	if r := s.v.Round.Resume; r.Decision != ResumeFallback || *r.Step != 10 {
-		t.Errorf("resumes from %+v", r)
-	}
-	if r := s.v.Job.Reached; r == nil || *r != 10 {
-		t.Errorf("reached %v, want what it went back to", r)
+	for _, tt := range []struct {
+		left     []int64
+		decision string
+	}{{[]int64{20, 10}, ResumeFallback}, {[]int64{10, 5}, ResumeNewest}} {
+		spec := looking(2)
+		spec.Resume.Require = RequireNever
+		s := runningStage(t, spec)
+		s.all(checkpoints(20, 10))
+		s.fails("a")
+		s.settle(ActStop)
+		s.stopsAll()
+		s.run(ActGather, ActForm)
+		s.all(checkpoints(tt.left...))
+		s.fails("a", func(o *Outcome) { o.Reason = exitcodes.ReasonCheckpointUnusable })
+		s.settle(ActStop)
+		s.stopsAll()
+		for s.v.Job.Phase != Running {
+			s.decide()
+			s.sleep(time.Second)
+		}
+		if r := s.v.Round.Resume; r.Decision != tt.decision || *r.Step != 10 {
+			t.Errorf("%v left: %s from %d", tt.left, r.Decision, *r.Step)
+		}
 	}
 }
