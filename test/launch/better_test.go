@@ -199,7 +199,6 @@ func torn(t *testing.T, l launcher) (string, bool) {
 // joined: a second node joins. That restarts the workers of the first, and torchrun then deletes what they have
 // written.
 func joined(t *testing.T, l launcher) (string, bool) {
-	needsNodes(t, l)
 	dir := folder(t)
 	endpoint := "localhost:" + freePort(t)
 	node := func(name string) *started {
@@ -231,7 +230,6 @@ func joined(t *testing.T, l launcher) (string, bool) {
 
 // elsewhere: a worker of the second node fails. torchrun's first node goes on, with half a gang.
 func elsewhere(t *testing.T, l launcher) (string, bool) {
-	needsNodes(t, l)
 	dir, master, store := folder(t), freePort(t), freePort(t)
 	node := func(rank string) *started {
 		j := act(t, "second", "--nnodes", "2", "--node-rank", rank, "--master-port", master)
@@ -290,20 +288,6 @@ func nowhere(t *testing.T, l launcher) (string, bool) {
 		harness.KillLeftovers(s.dir)
 		out := s.Wait().Stdout
 		return out, out == ""
-	}
-}
-
-// needsNodes skips the test while gangrun says that nodes cannot meet in its version. One that can has to pass.
-func needsNodes(t *testing.T, l launcher) {
-	t.Helper()
-	if l.name != ours {
-		return
-	}
-	flags := words("--nnodes 1:2 --rdzv-backend c10d --rdzv-conf last_call_timeout=1 --no-python")
-	flags = append(flags, "--rdzv-endpoint", "localhost:"+freePort(t))
-	res, _ := l.run(t, job{flags: flags, script: "true"})
-	if res.Code == 64 && strings.Contains(res.Stderr, "in this version") {
-		t.Skip(res.Stderr)
 	}
 }
 

@@ -68,9 +68,6 @@ func TestSameOnTwoNodes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.nproc[0] != tt.nproc[1] { // the nodes have to tell each other
-				needsNodes(t, gangrun(t))
-			}
 			parallel(t)
 			var seen []observed
 			for _, l := range []launcher{torchrun(t), gangrun(t)} {

@@ -17,7 +17,7 @@ import (
 )
 
 // limit is many times what one run here takes on an idle machine.
-const limit = 3 * time.Minute
+const limit = 2 * time.Minute
 
 // parallel lets the test run beside one other: each torchrun costs seconds of processor time before anything happens.
 var parallel = harness.Turns(2)
