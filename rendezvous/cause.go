@@ -120,7 +120,8 @@ func (t *turn) blames(m member, o *Outcome) bool {
 	return true
 }
 
-// judge charges the cause to the budget and says whether the job goes on; if not, it has ended the run.
+// judge says whether the job goes on after this cause, as far as that is known now; if not, it has ended the run. The
+// budget pays at once where there are no checkpoints to look at, and else before the next round (forming).
 func (t *turn) judge(cause Stop, members []member) (goesOn bool) {
 	j := t.job
 	cause.Judged = true

@@ -19,33 +19,75 @@ func (t *turn) forming(members []member) Decision {
 	}
 	candidates := t.candidates()
 	a := assign(t.job.Spec, candidates, t.Round)
-	if a.chosen == nil { // before all other waits: whoever has to come should be named at once
-		return t.tooFew(candidates, a)
+	if !t.NewSince.IsZero() {
+		if d, ok := t.newStore(candidates, a); ok {
+			return d
+		}
+	}
+	if !t.owes() || len(candidates) == 0 {
+		return t.gather(candidates, a)
+	}
+	// Before anybody is waited for: it may be that nobody has to come any more.
+	made := t.survivors(candidates)
+	if waiting, why := t.unasked(made); len(waiting) > 0 {
+		return t.waitForCheckpoints(waiting, why)
+	}
+	if !t.charge(made) {
+		return t.write(ActFail)
+	}
+	d := t.gather(candidates, a)
+	if d.Job == nil { // what was charged is to last
+		next := d.Next
+		d = t.write(ActJudge)
+		d.Next = next
+	}
+	return d
+}
+
+// newStore waits until nothing of an earlier store's round can run any more.
+func (t *turn) newStore(candidates []named, a assignment) (Decision, bool) {
+	if a.chosen == nil { // whoever has to come should be named at once
+		return t.tooFew(candidates, a), true
 	}
 	until := t.NewSince.Add(t.job.Spec.Fence.of())
-	if !t.NewSince.IsZero() && t.now.Before(until) && !t.wholeGang(candidates) {
+	if t.now.Before(until) && !t.wholeGang(candidates) {
 		return t.wait(until, WaitsForStore, nil,
-			"the store is new; nodes that knew an earlier one may run until %s", until.UTC().Format(time.TimeOnly))
+			"the store is new; nodes that knew an earlier one may run until %s", until.UTC().Format(time.TimeOnly)), true
 	}
-	if t.job.Spec.Resume.Look && !t.NewSince.IsZero() && t.job.Quiet != t.Token {
+	if t.job.Spec.Resume.Look && t.job.Quiet != t.Token {
 		t.job.Quiet = t.Token
 		t.job.enter(Forming, t.now) // what was seen so far may be outdated
-		return t.write(ActGather)
+		return t.write(ActGather), true
+	}
+	return Decision{}, false
+}
+
+// owes reports whether the budget has yet to pay for the last stop.
+func (t *turn) owes() bool {
+	stop := t.job.Stop
+	return t.job.Spec.Resume.Look && stop != nil && stop.Judged && !stop.Charged
+}
+
+// survivors are those of the nodes that were members of the last round, who know how far it had come; all of them when
+// none was.
+func (t *turn) survivors(candidates []named) []named {
+	if t.Round == nil {
+		return candidates
+	}
+	left := slices.DeleteFunc(slices.Clone(candidates), func(c named) bool { return t.Round.Rank(c.name, c.Incarnation) < 0 })
+	if len(left) == 0 {
+		return candidates
+	}
+	return left
+}
+
+// gather begins the round once enough nodes are there, and all of them know what they can go on from.
+func (t *turn) gather(candidates []named, a assignment) Decision {
+	if a.chosen == nil {
+		return t.tooFew(candidates, a)
 	}
 	if waiting, why := t.unasked(a.chosen); len(waiting) > 0 {
 		return t.waitForCheckpoints(waiting, why)
-	}
-	if stop := t.job.Stop; stop != nil && stop.Judged && !stop.Charged && t.job.Spec.Resume.Look {
-		if !t.charge(a.chosen) {
-			return t.write(ActFail)
-		}
-		d := t.startWith(a)
-		if d.Job != nil {
-			return d
-		}
-		w := t.write(ActJudge)
-		w.Next = d.Next
-		return w
 	}
 	return t.startWith(a)
 }

@@ -218,3 +218,43 @@ func TestACheckpointThatIsNotReadIsFallenBackFrom(t *testing.T) {
 		}
 	}
 }
+
+// TestASpentBudgetDoesNotWaitForALostNode: nobody has to come for a job that will not go on.
+func TestASpentBudgetDoesNotWaitForALostNode(t *testing.T) {
+	spec := looking(2)
+	spec.Restarts.Max, spec.Restarts.Exhausted = 1, ExhaustedFatal
+	s := runningStage(t, spec)
+	s.fails("a")
+	s.settle(ActStop)
+	s.stopsAll()
+	s.run(ActGather, ActForm)
+	s.fails("a")
+	s.settle(ActStop)
+	s.expire("b")
+	s.put("a", stops)
+	s.settle()
+	s.sleep(DefaultFence)
+	s.settle(ActGather, ActFail)
+	s.ended(exitcodes.Fatal, exitcodes.ReasonRestartBudgetExhausted, exitcodes.CodeNoProgress)
+}
+
+// TestANewcomerTakesNoProgressAway has a spare that knows of no checkpoints.
+func TestANewcomerTakesNoProgressAway(t *testing.T) {
+	spec := looking(3)
+	spec.MinNodes, spec.LastCall = 2, 0
+	s := newStage(t, spec)
+	s.join("a", checkpoints())
+	s.join("b", checkpoints())
+	s.run(ActCreate, ActForm)
+	s.all(checkpoints(10))
+	s.join("c", checkpoints())
+	s.fails("a")
+	s.settle(ActStop)
+	s.stopsAll()
+	for s.v.Job.Phase == Stopping || s.v.Job.Phase == Forming {
+		s.decide()
+	}
+	if m := s.v.Job.Budget.Mark.Checkpoint; m == nil || *m != 10 {
+		t.Errorf("the budget knows of %v, want 10", m)
+	}
+}
