@@ -48,7 +48,7 @@ func (t *turn) hear(members []member) testimony {
 			said.hearFailure(m, o)
 		}
 		switch {
-		case !t.gang(m):
+		case !t.missed(m):
 		case o != nil && o.cutOff():
 			said.cutOff = cmp.Or(said.cutOff, m.Name)
 		case m.standing == left || m.standing == leaving || m.own && m.entry.Leaving:
@@ -109,17 +109,6 @@ func (s Stop) asked() bool {
 	return s.Kind == StopSuspend || s.Kind == StopRestart || s.Kind == StopGrow || s.Kind == StopAdopt
 }
 
-// blames reports whether the member's failure counts for the others.
-func (t *turn) blames(m member, o *Outcome) bool {
-	switch t.job.Spec.restart(m.Role) {
-	case RestartSelf:
-		return o.Verdict == exitcodes.Fatal
-	case RestartNever:
-		return t.job.Spec.required(m.Role)
-	}
-	return true
-}
-
 // judge says whether the job goes on after this cause, as far as that is known now; if not, it has ended the run. The
 // budget pays at once where there are no checkpoints to look at, and else before the next round (forming).
 func (t *turn) judge(cause Stop, members []member) (goesOn bool) {
@@ -136,7 +125,8 @@ func (t *turn) judge(cause Stop, members []member) (goesOn bool) {
 		return false
 	}
 	if cause.Kind == StopFailure || cause.Kind == StopLoss {
-		if r := j.Spec.Restarts; r.Never || r.Max == 0 && r.Exhausted != ExhaustedFatal { // nothing was ever to be used up
+		r := j.Spec.Restarts
+		if r.Never || r.Max == 0 && r.Exhausted != ExhaustedFatal || t.neverRestarted(cause.Node) { // nothing was ever to be used up
 			t.end(Failed, t.ending(cause.verdict()))
 			return false
 		}

@@ -55,7 +55,8 @@ func (t *turn) members() []member {
 func (t *turn) member(rank int, m Member) member {
 	e, found := t.Nodes[m.Name]
 	r := member{Member: m}
-	if found && e.Incarnation == m.Incarnation && e.Store == t.Token {
+	succeeds := found && t.job.Spec.Alone(m.Role) && e.Role == m.Role && e.of(t.job.RunUID) // in this very round
+	if found && (e.Incarnation == m.Incarnation || succeeds) && e.Store == t.Token {
 		r.entry, r.own = e, true
 		// Who has left for good starts nothing any more, whichever round it knew of.
 		if e.State == NodeLeft || e.gone() && e.Round >= t.Round.Number {

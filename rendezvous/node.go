@@ -86,6 +86,8 @@ type Outcome struct {
 	At         time.Time         `json:"at,omitzero"`
 	Elsewhere  bool              `json:"elsewhere,omitempty"`
 	Overruled  bool              `json:"overruled,omitempty"`
+	// Again is set where the node starts its workers again by itself.
+	Again bool `json:"again,omitempty"`
 }
 
 // OutcomeOf is a finding about a node's workers as it stands in the node's record. Texts are cut.

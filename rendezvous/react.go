@@ -38,8 +38,11 @@ type Self struct {
 	// Joined is the Seq of the first job record that it saw in this store, 0 if there was none.
 	Joined  int64
 	Reopens int64 // as in its record
-	Leaving bool  // it was told to stop
-	Taken   bool  // another incarnation has its key
+	Role    string
+	// Again is set where the workers of Round have failed, the node's role restarts alone, and it is time to.
+	Again   bool
+	Leaving bool // it was told to stop
+	Taken   bool // another incarnation has its key
 	Guard   Guard
 }
 
@@ -155,14 +158,14 @@ func reactLive(s Self, r Reading, at time.Duration) Step {
 	j := r.Job
 	rank := -1
 	if r.Round != nil && r.Round.Number == j.Round && r.Round.RunUID == j.RunUID {
-		rank = r.Round.Rank(s.Name, s.Incarnation)
+		rank = r.Round.place(s, j.Spec)
 	}
 	switch {
 	case rank < 0 && j.Phase == Running:
 		return Step{Do: ActWait, Why: fmt.Sprintf("round %d runs without this node", j.Round)}
 	case rank < 0:
 		return Step{Do: ActWait, Why: "waiting for a round to be formed"}
-	case s.Round >= j.Round:
+	case s.Round > j.Round, s.Round == j.Round && !(s.Again && j.Phase == Running):
 		return Step{Do: ActWait, Why: fmt.Sprintf("%s with round %d; waiting for the others", s.State, s.Round)}
 	case j.Phase != Running:
 		return Step{Do: ActAcknowledge, Round: j.Round, Rank: rank, Why: "stopped before this node had started"}

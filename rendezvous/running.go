@@ -72,9 +72,8 @@ func (t *turn) outcome(m member) *Outcome {
 
 func (t *turn) hasFailed(m member) bool {
 	o := t.outcome(m)
-	switch policy := t.job.Spec.restart(m.Role); {
-	case policy == RestartSelf && (o == nil || o.Verdict == exitcodes.Retry),
-		policy == RestartNever && !t.job.Spec.required(m.Role):
+	switch {
+	case !t.gang(m) && (o == nil || !t.blames(m, o)):
 		return false // it restarts alone, or nobody waits for it
 	case o != nil && o.failed():
 		kind := StopFailure
@@ -91,7 +90,7 @@ func (t *turn) hasFailed(m member) bool {
 }
 
 func (t *turn) departs(m member) bool {
-	if !t.gang(m) || m.standing != leaving && m.standing != left && !(m.own && m.entry.Leaving && m.standing != done) {
+	if !t.missed(m) || m.standing != leaving && m.standing != left && !(m.own && m.entry.Leaving && m.standing != done) {
 		return false
 	}
 	t.stop(StopDeparture, m.Name, exitcodes.ReasonPreempted, "it is leaving")
@@ -101,7 +100,7 @@ func (t *turn) departs(m member) bool {
 // isLost reports a member that has gone without a word. As long as it is merely silent the others go on: it may have
 // lost the store and not its life, and no new round could start before the fence anyway.
 func (t *turn) isLost(m member) bool {
-	if !t.gang(m) {
+	if !t.missed(m) {
 		return false
 	}
 	switch {
@@ -114,8 +113,6 @@ func (t *turn) isLost(m member) bool {
 	}
 	return true
 }
-
-func (t *turn) gang(m member) bool { return t.job.Spec.restart(m.Role) == RestartGang }
 
 // grows reports whether the round should end to take in more nodes: there is a place, somebody waits for it, and a
 // checkpoint newer than the one the round began with.

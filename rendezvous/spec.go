@@ -1,7 +1,6 @@
 package rendezvous
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -53,19 +52,6 @@ const (
 	ExhaustedRetry = "retry" // the root cause's own code: the operator counts on
 	ExhaustedFatal = "fatal" // 90: the operator has no limit of its own
 )
-
-// How the members of a role are restarted.
-const (
-	RestartGang  = "gang"  // with all others; the default
-	RestartSelf  = "self"  // alone: parameter servers and their workers
-	RestartNever = "never" // not at all: an evaluator's end concerns nobody
-)
-
-// RolePolicy says how the members of one role take part in restarts and in success.
-type RolePolicy struct {
-	Restart  string `json:"restart,omitempty"`
-	Optional bool   `json:"optional,omitempty"` // the job's success does not wait for it
-}
 
 // Restarts is the policy of the job-wide budget.
 type Restarts struct {
@@ -198,8 +184,3 @@ func diffRoles(a, b map[string]RolePolicy) (list []string) {
 	}
 	return list
 }
-
-func (s Spec) restart(role string) string { return cmp.Or(s.Roles[role].Restart, RestartGang) }
-
-// required reports whether the job's success waits for members of the role.
-func (s Spec) required(role string) bool { return !s.Roles[role].Optional }

@@ -95,6 +95,7 @@ type Round struct {
 // Config is everything that a supervisor is told. It is complete: nothing is read from flags or variables later on.
 type Config struct {
 	Job, Node string
+	Role      string // of the node; empty when it has none
 	Member    string // marks the workers' processes (MemberVariable); empty for a node that has no successor
 	Dir       string // the workers' working folder
 	// Agent says when rounds begin and end. The caller closes it.

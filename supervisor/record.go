@@ -15,7 +15,7 @@ import (
 func (s *Supervisor) message(f exitcodes.Finding) exitcodes.Message {
 	m := exitcodes.Message{
 		Verdict: f.Verdict, Reason: f.Reason, Message: f.Message, ExitCode: f.Code,
-		Job: s.cfg.Job, Node: s.cfg.Node,
+		Job: s.cfg.Job, Node: s.cfg.Node, Role: s.cfg.Role,
 		WorkerExitCode: f.WorkerCode,
 		Rank:           known(f.Rank), LocalRank: known(f.LocalRank),
 		Restarts:  &exitcodes.Restarts{Used: s.budget.Used, Max: s.cfg.MaxRestarts, Preemptions: s.budget.Preemptions},

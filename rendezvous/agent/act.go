@@ -18,6 +18,7 @@ func (n *node) act() {
 	n.look(at)
 	for !n.ended && n.known() {
 		n.self.State, n.self.Round, n.self.Leaving = n.record.State, n.record.Round, n.record.Leaving
+		n.self.Again = n.alone.due(at)
 		step := rendezvous.React(n.self, n.reading, at)
 		if !n.do(step, at) {
 			break

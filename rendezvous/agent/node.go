@@ -29,6 +29,7 @@ type node struct {
 	late        rendezvous.Guard // as it was then; a new lease may come before the workers are gone
 	ended       bool             // an order to end is out or pending
 	ports       ports
+	alone       alone
 
 	wake     chan struct{} // poked when it is time to try again
 	why      string        // the last reason to wait
@@ -50,7 +51,7 @@ func newNode(a *Agent, ctx context.Context) *node {
 	n.record.Spec = &spec
 	n.self = rendezvous.Self{
 		Name: a.cfg.Name, Incarnation: a.cfg.Node.Incarnation, RunUID: a.cfg.Node.RunUID, Spec: a.cfg.Spec,
-		State: rendezvous.NodeWaiting, Round: -1,
+		State: rendezvous.NodeWaiting, Round: -1, Role: a.cfg.Node.Role,
 	}
 	n.link.leases = make(chan leased, 1)
 	n.checkpoints = checkpoints{results: make(chan func(*node)), round: -1}

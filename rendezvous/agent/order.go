@@ -24,15 +24,19 @@ func (n *node) start(step rendezvous.Step) bool {
 	if !ready {
 		return false
 	}
+	again := n.record.Round == step.Round // alone: the round goes on
 	n.record.State, n.record.Round, n.record.Rank = rendezvous.NodeRunning, step.Round, &step.Rank
 	n.record.Outcome, n.record.OutcomeRev, n.record.Brings, n.record.After = nil, 0, nil, nil
 	n.record.Step = nil
 	n.self.RunUID, n.record.RunUID = n.reading.Round.RunUID, n.reading.Round.RunUID
 	n.self.Guard.Fence = time.Duration(n.reading.Round.Fence)
 	n.started, n.halted, n.cutOff = true, false, false
-	n.ports.current.Release()
-	n.ports.current, n.ports.next = n.ports.next, nil
-	n.reservePort()
+	if n.alone.decided, n.alone.again = false, false; !again {
+		n.alone = alone{}
+		n.ports.current.Release()
+		n.ports.current, n.ports.next = n.ports.next, nil
+		n.reservePort()
+	}
 	n.guard()
 	n.writer.dirty = true
 	n.order(Order{Start: &Start{

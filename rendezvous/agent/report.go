@@ -14,6 +14,7 @@ func (n *node) failing(round int, o rendezvous.Outcome, step *int64) {
 		return
 	}
 	n.record.Outcome, n.record.Step = n.stamp(o), step
+	n.ruleAlone(n.record.Outcome, step)
 	n.writer.dirty = true
 }
 
@@ -42,6 +43,8 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 		n.record.Outcome, n.record.OutcomeRev = nil, 0
 	} else {
 		n.record.Outcome = n.stamp(o)
+		n.ruleAlone(n.record.Outcome, step)
+		n.sayDispensable()
 	}
 	if n.lostAt != 0 {
 		n.lostAt = max(n.clock(), 1) // the time to wait for the store begins now

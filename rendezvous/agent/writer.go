@@ -240,10 +240,13 @@ func (n *node) retry() {
 	w.dirty = true
 	w.pause = min(max(2*w.pause, retryFirst), retryMost)
 	w.retryAt = time.Now().Add(w.pause)
-	time.AfterFunc(w.pause, func() {
-		select {
-		case n.wake <- struct{}{}:
-		default:
-		}
-	})
+	time.AfterFunc(w.pause, n.poke)
+}
+
+// poke lets the node look again.
+func (n *node) poke() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
 }

@@ -27,7 +27,10 @@ func (c Command) Workers(start *agent.Start) ([]supervisor.Worker, error) {
 		Stdout: supervisor.Sink{Prefix: c.Prefix}, Stderr: supervisor.Sink{Prefix: c.Prefix},
 	}
 	if c.Several {
-		w.Env, w.Argv = c.refresh(start)
+		var err error
+		if w.Env, w.Argv, err = c.refresh(start); err != nil {
+			return nil, err
+		}
 	}
 	keep(&w, c.LogDir, start.Round.Number, 0)
 	return []supervisor.Worker{w}, nil

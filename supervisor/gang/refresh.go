@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor/platform"
 	"github.com/gangrun/gangrun/supervisor/torchrun"
 )
 
 // refresh is the command's environment and command line for one round: the variables by which operators tell torchrun
 // and torch.distributed where the others are, with what holds in this round; and, since torchrun's own flags would
 // outrank those, the same again as flags before its script.
-func (c Command) refresh(start *agent.Start) (env, argv []string) {
+func (c Command) refresh(start *agent.Start) (env, argv []string, err error) {
 	round := start.Round
 	nodes, rank := fmt.Sprint(len(round.Members)), fmt.Sprint(start.Rank)
 	port := fmt.Sprint(round.MasterPort)
@@ -35,7 +36,17 @@ func (c Command) refresh(start *agent.Start) (env, argv []string) {
 	if n, err := strconv.Atoi(lookup(env, "WORLD_SIZE")); err == nil && n > 0 {
 		env = set(set(env, "WORLD_SIZE", nodes), "RANK", rank)
 	}
-	return env, c.override(round.MasterAddr, port, nodes, rank, id)
+	if config := lookup(env, "TF_CONFIG"); config != "" {
+		names := make([]string, len(round.Members))
+		for i, m := range round.Members {
+			names[i] = m.Name
+		}
+		if config, err = platform.Only(config, names); err != nil {
+			return nil, nil, err
+		}
+		env = set(env, "TF_CONFIG", config)
+	}
+	return env, c.override(round.MasterAddr, port, nodes, rank, id), nil
 }
 
 // override puts this round's coordinates before the script of a torchrun that the user runs. A later flag outranks an

@@ -35,7 +35,7 @@ func TestTorchrunIsToldOfTheRound(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := Command{Argv: strings.Fields(test.argv), Job: "job", Several: true}
-			if _, argv := c.refresh(round(3, 2)); strings.Join(argv, " ") != test.want {
+			if _, argv, _ := c.refresh(round(3, 2)); strings.Join(argv, " ") != test.want {
 				t.Errorf("got  %s\nwant %s", strings.Join(argv, " "), test.want)
 			}
 		})
@@ -47,7 +47,7 @@ func TestOperatorsVariablesAreRefreshed(t *testing.T) {
 		Argv: []string{"python3", "train.py"}, Job: "job", Several: true,
 		Env: []string{"MASTER_ADDR=old", "MASTER_PORT=1", "RANK=7", "WORLD_SIZE=9", "PET_NNODES=1:9", "PET_STANDALONE=", "OTHER=x"},
 	}
-	env, _ := c.refresh(round(3, 2))
+	env, _, _ := c.refresh(round(3, 2))
 	for _, want := range []string{
 		"MASTER_ADDR=host0", "MASTER_PORT=4242", "RANK=1", "WORLD_SIZE=2", "PET_NNODES=2", "PET_NODE_RANK=1",
 		"PET_STANDALONE=0", "PET_RDZV_ENDPOINT=host0:4242", "OTHER=x",
@@ -61,9 +61,25 @@ func TestOperatorsVariablesAreRefreshed(t *testing.T) {
 		t.Errorf("RANK is there %d times", n)
 	}
 	c.Env = []string{"X=1"}
-	env, _ = c.refresh(round(3, 2))
+	env, _, _ = c.refresh(round(3, 2))
 	if lookup(env, "RANK") != "" || lookup(env, "WORLD_SIZE") != "" {
 		t.Errorf("ranks are made up where the operator gives none: %v", env)
+	}
+}
+
+// TestTFConfigFollowsTheMembers is a round of fewer nodes than TF_CONFIG lists.
+func TestTFConfigFollowsTheMembers(t *testing.T) {
+	c := Command{Argv: []string{"python3", "train.py"}, Several: true, Env: []string{
+		`TF_CONFIG={"cluster":{"worker":["z.ns:1","a.ns:1","b.ns:1"]},"task":{"type":"worker","index":2}}`,
+	}}
+	env, _, err := c.refresh(round(3, 2))
+	want := `{"cluster":{"worker":["a.ns:1","b.ns:1"]},"task":{"index":1,"type":"worker"}}`
+	if got := lookup(env, "TF_CONFIG"); got != want || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+	c.Env = []string{`TF_CONFIG={"cluster":{"worker":["x.ns:1","y.ns:1","b.ns:1"]},"task":{"type":"worker","index":2}}`}
+	if _, err := c.Workers(round(3, 2)); err == nil {
+		t.Error("nobody is told that the members are not known by their names")
 	}
 }
 

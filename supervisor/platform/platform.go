@@ -3,12 +3,10 @@
 package platform
 
 import (
-	"encoding/json"
-	"fmt"
-	"net"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/gangrun/gangrun/rendezvous"
 )
 
 // Kind is who started this container.
@@ -35,6 +33,9 @@ type Platform struct {
 	From string // the variables that tell
 	Job  Value  // empty when nobody names it
 	Node Value
+	Role Value // of this node; empty when nobody says
+	// Roles are the policies of roles, where more is known of them than that they restart with the gang.
+	Roles map[string]rendezvous.RolePolicy
 	Topology
 }
 
@@ -83,6 +84,13 @@ func Detect(lookup func(string) (string, bool), host string) Platform {
 			p.Job = id
 		}
 	}
+	if config, ok := e.tfConfig(); ok && config.Task.Type != "" {
+		p.Role, p.Roles = Value{strings.ToLower(config.Task.Type), "TF_CONFIG"}, config.Policies()
+	} else if p.Kind == PyTorchJob {
+		if m := regexp.MustCompile(`-(master|worker)-\d+$`).FindStringSubmatch(host); m != nil {
+			p.Role = Value{m[1], "host name"}
+		}
+	}
 	p.Topology = e.topology(p.Kind)
 	return p
 }
@@ -106,60 +114,4 @@ func (e environment) part(name, pattern string) Value {
 		return Value{m[1], name}
 	}
 	return Value{}
-}
-
-// tfJob is the name of the TFJob, from this task's own address <job>-<type>-<index>.<namespace>.svc:<port>, or "" when
-// TF_CONFIG is not of that operator's making.
-func (e environment) tfJob() string {
-	config, ok := e.tfConfig()
-	if !ok {
-		return ""
-	}
-	pattern := fmt.Sprintf(`"([a-z0-9.-]+)-%s-\d+\.[a-z0-9-]+\.svc[^"]*"`, regexp.QuoteMeta(strings.ToLower(config.Task.Type)))
-	if m := regexp.MustCompile(pattern).FindSubmatch(config.Cluster[config.Task.Type]); m != nil {
-		return string(m[1])
-	}
-	return ""
-}
-
-// tfConfig is TF_CONFIG, as far as it matters here.
-type tfConfig struct {
-	Cluster map[string]json.RawMessage `json:"cluster"`
-	Task    struct {
-		Type  string `json:"type"`
-		Index any    `json:"index"`
-	} `json:"task"`
-}
-
-func (e environment) tfConfig() (c tfConfig, ok bool) {
-	return c, json.Unmarshal([]byte(e.get("TF_CONFIG")), &c) == nil
-}
-
-// tfTopology is that of a TFJob: every task of the cluster is a node. The sparse form, of jobs with dynamic workers, does
-// not list them all and says nothing here.
-func (e environment) tfTopology() (t Topology) {
-	config, _ := e.tfConfig()
-	nodes, rank := 0, -1
-	for _, kind := range []string{"chief", "master", "worker", "ps", "evaluator"} {
-		var tasks []string
-		if raw, found := config.Cluster[kind]; found && json.Unmarshal(raw, &tasks) != nil {
-			return Topology{}
-		}
-		if index, isNumber := config.Task.Index.(float64); isNumber && strings.EqualFold(kind, config.Task.Type) && int(index) < len(tasks) {
-			rank = nodes + int(index)
-		}
-		if nodes == 0 && len(tasks) > 0 {
-			host, _, err := net.SplitHostPort(tasks[0])
-			if err == nil {
-				t.Endpoint = Value{host, "TF_CONFIG"}
-			}
-		}
-		nodes += len(tasks)
-	}
-	if nodes < 2 || rank < 0 {
-		return Topology{}
-	}
-	t.Nodes, t.Rank = Value{strconv.Itoa(nodes), "TF_CONFIG"}, Value{strconv.Itoa(rank), "TF_CONFIG"}
-	t.Unique = true
-	return t
 }

@@ -33,7 +33,8 @@ func (e environment) topology(kind Kind) Topology {
 		}
 		t.Unique = kind == PyTorchJob
 	case TFJob:
-		t = e.tfTopology()
+		config, _ := e.tfConfig()
+		t = config.topology()
 	case IndexedJob:
 		t.Rank = e.value("JOB_COMPLETION_INDEX")
 	case SLURM:

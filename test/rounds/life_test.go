@@ -129,3 +129,32 @@ func TestNames(t *testing.T) {
 	finish(second)
 	p.all(nodes, succeeded)
 }
+
+// TestOverridesThatMayChangeOnlyWhileSuspended is a scheduler that preempts a job and brings it back with other settings:
+// what belongs to the spec may change then and only then, while anything else may differ at any time.
+func TestOverridesThatMayChangeOnlyWhileSuspended(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "2", quickFence...)
+	nodes := p.startAll(2, "--max-restarts", "2")
+	first := p.round(0, 2)
+	overridden := end{78, exitcodes.Fatal, "SpecMismatch"}
+	p.all([]*node{p.start("late", "--max-restarts", "5")}, overridden)
+	p.takes("suspend")
+	p.all(nodes, end{143, exitcodes.Suspended, "Suspended"})
+	for _, w := range first {
+		p.stopped(w)
+	}
+	nodes = p.startAll(2, "--max-restarts", "5", "--grace", "10s") // the grace is each node's own affair
+	for _, n := range nodes {
+		n.Await("the job is suspended")
+	}
+	p.takes("resume")
+	second := p.round(1, 2)
+	p.all([]*node{p.start("late", "--max-restarts", "2")}, overridden)
+	finish(second)
+	for _, e := range p.all(nodes, succeeded) {
+		if e.Restarts.Max != 5 || e.Restarts.Used != 0 || *e.Round != 1 {
+			t.Errorf("%s ends in round %d with restarts %+v", e.Node, *e.Round, *e.Restarts)
+		}
+	}
+}

@@ -17,31 +17,33 @@ func remote(t *testing.T, verb string, args ...string) harness.Result {
 	return harness.Run(t, limit, nil, argv...)
 }
 
+// takes leaves a command for the job, and waits until its lead has taken it.
+func (p *party) takes(verb string) {
+	p.t.Helper()
+	if res := remote(p.t, verb, jobName(p.t)); res.Code != 0 || !strings.HasPrefix(res.Stdout, verb+": ") || res.Stderr != "" {
+		p.fatalf("%s: exit code %d, %q, %q", verb, res.Code, res.Stdout, res.Stderr)
+	}
+}
+
 // TestFromOutside restarts, suspends, resumes and ends a job from outside, and looks at it.
 func TestFromOutside(t *testing.T) {
 	t.Parallel()
 	p, job := sharedParty(t, "1", quickFence...), jobName(t)
 	nodes := p.startAll(1)
 	p.round(0, 1)
-	takes := func(verb string) {
-		t.Helper()
-		if res := remote(t, verb, job); res.Code != 0 || !strings.HasPrefix(res.Stdout, verb+": ") || res.Stderr != "" {
-			p.fatalf("%s: exit code %d, %q, %q", verb, res.Code, res.Stdout, res.Stderr)
-		}
-	}
-	takes("restart")
+	p.takes("restart")
 	p.round(1, 1)
 	if res := remote(t, "status", job); res.Code != 0 || !strings.Contains(res.Stdout, "round 1, run ") ||
 		!strings.Contains(res.Stdout, "\nn0 ") {
 		t.Errorf("status: exit code %d\n%s%s", res.Code, res.Stdout, res.Stderr)
 	}
-	takes("suspend")
+	p.takes("suspend")
 	p.all(nodes, end{143, exitcodes.Suspended, exitcodes.ReasonSuspended})
 	nodes = p.startAll(1)
 	nodes[0].Await("the job is suspended until somebody resumes it")
-	takes("resume")
+	p.takes("resume")
 	p.round(2, 1)
-	takes("stop")
+	p.takes("stop")
 	p.all(nodes, end{exitcodes.CodeFatalByRule, exitcodes.Fatal, rendezvous.ReasonStopped})
 	res := remote(t, "status", "-o", "json", job)
 	var status struct{ Job struct{ Phase string } }

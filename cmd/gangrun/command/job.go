@@ -37,6 +37,7 @@ type job struct {
 	nodes                             string // N or MIN:MAX
 	slots                             int    // workers on this node
 	role                              string // of the node
+	roles                             map[string]rendezvous.RolePolicy
 	pin                               int    // the rank that was given to this node; -1 for none
 	address                           string // at which the others reach this node
 	firstPort                         int    // for the first round's master; 0 for any
@@ -44,6 +45,7 @@ type job struct {
 	noPort                            bool // the workers need none
 	namespace, runUID                 string
 	endpoints                         string // of an etcd
+	endpoint                          string // of a store within gangrun
 	storePort                         int
 	meet                              meeting.Point
 	open                              meeting.Open
@@ -68,13 +70,18 @@ func (o *options) jobSettings() []*setting {
 			usage: "how many nodes take part, or from how many to how many"},
 		{name: "node-rank", hint: "N", parse: number(&o.pin, 0, 4095), standard: "from the operator's variables, else any",
 			usage: "the rank of this node"},
-		{name: "role", hint: "NAME", parse: text(&o.role), standard: "none", usage: "what this node is: chief, worker, ps, ..."},
+		{name: "role", hint: "NAME", parse: text(&o.role), standard: "from TF_CONFIG or the operator's names, else none",
+			usage: "what this node is: chief, worker, ps, ..."},
+		{name: "roles", hint: "ROLE=RESTART[,optional]", parse: o.parseRole, mapping: roleMapping, standard: "from TF_CONFIG, else gang",
+			usage: "who starts again after a failure of that role: gang (all), self (it alone) or never; optional: success does not wait for it"},
 		{name: "node-address", hint: "ADDRESS", parse: text(&o.address), standard: "the one by which it reaches the store",
 			usage: "at which the other nodes reach this one"},
 		{name: "master-port-range", hint: "LOW-HIGH", parse: o.parsePortRange, standard: "any that is free",
 			usage: "ports at which the ranks of a round may meet, for firewalls; every round has another one"},
 		{name: "store", hint: "URL,...", parse: text(&o.endpoints), standard: "within gangrun, on the first node",
 			usage: "etcd through which the nodes meet"},
+		{name: "endpoint", hint: "HOST[:PORT]", parse: text(&o.endpoint), standard: "from the operator's variables",
+			usage: "of the store within gangrun; the node that has this address hosts it, and all give the same"},
 		{name: "store-ca", hint: "FILE", parse: text(&o.meet.CA), standard: "the system's", usage: "certificate authority of the store"},
 		{name: "store-cert", hint: "FILE", parse: text(&o.meet.Cert), standard: "none", usage: "client certificate for the store"},
 		{name: "store-key", hint: "FILE", parse: text(&o.meet.Key), standard: "none", usage: "its key"},
@@ -134,12 +141,19 @@ func (o *options) parseLastCall(s string) error {
 	return duration(&o.lastCall)(s)
 }
 
+// torchrunRole is what torchrun calls the role of whoever has none.
+const torchrunRole = "default"
+
 // settle decides where the nodes meet and what this node is called, from the flags and what the operator says.
 func (o *options) settle(p platform.Platform) error {
 	if o.nodes == "" && p.Several() {
 		if err := o.parseNodes(p.Nodes.Value); err != nil {
 			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Nodes.From, p.Nodes.Value, err)}
 		}
+	}
+	o.role = cmp.Or(o.role, p.Role.Value)
+	if o.Role = o.role; o.Role == torchrunRole {
+		o.Role = ""
 	}
 	if err := o.settleStore(p); err != nil || o.meet.Alone() {
 		return err
@@ -153,6 +167,7 @@ func (o *options) settle(p platform.Platform) error {
 		}
 	}
 	o.unique = p.Unique
+	o.settleRoles(p)
 	o.runUID = cmp.Or(o.runUID, p.RunUID.Value)
 	o.meet.Namespace = cmp.Or(o.namespace, "default")
 	o.meet.Job = o.Job
@@ -171,11 +186,16 @@ func (o *options) settle(p platform.Platform) error {
 // settleStore decides where the nodes meet.
 func (o *options) settleStore(p platform.Platform) error {
 	switch {
+	case o.endpoints != "" && o.endpoint != "":
+		return &configError{"--store and --endpoint: the nodes meet at one place, at an etcd or in a store within gangrun"}
 	case o.endpoints != "":
 		o.meet.Endpoints = strings.Split(o.endpoints, ",")
+	case o.endpoint != "":
+		return o.settleEndpoint()
 	case o.spec.MaxNodes == 1 || !o.meet.Alone():
 	case p.Endpoint.Value == "":
-		return &configError{fmt.Sprintf("%d nodes have to meet somewhere: give --store, the URL of an etcd", o.spec.MaxNodes)}
+		return &configError{fmt.Sprintf("%d nodes have to meet somewhere: give --store, the URL of an etcd, or --endpoint, the address "+
+			"of one of them", o.spec.MaxNodes)}
 	default:
 		host, number := p.Host()
 		if strings.HasPrefix(p.Backend.Value, "etcd") {
@@ -186,6 +206,21 @@ func (o *options) settleStore(p platform.Platform) error {
 			number = 0 // it is the workers', not the store's
 		}
 		o.meet.Host, o.meet.Port = host, cmp.Or(number, o.storePort)
+	}
+	return nil
+}
+
+// settleEndpoint reads where a store within gangrun is to be.
+func (o *options) settleEndpoint() error {
+	o.meet.Host, o.meet.Port = strings.Trim(o.endpoint, "[]"), o.storePort
+	if host, port, err := net.SplitHostPort(o.endpoint); err == nil {
+		o.meet.Host = host
+		if err := number(&o.meet.Port, 1, 65535)(port); err != nil {
+			return &configError{fmt.Sprintf("--endpoint %s: port: %v", o.endpoint, err)}
+		}
+	}
+	if o.meet.Host == "" {
+		return &configError{fmt.Sprintf("--endpoint %s: want HOST or HOST:PORT", o.endpoint)}
 	}
 	return nil
 }

@@ -23,7 +23,6 @@ import (
 // remote is what the commands that look at a job from outside are told.
 type remote struct {
 	*options
-	endpoint string
 	output   string
 	watch    bool
 	timeout  time.Duration

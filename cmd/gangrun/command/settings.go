@@ -28,7 +28,9 @@ type setting struct {
 	standard string // the default, for the help
 	isBool   bool
 	parse    func(string) error
-	given    []string // values of the flag, as often as it was given
+	// mapping makes a mapping in the configuration file into values for parse; nil where there can be none.
+	mapping func(*yaml.Node) ([]string, error)
+	given   []string // values of the flag, as often as it was given
 }
 
 const variablePrefix = "GANGRUN_"
@@ -181,18 +183,30 @@ func readConfig(path string, settings []*setting) (map[string]fileValue, error) 
 		case values[key.Value].where != "":
 			return nil, &configError{fmt.Sprintf("%s: %s is set twice", where, key.Value)}
 		}
-		v := fileValue{where: where}
-		nodes := []*yaml.Node{value}
-		if value.Kind == yaml.SequenceNode {
-			nodes = value.Content
+		of := settings[slices.Index(names, key.Value)]
+		read, err := of.fromFile(value)
+		if err != nil {
+			return nil, &configError{fmt.Sprintf("%s: %s: %v", where, key.Value, err)}
 		}
-		for _, node := range nodes {
-			if node.Kind != yaml.ScalarNode {
-				return nil, &configError{fmt.Sprintf("%s: %s: want a value, not a structure", where, key.Value)}
-			}
-			v.values = append(v.values, node.Value)
+		values[key.Value] = fileValue{read, where}
+	}
+	return values, nil
+}
+
+// fromFile is what the configuration file says about the setting, as flags would.
+func (s *setting) fromFile(value *yaml.Node) (values []string, err error) {
+	nodes := []*yaml.Node{value}
+	switch {
+	case value.Kind == yaml.MappingNode && s.mapping != nil:
+		return s.mapping(value)
+	case value.Kind == yaml.SequenceNode:
+		nodes = value.Content
+	}
+	for _, node := range nodes {
+		if node.Kind != yaml.ScalarNode {
+			return nil, errors.New("want a value, not a structure")
 		}
-		values[key.Value] = v
+		values = append(values, node.Value)
 	}
 	return values, nil
 }
