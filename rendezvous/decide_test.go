@@ -874,7 +874,9 @@ func TestANewStore(t *testing.T) {
 		s := setup(t)
 		s.spec.Restarts.Max = 9
 		s.join("a", uid(deserted.RunUID), func(n *Node) { n.Brings = deserted })
-		s.settle(ActAdopt, ActResume)
+		s.settle(ActAdopt) // somebody of the job may still be there, and knows its spec
+		s.sleep(DefaultFence)
+		s.settle(ActResume)
 		if s.v.Job.Spec.Restarts.Max != 9 {
 			t.Error("the changed spec was not taken over")
 		}

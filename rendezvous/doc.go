@@ -62,6 +62,9 @@
 // Spec while it has not read a live job of its run with that spec; adopt the run uid of the job when it has none, at
 // the latest with the first round that it starts (a node without one that finds a finished job begins another run).
 //
+// Workers of a node whose role restarts alone (role.go) may be started again in the round that they failed in, when the node
+// says so (Self.Again), and by a newcomer of that name: such roles are no part of R1.
+//
 // A store that has lost its data is another store: Token changes, each node stops its workers, joins anew with the last
 // job record it saw (Brings), and the newest is adopted; nothing is formed until one fence after View.NewSince, unless
 // the whole gang is there and none of it brings a record.

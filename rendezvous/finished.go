@@ -12,6 +12,11 @@ func (t *turn) suspended(members []member) Decision {
 	if t.job.Suspend {
 		return t.wait(time.Time{}, WaitsForUser, nil, "the job is suspended until somebody resumes it")
 	}
+	if until := t.NewSince.Add(t.job.Spec.Fence.of()); !t.NewSince.IsZero() && t.now.Before(until) {
+		// Who is left of the job comes meanwhile, and knows its spec.
+		return t.wait(until, WaitsForStore, nil, "the store is new; nodes that knew an earlier one may come until %s",
+			until.UTC().Format(time.TimeOnly))
+	}
 	for _, e := range t.entries() {
 		if t.present(e.NodeEntry) && e.gone() && e.of(t.job.RunUID) {
 			t.resume()

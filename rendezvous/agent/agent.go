@@ -42,9 +42,10 @@ type Config struct {
 	FirstPort int
 	// Checkpoints is where this node's checkpoints are; nil when there are none to look at. The agent owns it.
 	Checkpoints *checkpoint.Directory
-	Job         string      // the name of the job, by which its checkpoints are told from another's
-	Clock       store.Clock // nil: the machine's
-	Log         *slog.Logger
+	// Job is the name of the job and Namespace that in which it is one, by which its checkpoints are told from another's.
+	Job, Namespace string
+	Clock          store.Clock // nil: the machine's
+	Log            *slog.Logger
 }
 
 // Order is what the node is to do next. Exactly one of Start, Stop and End is set.
@@ -95,6 +96,7 @@ type Agent struct {
 	saved    atomic.Pointer[format.Checkpoint] // the newest that is known of
 	// newest is the newest round that the node has heard of; the lead looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]
+	keeper atomic.Pointer[keeper] // of the job's record; nil where none is kept
 }
 
 // Join joins the job. Orders come until one that says End; Close has to be called in any case.

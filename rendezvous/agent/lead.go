@@ -240,6 +240,9 @@ func (l *lead) commit(d rendezvous.Decision) error {
 		return nil
 	}
 	l.log.Debug("decided", "action", d.Action, "revision", res.Rev)
+	if k := l.keeper.Load(); k != nil && d.Job != nil {
+		k.keep(d.Job)
+	}
 	for _, r := range d.Remove { // each by itself: one that has changed meanwhile stays
 		key := nodesKey + store.Escape(r.Name)
 		_, _ = l.store.Commit(ctx, store.Txn{

@@ -30,6 +30,7 @@ type node struct {
 	ended       bool             // an order to end is out or pending
 	ports       ports
 	alone       alone
+	recalling   bool // it is not known yet what the node brings
 
 	wake     chan struct{} // poked when it is time to try again
 	why      string        // the last reason to wait
@@ -68,6 +69,7 @@ func (n *node) run() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	n.reservePort()
+	n.recall()
 	n.lost()
 	n.link.connect(n)
 	for {
@@ -117,4 +119,7 @@ func (n *node) finish() {
 	n.ports.current.Release()
 	n.ports.next.Release()
 	n.link.close()
+	if k := n.keeper.Load(); k != nil {
+		k.close()
+	}
 }

@@ -39,7 +39,7 @@ const writeTime = 5 * time.Second
 // write begins a write if there is something to write and none is under way.
 func (n *node) write() {
 	w := &n.writer
-	if !w.dirty || w.busy || n.link.lease == nil || n.ended && w.last == nil || time.Now().Before(w.retryAt) {
+	if !w.dirty || w.busy || n.recalling || n.link.lease == nil || n.ended && w.last == nil || time.Now().Before(w.retryAt) {
 		return
 	}
 	if n.record.Store == "" && !w.rejoin {

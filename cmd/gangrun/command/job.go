@@ -276,7 +276,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	o.MaxRestarts, o.RestartAny = r.Max, r.Any
 	o.NoRestart = r.Never || r.Max == 0
 	cfg := agent.Config{
-		Connect: o.connect, Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Checkpoints: o.directory(log),
+		Connect: o.connect, Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: o.meet.Namespace, Checkpoints: o.directory(log),
 		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,
 		Node: rendezvous.Node{
 			Incarnation: rand.Text(), Slots: o.slots, Role: o.role, Address: cmp.Or(o.address, "127.0.0.1"),

@@ -1,0 +1,27 @@
+package rendezvous
+
+import "time"
+
+// Abandoned is what has become of a job of which nothing but its record is left, neither the store nor a node: it is
+// suspended, and goes on with the first node that comes. When its round ended without a word, the budget pays for that, so
+// that what kills a whole job does not go on for ever; then the run may have ended with it. It is nil for a job that had
+// finished: whoever comes begins another run.
+func (j *Job) Abandoned(now time.Time) *Job {
+	if j.Phase.finished() {
+		return nil
+	}
+	t := turn{job: j.clone(), now: now}
+	if cause, unjudged := lastWords(j, now); unjudged {
+		if cause.Kind == StopLoss {
+			cause.Message = "gangrun was killed with all that it ran, before it could say why"
+		}
+		// Where every restart is left to others, that somebody comes is one of them.
+		if r := j.Spec.Restarts; !r.Never && r.Max > 0 && !t.judge(cause, nil) {
+			return t.job
+		}
+	}
+	if t.job.Phase != Suspended {
+		t.job.enter(Suspended, now)
+	}
+	return t.job
+}

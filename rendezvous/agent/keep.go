@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint"
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// kept is the job's record as it is kept beside its checkpoints. A store within gangrun is gone with its nodes; this is
+// what a suspended job goes on from, and what knows of its budget when everything was killed at once.
+type kept struct {
+	V         int             `json:"v"`
+	Job       string          `json:"job"`
+	Namespace string          `json:"namespace,omitempty"`
+	Record    json.RawMessage `json:"record"`
+}
+
+const keptVersion = 1
+
+// parseKept reads a record that was kept. The job is nil when it is another one's.
+func parseKept(data []byte, name, namespace string) (*rendezvous.Job, error) {
+	var k kept
+	if err := json.Unmarshal(data, &k); err != nil {
+		return nil, fmt.Errorf("%s: %w", checkpoint.RecordFile, err)
+	}
+	if k.V != keptVersion {
+		return nil, fmt.Errorf("%s: version %d, and this gangrun knows %d", checkpoint.RecordFile, k.V, keptVersion)
+	}
+	if k.Job != name || k.Namespace != namespace {
+		return nil, nil
+	}
+	return rendezvous.ParseJob(checkpoint.RecordFile, k.Record)
+}
+
+// keeper keeps the newest record in a goroutine of its own: file servers take their time, and the lead must not.
+type keeper struct {
+	dir, job, namespace string
+	log                 *slog.Logger
+	newest              chan *rendezvous.Job
+	done                chan struct{}
+}
+
+// newKeeper returns nil where nothing can be kept: without a folder of this machine, or for a job without a name, which
+// could not be told from another.
+func newKeeper(cfg Config) *keeper {
+	if cfg.Checkpoints == nil || cfg.Checkpoints.Path == "" || cfg.Job == "" {
+		return nil
+	}
+	return &keeper{
+		dir: cfg.Checkpoints.Path, job: cfg.Job, namespace: cfg.Namespace, log: cfg.Log,
+		newest: make(chan *rendezvous.Job, 1), done: make(chan struct{}),
+	}
+}
+
+// recall reads what was kept, as far as it concerns this node: not the record of another run. The error is also about one
+// that cannot be read; it stays where it is, and nothing is kept.
+func (k *keeper) recall(runUID string) (*rendezvous.Job, error) {
+	data, err := checkpoint.ReadRecord(k.dir)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	job, err := parseKept(data, k.job, k.namespace)
+	if err != nil || job == nil || runUID != "" && runUID != job.RunUID {
+		return nil, err
+	}
+	return job.Abandoned(time.Now()), nil
+}
+
+// begin begins to keep.
+func (k *keeper) begin() {
+	go func() {
+		defer close(k.done)
+		said := false
+		for job := range k.newest {
+			if err := k.write(job); err != nil && !said {
+				said = true
+				k.log.Warn("cannot keep the job's record beside the checkpoints", "err", err)
+			}
+		}
+	}()
+}
+
+// write keeps a record; one of a job that has ended is of no use to anybody.
+func (k *keeper) write(job *rendezvous.Job) error {
+	if job.End != nil {
+		return checkpoint.WriteRecord(k.dir, nil)
+	}
+	record, err := rendezvous.Encode(job)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(kept{V: keptVersion, Job: k.job, Namespace: k.namespace, Record: record})
+	if err != nil {
+		return err
+	}
+	return checkpoint.WriteRecord(k.dir, append(data, '\n'))
+}
+
+// keep has a record kept. There is one caller, the lead.
+func (k *keeper) keep(job *rendezvous.Job) {
+	select {
+	case <-k.newest: // outdated
+	default:
+	}
+	k.newest <- job
+}
+
+// keepTime bounds how long the end of a node waits for the last record to be kept.
+const keepTime = 2 * time.Second
+
+func (k *keeper) close() {
+	close(k.newest)
+	select {
+	case <-k.done:
+	case <-time.After(keepTime):
+		k.log.Warn("the job's record could not be kept in time")
+	}
+}
+
+// recall looks for a record that was kept, before the node says anything to the others. Nothing goes on before that, as
+// nothing could without the checkpoints.
+func (n *node) recall() {
+	k := newKeeper(n.cfg)
+	if k == nil {
+		return
+	}
+	n.recalling = true
+	n.inBackground(func() func(*node) {
+		job, err := k.recall(n.cfg.Node.RunUID)
+		return func(n *node) {
+			n.recalling = false
+			if err != nil {
+				n.log.Error("the record of the job beside its checkpoints cannot be used, and none is kept", "err", err)
+				return
+			}
+			k.begin()
+			n.keeper.Store(k)
+			if job != nil {
+				n.log.Info("found the job's record beside its checkpoints", "phase", job.Phase, "round", job.Next-1,
+					"used", job.Budget.Used, "preemptions", job.Budget.Preemptions)
+				n.record.Brings = job
+			}
+		}
+	})
+}
