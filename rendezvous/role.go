@@ -29,7 +29,9 @@ func (s Spec) restart(role string) string { return cmp.Or(s.Roles[role].Restart,
 func (s Spec) Alone(role string) bool { return s.restart(role) == RestartSelf }
 
 // Dispensable reports whether the others go on without members of the role that have failed for good.
-func (s Spec) Dispensable(role string) bool { return s.restart(role) != RestartGang && !s.required(role) }
+func (s Spec) Dispensable(role string) bool {
+	return s.restart(role) != RestartGang && !s.required(role)
+}
 
 // required reports whether the job's success waits for members of the role.
 func (s Spec) required(role string) bool { return !s.Roles[role].Optional }

@@ -198,7 +198,7 @@ func (s *sim) check(d Decision) {
 	}
 	if d.Action == ActSucceed {
 		for _, m := range s.store.round.Members {
-			if !s.everDone[fmt.Sprintf("%s/%d%s", s.store.token, j.Round, m.Name)] {
+			if s.spec.required(m.Role) && !s.everDone[fmt.Sprintf("%s/%d%s", s.store.token, j.Round, m.Name)] {
 				s.violate("R3: success, but %s has not succeeded", m.Name)
 			}
 		}

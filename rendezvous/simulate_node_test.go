@@ -42,7 +42,12 @@ type simNode struct {
 	gone     bool // has left
 	found    *Checkpoints
 	looking  bool
+	alone    bool   // it has a role that restarts alone
+	budget   Budget // of its own
 }
+
+// sideRole is that of a node whose workers no promise is about but that of their place.
+const sideRole = "side"
 
 // birth starts a node, as an operator starts a pod.
 func (s *sim) birth(place, host int) {
@@ -52,6 +57,9 @@ func (s *sim) birth(place, host int) {
 	n.self = Self{
 		Name: name, Incarnation: fmt.Sprintf("%s#%d", name, s.born), RunUID: "run", Spec: s.spec, State: NodeWaiting, Round: -1,
 		Store: s.store.token, Guard: Guard{Sent: s.now - time.Hour, Fence: simFence, Lease: simLease, StopTime: simStop},
+	}
+	if s.side && place == 0 {
+		n.alone, n.self.Role = true, sideRole
 	}
 	if s.nameless {
 		if j := s.store.job; j != nil && j.Phase.finished() {
@@ -208,7 +216,7 @@ func (n *simNode) record() Node {
 		V: 1, Store: n.self.Store, RunUID: n.self.RunUID, Incarnation: n.self.Incarnation, BootID: fmt.Sprint("boot", n.host%100_000),
 		PIDNS: fmt.Sprint("ns", n.host), Unique: n.s.unique, Address: n.name, Port: 1000, Slots: 1, SpecHash: n.self.Spec.Hash(),
 		State: n.self.State, Round: n.self.Round, Leaving: n.self.Leaving, Outcome: n.outcome, OutcomeRev: n.toldAt,
-		Reopens: n.self.Reopens, After: n.after, Brings: n.bring, Checkpoints: n.found,
+		Reopens: n.self.Reopens, After: n.after, Brings: n.bring, Checkpoints: n.found, Role: n.self.Role,
 	}
 	if n.job == nil {
 		r.Spec = &n.s.spec
@@ -454,22 +462,24 @@ func (n *simNode) start(step Step) {
 	id := fmt.Sprintf("%s/%d", n.store.token, step.Round)
 	s.say("%s: starts round %d as rank %d", n.self.Incarnation, step.Round, step.Rank)
 	for other, count := range s.running {
-		if count > 0 && other != id {
+		if count > 0 && other != id && !n.alone {
 			s.violate("R1: %s starts %s while %d workers of %s run", n.self.Incarnation, id, count, other)
 		}
 	}
-	if r := s.rounds[id]; r == nil || r.Rank(n.name, n.self.Incarnation) != step.Rank || n.round.Resume != r.Resume {
+	if r := s.rounds[id]; r == nil || r.place(n.self, s.spec) != step.Rank || n.round.Resume != r.Resume {
 		s.violate("R4, R7: %s starts %s with another record than the store has", n.self.Incarnation, id)
 	}
-	s.running[id]++
-	n.runs = id
+	if !n.alone {
+		s.running[id]++
+	}
+	n.runs, n.self.Again = id, false
 	n.started++
 	n.halting = false
 	n.outcome, n.toldAt = nil, 0
 	n.self.State, n.self.Round = NodeRunning, step.Round
 	n.write()
 	mine := n.started
-	if s.saves {
+	if s.saves && !n.alone {
 		n.save(id, mine)
 	}
 	s.after(simWork+s.random(time.Second), func() { // workers do not stand still when gangrun is paused
@@ -493,8 +503,11 @@ func (n *simNode) suffer(id string, mine int) {
 		}
 		r := s.rounds[id]
 		running, done := s.running[id], 0
+		if s.side { // it is in nobody's way
+			done++
+		}
 		for _, m := range r.Members {
-			if s.everDone[id+m.Name] {
+			if s.everDone[id+m.Name] && m.Role == "" {
 				done++
 			}
 		}
@@ -520,6 +533,11 @@ func (n *simNode) ended(v exitcodes.Verdict, reason, role string) {
 		s.everDone[n.runs+n.name] = true
 		n.stopped()
 		n.self.State = NodeDone
+	}
+	if n.alone {
+		var ruling Ruling
+		n.budget, ruling = s.spec.RestartAlone(n.budget, o, nil, simBase.Add(s.now), "")
+		o.Again = ruling.Restart
 	}
 	n.outcome, n.toldAt = &o, 0
 	n.write() // at once: the others are to stop
@@ -547,8 +565,10 @@ func (n *simNode) halt(step Step) {
 			n.self.State = NodeStopped
 			if cutOff {
 				o := CutOff(n.self.Store, n.self.RunUID, n.self.Round, simBase)
+				o.Again = n.alone
 				n.outcome, n.toldAt = &o, 0
 			}
+			n.self.Again = n.outcome != nil && n.outcome.Again
 			s.say("%s: has stopped round %d", n.self.Incarnation, n.self.Round)
 			n.write()
 			n.step()
@@ -559,7 +579,9 @@ func (n *simNode) halt(step Step) {
 // stopped is the moment when the last process of the workers is gone.
 func (n *simNode) stopped() {
 	if n.runs != "" {
-		n.s.running[n.runs]--
+		if !n.alone {
+			n.s.running[n.runs]--
+		}
 		n.runs = ""
 	}
 }

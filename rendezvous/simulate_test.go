@@ -59,6 +59,7 @@ type simConfig struct {
 	nameless bool // the run has no uid of its own
 	saves    bool // the workers save checkpoints, which all nodes can read
 	fatal    bool // the first failure is fatal
+	side     bool // the node at place 0 has a role that restarts alone
 	calm     bool // workers whose peers are gone hang, they do not fail
 	lateNews bool // one node is cut off when the first round begins, and hears of it much later
 	tick     time.Duration
@@ -78,6 +79,7 @@ func simConfigOf(seed int64) simConfig {
 		c.n = 40
 	}
 	c.saves = seed%3 == 0
+	c.side = seed%7 == 0
 	c.min = c.n
 	if rng.IntN(3) == 0 {
 		c.min = 1 + c.n/2
@@ -185,6 +187,9 @@ func simulate(c simConfig) *sim {
 	s.spec.MinNodes, s.spec.Fence, s.spec.LastCall = c.min, Duration(simFence), Duration(2*time.Second)
 	s.spec.Restarts.Max, s.spec.Restarts.MaxSameFailure, s.spec.Restarts.BackoffMax = 1000, 0, Duration(2*time.Second)
 	s.spec.Resume.Look = c.saves
+	if c.side {
+		s.spec.Roles = map[string]RolePolicy{sideRole: {Restart: RestartSelf, Optional: true}}
+	}
 	s.newStore()
 	for i := range c.n {
 		s.after(s.random(3*time.Second), func() { s.birth(i, i) })
