@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ func (t *turn) running(members []member) Decision {
 	if t.allDone(members) {
 		t.job.Clear = !slices.ContainsFunc(members, func(m member) bool { return !m.standing.out() })
 		t.end(Succeeded, End{
-			Verdict: exitcodes.Success, Reason: exitcodes.ReasonSucceeded, Message: "training succeeded on all nodes",
+			Verdict: exitcodes.Success, Reason: exitcodes.ReasonSucceeded, Message: "training succeeded on " + t.succeeded(members),
 		})
 		return t.write(ActSucceed)
 	}
@@ -56,6 +57,20 @@ func (t *turn) allDone(members []member) bool {
 		}
 	}
 	return len(members) > 0
+}
+
+// succeeded says on how many nodes that was.
+func (t *turn) succeeded(members []member) string {
+	n := 0
+	for _, m := range members {
+		if m.standing == done {
+			n++
+		}
+	}
+	if n == len(members) {
+		return "all nodes"
+	}
+	return fmt.Sprintf("%d of %d nodes; the others were not needed for that", n, len(members))
 }
 
 // outcome is what the member has told about its workers in this round, nil if nothing.

@@ -35,6 +35,8 @@ var (
 	ErrTLS = errors.New("no TLS connection to the store")
 	// ErrRefused: the store has answered and will not do it: too large, out of space, too many operations.
 	ErrRefused = errors.New("the store refuses the request")
+	// ErrUnusable: this machine cannot run an embedded store. Trying again does not help.
+	ErrUnusable = errors.New("no store can be started here")
 	// ErrChanged: the store is not the one that was read before. Nothing was written.
 	ErrChanged = errors.New("the store has been replaced by another one")
 	// ErrLeaseLost: the lease has expired or was revoked. Nothing was written.

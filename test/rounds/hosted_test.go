@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -119,6 +120,16 @@ func TestHostIsPreempted(t *testing.T) {
 		if e.Restarts.Used != 0 || e.Restarts.Preemptions != 1 {
 			t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
 		}
+	}
+}
+
+// TestNoFolderForTheStore cannot start a store, now or later: it does not wait for one.
+func TestNoFolderForTheStore(t *testing.T) {
+	t.Parallel()
+	p, _ := hostedParty(t, "2", "c10d")
+	e := p.start("n0", "--store-dir", t.TempDir()+"/nowhere").End()
+	if e.Code != 64 || e.Reason != "BadConfig" || !strings.Contains(e.Message.Message, "--store-dir") {
+		t.Errorf("exit code %d: %s\n%s", e.Code, e.Raw, e.Stderr)
 	}
 }
 

@@ -1,10 +1,14 @@
 package rounds_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gangrun/gangrun/test/harness"
@@ -130,5 +134,84 @@ func TestTensorFlow(t *testing.T) {
 	}
 	if !strings.Contains(ends[0].Stdout, "resumed from step 20") {
 		t.Errorf("it did not resume:\n%s", ends[0].Stdout)
+	}
+}
+
+// TestParameterServers is a TFJob under ParameterServerStrategy, with a worker and then the parameter server killed. A
+// worker is started again alone, and the chief goes on with it; the server takes all along. Only the chief ever ends by
+// itself, and an evaluator that looks on.
+func TestParameterServers(t *testing.T) {
+	training(t)
+	dir := t.TempDir()
+	p := newParty(t, "--nodes", "5", "--endpoint", freeAddr(t), "--job", "pss", "--store-timeout", "30s")
+	tasks := []string{"chief-0", "worker-0", "worker-1", "ps-0", "evaluator-0"}
+	cluster := map[string][]string{}
+	for _, task := range tasks {
+		role, _, _ := strings.Cut(task, "-")
+		cluster[role] = append(cluster[role], freeAddr(t))
+	}
+	nodes := map[string]*node{}
+	for _, task := range tasks {
+		role, index, _ := strings.Cut(task, "-")
+		config, err := json.Marshal(map[string]any{"cluster": cluster, "task": map[string]string{"type": role, "index": index}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.env = append(one[:len(one):len(one)], "TF_CONFIG="+string(config))
+		nodes[task] = p.startCommand(task, nil, []string{"--", harness.Peer(t, "tensorflow/bin/python3"), trainer("tf_pss.py"), "--steps", "80",
+			"--step-time", "0.2", "--checkpoint-every", "10", "--checkpoint-dir", filepath.Join(dir, "checkpoints")})
+	}
+	nodes["worker-1"].Await("worker 1 serves")
+	nodes["chief-0"].Await("step 10 ")
+	nodes["worker-1"].killWorker(t)
+	nodes["worker-1"].Await("this node restarts its workers alone")
+	nodes["chief-0"].Await("step 30 ") // which it would not reach if the others were stopped for that
+	nodes["ps-0"].killWorker(t)
+	nodes["chief-0"].Await("resumed from step")
+	var ends []harness.Ended
+	for _, task := range tasks {
+		ends = append(ends, p.all([]*node{nodes[task]}, succeeded)...)
+	}
+	for _, e := range ends {
+		if *e.Round != 1 || e.Restarts.Used+e.Restarts.Preemptions > 1 {
+			t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
+		}
+	}
+	chief := ends[0]
+	if !strings.Contains(chief.Stdout, "final error 0.0") || strings.Count(chief.Stdout, "starting from step 0") != 1 {
+		t.Errorf("the chief:\n%s", chief.Stdout)
+	}
+	if n := strings.Count(ends[2].Stdout, "worker 1 serves"); n != 3 {
+		t.Errorf("worker 1 was started %d times, want once, once alone and once with all", n)
+	}
+	if !strings.Contains(ends[4].Stdout, "evaluated step ") {
+		t.Errorf("the evaluator:\n%s%s", ends[4].Stdout, ends[4].Stderr)
+	}
+}
+
+// killWorker kills the process that the gangrun has started.
+func (n *node) killWorker(t *testing.T) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", n.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var children []string
+	for _, thread := range threads {
+		list, err := os.ReadFile(thread)
+		if err != nil {
+			continue // it has ended
+		}
+		children = append(children, strings.Fields(string(list))...)
+	}
+	if len(children) != 1 {
+		t.Fatalf("%s has the workers %q", n.name, children)
+	}
+	pid, err := strconv.Atoi(children[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -12,10 +12,11 @@ import (
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "completion",
-		Usage:     "print a script that completes gangrun's commands and flags in a shell",
-		UsageText: "gangrun completion bash|zsh|fish\n\nExample: source <(gangrun completion bash)\n         gangrun completion fish > ~/.config/fish/completions/gangrun.fish",
-		Before:    withoutSupervising,
+		Name:         "completion",
+		Usage:        "print a script that completes gangrun's commands and flags in a shell",
+		UsageText:    "gangrun completion bash|zsh|fish\n\nExample: source <(gangrun completion bash)\n         gangrun completion fish > ~/.config/fish/completions/gangrun.fish",
+		Before:       withoutSupervising,
+		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
 		Action: func(c *cli.Context) error {
 			write, known := completions[c.Args().First()]
 			if !known || c.NArg() != 1 {

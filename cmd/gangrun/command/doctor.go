@@ -66,7 +66,7 @@ func examine(o *options) []check {
 	memory := evidence.FindMemory("/")
 	return []check{
 		checkPlatform(), checkPID(), checkTerminationLog(o.TerminationLog), checkMemory(memory), checkOOM(memory),
-		checkSharedMemory(), checkKernelLog(), checkGrace(o),
+		checkSharedMemory(), checkTemporary(), checkKernelLog(), checkGrace(o),
 	}
 }
 
@@ -151,6 +151,14 @@ func checkSharedMemory() check {
 		return check{"/dev/shm", "warn", fmt.Sprintf("%s: the runtime's default, too small for most data loaders; mount an emptyDir with medium Memory", size(s.Size))}
 	}
 	return check{"/dev/shm", "ok", fmt.Sprintf("%s, %s free", size(s.Size), size(s.Free))}
+}
+
+func checkTemporary() check {
+	dir := os.TempDir()
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return check{"temporary files", "warn", fmt.Sprintf("%s: %v: workers cannot report their steps, nor leave error files; mount an emptyDir there", dir, err)}
+	}
+	return check{"temporary files", "ok", dir + " can be written"}
 }
 
 func checkKernelLog() check {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
 // pattern is how the folders are called.
@@ -28,7 +30,7 @@ func makeFolder(dir string) (*folder, error) {
 	for {
 		path, err := os.MkdirTemp(dir, pattern)
 		if err != nil {
-			return nil, fmt.Errorf("no folder for its data: %w", err)
+			return nil, unusable(fmt.Errorf("no folder for its data (--store-dir): %w", err))
 		}
 		lock, err := locked(path)
 		if err != nil && (errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist)) {
@@ -43,6 +45,16 @@ func makeFolder(dir string) (*folder, error) {
 		}
 		lock.Close()
 	}
+}
+
+// unusable marks an error that does not go away by itself; a full disk may.
+func unusable(err error) error {
+	for _, lasting := range []error{fs.ErrNotExist, fs.ErrPermission, unix.EROFS, unix.ENOTDIR} {
+		if errors.Is(err, lasting) {
+			return fmt.Errorf("%w: %w", store.ErrUnusable, err)
+		}
+	}
+	return err
 }
 
 func (f *folder) remove() error {
