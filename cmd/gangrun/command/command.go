@@ -47,7 +47,7 @@ func Run(args []string, open meeting.Open, openTree OpenTree) (code int, err err
 		HideHelpCommand: true,
 		Commands: append([]*cli.Command{
 			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
-			installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p),
+			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p),
 		}, verbCommands(p)...),
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
 		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library

@@ -3,11 +3,63 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 )
+
+func installCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "install",
+		Usage: "copy gangrun into a folder",
+		UsageText: "gangrun install DIR\n\nExample: gangrun install /shared\n\n" +
+			"Makes the copy DIR/gangrun and prints its path. For an init container that puts gangrun into a volume, so that a training\n" +
+			"image without it can be run as /shared/gangrun run -- ... A gangrun that is there already is replaced, even while it runs.",
+		Before:       withoutSupervising,
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return &configError{"want one folder: gangrun install DIR"}
+			}
+			path, err := install(c.Args().First())
+			if err != nil {
+				return &configError{"install: " + err.Error()}
+			}
+			fmt.Println(path)
+			return nil
+		},
+	}
+}
+
+// install copies this program to dir/gangrun, as a whole or not at all, and returns its path. The folder has to be
+// there: one that is not is a volume that nobody has mounted, and a copy in the container's own files helps nobody.
+func install(dir string) (path string, err error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", dir)
+	}
+	self, err := os.Open("/proc/self/exe") // this file, even if another has taken its place by now
+	if err != nil {
+		return "", err
+	}
+	defer self.Close()
+	fresh, err := os.CreateTemp(dir, ".gangrun-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(fresh.Name()) // gone already when all went well
+	path = filepath.Join(dir, "gangrun")
+	_, err = io.Copy(fresh, self)
+	if err = errors.Join(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close()); err != nil {
+		return "", err
+	}
+	return path, os.Rename(fresh.Name(), path) // to write into a program that runs would not be allowed
+}
 
 func installTorchrunCommand() *cli.Command {
 	return &cli.Command{
@@ -16,7 +68,8 @@ func installTorchrunCommand() *cli.Command {
 		UsageText: "gangrun install-torchrun DIR\n\nExample: gangrun install-torchrun /usr/local/bin\n\n" +
 			"Makes the link DIR/torchrun, which is gangrun launch. DIR has to come before the folder of another torchrun on PATH; one that\n" +
 			"is in DIR already is left alone.",
-		Before: withoutSupervising,
+		Before:       withoutSupervising,
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
 				return &configError{"want one folder: gangrun install-torchrun DIR"}

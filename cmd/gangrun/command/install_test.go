@@ -1,0 +1,120 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// TestInstall leaves the running program in the folder, whole and executable, and nothing else.
+func TestInstall(t *testing.T) {
+	dir := t.TempDir()
+	path, err := install(dir)
+	if err != nil || path != filepath.Join(dir, "gangrun") {
+		t.Fatalf("%q, %v", path, err)
+	}
+	installed(t, dir)
+}
+
+// TestInstallOverRunning replaces a gangrun that runs, which may not be written to, and which runs on.
+func TestInstallOverRunning(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "gangrun")
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(cat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(old, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	running := exec.Command(old)
+	stdin, err := running.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	running.Stdout = &out
+	if err := running.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install(dir); err != nil {
+		t.Error(err)
+	}
+	installed(t, dir)
+	_, _ = stdin.Write([]byte("still there"))
+	stdin.Close()
+	if err := running.Wait(); err != nil || out.String() != "still there" {
+		t.Errorf("what ran: %v, %q", err, out.String())
+	}
+}
+
+// installed ends the test unless the folder has this very program in it, and only that.
+func installed(t *testing.T, dir string) {
+	t.Helper()
+	want, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := os.ReadDir(dir)
+	if err != nil || len(found) != 1 || found[0].Name() != "gangrun" {
+		t.Fatalf("%v, %v", found, err)
+	}
+	path := filepath.Join(dir, "gangrun")
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes of %d, or others: %v", len(got), len(want), err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o755 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// TestInstallRefused leaves everything as it was, and says that it is the user's to put right.
+func TestInstallRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	taken := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(taken, "gangrun"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string][]string{
+		"no folder named":     nil,
+		"two folders":         {dir, dir},
+		"a flag":              {"--force", dir},
+		"not there":           {filepath.Join(dir, "volume")},
+		"a file":              {file},
+		"nothing can be made": {"/proc/self"},
+		"gangrun is a folder": {taken},
+	}
+	for name, args := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, err := Run(append([]string{"gangrun", "install"}, args...), nil, nil)
+			if code != exitcodes.CodeBadConfig || err != nil {
+				t.Errorf("exit code %d, %v", code, err)
+			}
+		})
+	}
+	if found, _ := os.ReadDir(dir); len(found) != 2 {
+		t.Errorf("%v", found)
+	}
+	if found, _ := os.ReadDir(taken); len(found) != 1 {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestInstallTorchrunFlag is a mistake in the command line, not in gangrun.
+func TestInstallTorchrunFlag(t *testing.T) {
+	if code, err := Run([]string{"gangrun", "install-torchrun", "--force", t.TempDir()}, nil, nil); code != exitcodes.CodeBadConfig || err != nil {
+		t.Errorf("exit code %d, %v", code, err)
+	}
+}
