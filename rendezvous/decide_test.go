@@ -805,6 +805,39 @@ func TestANewStore(t *testing.T) {
 			t.Errorf("round %d of run %s", s.v.Round.Number, s.v.Job.RunUID)
 		}
 	})
+	for name, tc := range map[string]struct {
+		edit  func(*Node)
+		waits bool
+	}{
+		"all that there ever were":                {func(n *Node) { n.Unique = true }, false},
+		"names that may be given twice":           {func(*Node) {}, true},
+		"there were more of them before":          {func(n *Node) { n.Unique = true; more := n.Brings.clone(); more.Spec.MaxNodes = 3; n.Brings = more }, true},
+		"it was not they who have told of before": {func(n *Node) { n.Unique = true; n.Brings = nil }, true},
+	} {
+		t.Run("everybody is there: "+name, func(t *testing.T) {
+			for _, phase := range []Phase{Running, Suspended} {
+				record := old.v.Job.clone()
+				record.Phase = phase
+				s := setup(t)
+				s.join("c", func(n *Node) { n.Brings = record })
+				s.settle(ActAdopt)
+				s.expire("c")
+				for _, node := range []string{"a", "b"} {
+					s.join(node, uid(record.RunUID), func(n *Node) { n.Brings = record }, tc.edit)
+				}
+				switch {
+				case tc.waits:
+					if d := s.settle(); d.Why.For != WaitsForStore {
+						t.Errorf("%s: waits for %+v", phase, d.Why)
+					}
+				case phase == Suspended:
+					s.settle(ActResume, ActForm)
+				default:
+					s.settle(ActForm)
+				}
+			}
+		})
+	}
 	t.Run("who is missing is said at once", func(t *testing.T) {
 		s := setup(t)
 		s.join("a", brings, pin(0))

@@ -12,18 +12,22 @@ func (t *turn) suspended(members []member) Decision {
 	if t.job.Suspend {
 		return t.wait(time.Time{}, WaitsForUser, nil, "the job is suspended until somebody resumes it")
 	}
-	if until := t.NewSince.Add(t.job.Spec.Fence.of()); !t.NewSince.IsZero() && t.now.Before(until) {
+	var nodes []named
+	for _, e := range t.entries() {
+		if t.present(e.NodeEntry) && e.gone() && e.of(t.job.RunUID) {
+			nodes = append(nodes, e)
+		}
+	}
+	if len(nodes) == 0 {
+		return t.wait(time.Time{}, WaitsForNodes, nil, "all nodes have left; the next one that joins resumes the job")
+	}
+	if until := t.NewSince.Add(t.job.Spec.Fence.of()); !t.NewSince.IsZero() && t.now.Before(until) && !t.wholeGang(nodes) {
 		// Who is left of the job comes meanwhile, and knows its spec.
 		return t.wait(until, WaitsForStore, nil, "the store is new; nodes that knew an earlier one may come until %s",
 			until.UTC().Format(time.TimeOnly))
 	}
-	for _, e := range t.entries() {
-		if t.present(e.NodeEntry) && e.gone() && e.of(t.job.RunUID) {
-			t.resume()
-			return t.write(ActResume)
-		}
-	}
-	return t.wait(time.Time{}, WaitsForNodes, nil, "all nodes have left; the next one that joins resumes the job")
+	t.resume()
+	return t.write(ActResume)
 }
 
 // resume goes on with a suspended job. Its spec may have changed meanwhile: that of the newest node counts. It changes

@@ -106,10 +106,17 @@ func (t *turn) startWith(a assignment) Decision {
 	return t.form(a)
 }
 
-// wholeGang reports whether all nodes that a job can have are there, and none knows of an earlier record.
-func (t *turn) wholeGang(candidates []named) bool {
-	return len(candidates) >= t.job.Spec.MaxNodes && t.job.Next == 0 &&
-		!slices.ContainsFunc(candidates, func(c named) bool { return c.Brings != nil })
+// wholeGang reports whether nobody else of the job can be anywhere: all nodes that it can have are there, and either none
+// knows of an earlier record, or their operator gives no name twice, so that they are all that there ever were.
+func (t *turn) wholeGang(nodes []named) bool {
+	most, brought, unique := t.job.Spec.MaxNodes, false, true
+	for _, n := range nodes {
+		unique = unique && n.Unique
+		if n.Brings != nil {
+			brought, most = true, max(most, n.Brings.Spec.MaxNodes)
+		}
+	}
+	return len(nodes) >= most && (brought && unique || !brought && t.job.Next == 0)
 }
 
 // tooFew waits for more nodes, and ends the run when they do not come in time.

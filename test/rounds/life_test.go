@@ -158,3 +158,34 @@ func TestOverridesThatMayChangeOnlyWhileSuspended(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingExpiresWhileSuspended looks at the record of a job that may be forgotten a second after its end: while it is
+// suspended nothing in the store is on a lease.
+func TestNothingExpiresWhileSuspended(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "2", "--ttl-after-finished", "1s", "--join-timeout", "1s")
+	lease := func() int64 {
+		t.Helper()
+		res, err := shared.get(t).Admin(t).Get(t.Context(), key(t, "job"))
+		if err != nil || len(res.Kvs) != 1 {
+			t.Fatalf("the job's record: %v, %v", res, err)
+		}
+		return res.Kvs[0].Lease
+	}
+	nodes := p.startAll(2)
+	p.round(0, 2)
+	p.takes("suspend")
+	p.all(nodes, end{143, exitcodes.Suspended, "Suspended"})
+	if lease() != 0 {
+		t.Error("the record of a suspended job is on a lease")
+	}
+	first := p.start("n0") // and alone it waits for longer than any time limit here
+	first.Await("the job is suspended until somebody resumes it")
+	p.takes("resume")
+	nodes = []*node{first, p.start("n1")}
+	finish(p.round(1, 2))
+	p.all(nodes, succeeded)
+	if lease() == 0 {
+		t.Error("the record of a job that has ended is not on a lease")
+	}
+}
