@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,13 +83,15 @@ func showStatus(w io.Writer, s agent.Status, now time.Time) {
 		fmt.Fprintln(w, "now:", s.Why.Text)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "node\trank\tstate\tround\tslots\taddress\tstep\tlast failure")
+	fmt.Fprintln(t, "node\trole\trank\tstate\tround\tslots\taddress\tstep\tlast failure")
 	for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
 		n := s.Nodes[name]
 		rank, step, failure := "-", "-", ""
 		if s.Round != nil {
 			if at := s.Round.Rank(name, n.Incarnation); at >= 0 {
 				rank = strconv.Itoa(at)
+			} else if n.Rank != nil && n.Round == s.Round.Number { // it took another one's place in the round
+				rank = strconv.Itoa(*n.Rank)
 			}
 		}
 		if n.Step != nil {
@@ -101,7 +104,7 @@ func showStatus(w io.Writer, s agent.Status, now time.Time) {
 		if n.Leaving {
 			state += ", leaving"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", name, rank, state, n.Round, n.Slots, n.Address, step, failure)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", name, cmp.Or(n.Role, "-"), rank, state, n.Round, n.Slots, n.Address, step, failure)
 	}
 	t.Flush()
 	for _, p := range slices.Backward(j.History) {
