@@ -60,6 +60,9 @@ type Step struct {
 	Rank  int
 	End   *End   // ActLeave: how the node ends
 	Why   string // a sentence
+	// Hurry is set on ActHalt where the others may go on without this node: whatever time its workers were given before,
+	// they have the restart grace and no more.
+	Hurry bool
 }
 
 // React is the node's half of the protocol: what it does about what it has read. It is pure; at is the same clock as
@@ -77,25 +80,30 @@ func reactRunning(s Self, r Reading, at time.Duration) Step {
 	halt := func(format string, args ...any) Step {
 		return Step{Do: ActHalt, Round: s.Round, Why: fmt.Sprintf(format, args...)}
 	}
+	hurry := func(format string, args ...any) Step {
+		step := halt(format, args...)
+		step.Hurry = true
+		return step
+	}
 	switch {
 	case s.Guard.Expired(at):
-		return halt("the store has not been reached for %v: others may count this node as gone soon", at-s.Guard.Sent)
+		return hurry("the store has not been reached for %v: others may count this node as gone soon", at-s.Guard.Sent)
 	case s.Taken:
-		return halt("another incarnation of %s has taken its place", s.Name)
+		return hurry("another incarnation of %s has taken its place", s.Name)
+	case r.Store != s.Store:
+		return hurry("the store is another one than before")
+	case r.Job == nil:
+		return hurry("the job's record has gone")
+	case !sameRun(s, r.Job):
+		return hurry("another run of this job has begun")
+	case r.Job.Round > s.Round:
+		return hurry("round %d has begun", r.Job.Round)
 	case s.Leaving:
 		return halt("this node is leaving")
-	case r.Store != s.Store:
-		return halt("the store is another one than before")
-	case r.Job == nil:
-		return halt("the job's record has gone")
-	case !sameRun(s, r.Job):
-		return halt("another run of this job has begun")
 	case r.Job.Round < s.Round: // an older record that has come late: what it tells is over
 		return Step{Do: ActGo, Round: s.Round}
 	case r.Job.Phase != Running:
 		return halt("%s", whyStopped(r.Job))
-	case r.Job.Round > s.Round:
-		return halt("round %d has begun", r.Job.Round)
 	}
 	return Step{Do: ActGo, Round: s.Round}
 }

@@ -117,7 +117,11 @@ type Config struct {
 	SilentRestart SilentRestart
 
 	Grace        time.Duration // from a stop signal from outside to SIGKILL
+	SaveGrace    time.Duration // the same for a worker that saves a checkpoint; 0: nobody knows whether there is more time
 	RestartGrace time.Duration // the same when gangrun itself stops a worker
+	Notice       Notice
+	TimeLimit    time.Duration // from StartedAt until the run on this node has to be over; 0: none
+	StartedAt    time.Time     // of gangrun
 	Leftovers    Leftovers
 	Scope        Scope
 	SignalMap    map[unix.Signal]unix.Signal // what comes in → what is passed on; 0 drops it

@@ -51,7 +51,7 @@ func hookTimes(started time.Time, timeout, grace time.Duration, until time.Time)
 // runHook runs one hook to its end.
 func (s *Supervisor) runHook(h hook, env []string) hookResult {
 	now := time.Now()
-	if s.outside != nil && !now.Before(s.outside.until) {
+	if until := s.doneBy(); !until.IsZero() && !now.Before(until) {
 		return hookResult{name: h.name(), code: hookTimedOut, what: "was not started: the grace is over"}
 	}
 	r := &hookRun{hook: h, s: s, startedAt: now, stuck: s.knownStuck()}
@@ -124,10 +124,7 @@ func (r *hookRun) start(env []string) error {
 
 // limit sets the hook's times anew.
 func (r *hookRun) limit() {
-	var until time.Time
-	if r.s.outside != nil {
-		until = r.s.outside.until
-	}
+	until := r.s.doneBy()
 	switch {
 	case !r.killedAt.IsZero(): // nothing more can be done
 	case !r.ended:
@@ -147,22 +144,16 @@ func (r *hookRun) next() time.Time {
 // signaled takes in a signal from outside. The first that asks to stop starts the clock of the grace, in which a hook
 // may well do its work; it gets those that follow. What else there is to pass on was meant for the workers.
 func (r *hookRun) signaled(sig unix.Signal) {
-	s, to := r.s, sig
-	if mapped, found := s.cfg.SignalMap[sig]; found {
-		to = mapped
-	}
-	if to == 0 || !s.asksToStop(sig) && !s.asksToStop(to) && sig != unix.SIGHUP && sig != unix.SIGQUIT {
+	s, to := r.s, r.s.passedOn(sig)
+	if to == 0 || !s.isNotice(sig) && !s.asksToStop(sig) && !s.asksToStop(to) && sig != unix.SIGHUP && sig != unix.SIGQUIT {
 		return
 	}
-	now := time.Now()
+	call := s.called(sig, time.Now())
 	if s.outside == nil {
-		s.outside = &outside{sig, now, now.Add(s.cfg.Grace)}
-		s.log.Info("signal from outside: the exit hooks have to end in time",
-			"signal", exitcodes.SignalName(int(sig)), "grace", s.cfg.Grace)
+		s.outside = call
+		s.log.Info(call.kind+": the exit hooks have to end in time", "why", call.what, "until", call.until.Local().Format(time.TimeOnly))
 	} else {
-		if sig == unix.SIGINT { // a person who has waited long enough
-			s.outside.until = now
-		}
+		s.outside.shorten(call)
 		s.reaper.Signal(r.pid, to, true)
 	}
 	r.limit()
@@ -268,7 +259,7 @@ func (r *hookRun) result() hookResult {
 	}
 	result := hookResult{name: r.name(), code: r.status.Number(), output: r.tail.Bytes()}
 	switch {
-	case r.late && r.s.outside != nil:
+	case r.late && r.termAt.Before(r.startedAt.Add(r.s.cfg.Hooks.Timeout)):
 		result.code, result.what = hookTimedOut, "did not end before the grace was over"
 	case r.late:
 		result.code, result.what = hookTimedOut, fmt.Sprintf("did not end within %v", r.s.cfg.Hooks.Timeout)

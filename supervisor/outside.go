@@ -17,13 +17,10 @@ func (s *Supervisor) signaled(sig unix.Signal) {
 	if sig == unix.SIGPIPE || s.terminal.expected(sig) { // a reader of our output is gone, which the write has told
 		return
 	}
-	to := sig
-	if mapped, found := s.cfg.SignalMap[sig]; found {
-		if mapped == 0 {
-			s.log.Debug("signal dropped", "signal", exitcodes.SignalName(int(sig)))
-			return
-		}
-		to = mapped
+	to := s.passedOn(sig)
+	if to == 0 {
+		s.log.Debug("signal dropped", "signal", exitcodes.SignalName(int(sig)))
+		return
 	}
 	if s.ownSessions() && jobControlStop(to) && to == sig {
 		s.suspendSessions()
@@ -34,8 +31,8 @@ func (s *Supervisor) signaled(sig unix.Signal) {
 	}
 	now := time.Now()
 	switch {
-	case s.asksToStop(sig) || s.asksToStop(to):
-		s.stopFromOutside(sig, to, now)
+	case s.isNotice(sig) || s.asksToStop(sig) || s.asksToStop(to):
+		s.stopFromOutside(s.called(sig, now), to)
 		return
 	case sig == unix.SIGHUP || sig == unix.SIGQUIT:
 		// These may ask for the end or for something else (a dump of stacks, a new log file). No clock runs, but a
@@ -44,7 +41,7 @@ func (s *Supervisor) signaled(sig unix.Signal) {
 			w.hinted, w.hintedUntil = sig, now.Add(s.cfg.Grace)
 		}
 		if s.phase == waiting {
-			s.stopFromOutside(sig, to, now)
+			s.stopFromOutside(s.called(sig, now), to)
 			return
 		}
 	}
@@ -59,13 +56,9 @@ func jobControlStop(sig unix.Signal) bool {
 	return sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
-// stopFromOutside ends the run. The first such signal counts; later ones are passed on, and a second SIGINT, a person
-// who has waited long enough, ends the wait.
-func (s *Supervisor) stopFromOutside(sig, to unix.Signal, now time.Time) {
-	if s.outside != nil && sig == unix.SIGINT {
-		s.outside.until = now
-	}
-	s.leave(sig, now)
+// stopFromOutside ends the run. The workers get a signal at every call, later ones too.
+func (s *Supervisor) stopFromOutside(call *outside, to unix.Signal) {
+	s.leave(call)
 	switch {
 	case s.phase == waiting && s.final == nil:
 		m := s.stoppedBetween()
@@ -86,17 +79,22 @@ func (s *Supervisor) stopFromOutside(sig, to unix.Signal, now time.Time) {
 		if w.ended {
 			continue
 		}
-		s.stopWorker(w, exitcodes.StoppedOutside, to, s.outside.until)
+		if w.makesWay && !w.killed { // all nodes were called, and another was first: each has its time all the same
+			w.makesWay, w.killAt, w.saveBy = false, time.Time{}, time.Time{}
+		}
+		s.stopInTime(w, exitcodes.StoppedOutside, to, s.outside.until, s.outside.saveBy)
 	}
 }
 
-// leave takes note of the first stop signal from outside: this node goes, whatever the others do.
-func (s *Supervisor) leave(sig unix.Signal, now time.Time) {
+// leave takes note of a call for the end from outside: this node goes, whatever the others do. The first one counts;
+// later ones can only shorten the wait.
+func (s *Supervisor) leave(call *outside) {
 	if s.outside != nil {
+		s.outside.shorten(call)
 		return
 	}
-	s.outside = &outside{sig, now, now.Add(s.cfg.Grace)}
-	s.log.Info("stopping: signal from outside", "signal", exitcodes.SignalName(int(sig)), "grace", s.cfg.Grace)
+	s.outside = call
+	s.log.Info("stopping: "+call.kind, "why", call.what, "grace", time.Until(call.until).Round(10*time.Millisecond))
 	if s.phase != clearing || s.restarts() { // else the end is known, and its record written
 		s.records.write(s.stoppingRecord())
 	}
@@ -106,14 +104,22 @@ func (s *Supervisor) leave(sig unix.Signal, now time.Time) {
 // stopWorker sends sig to a worker that still runs and sets the time of its SIGKILL, unless it is already closer. The
 // first reason for the stop stays.
 func (s *Supervisor) stopWorker(w *worker, why exitcodes.Stop, sig unix.Signal, killAt time.Time) {
+	s.stopInTime(w, why, sig, killAt, killAt)
+}
+
+// stopInTime does the same with a worker that may go on until saveBy if it saves a checkpoint.
+func (s *Supervisor) stopInTime(w *worker, why exitcodes.Stop, sig unix.Signal, killAt, saveBy time.Time) {
 	if w.ended {
 		return
 	}
 	if w.stop == exitcodes.NotStopped {
 		w.stop = why
 	}
-	if !w.killed && (w.killAt.IsZero() || killAt.Before(w.killAt)) {
-		w.killAt = killAt
+	if !w.killed {
+		w.killAt, w.saveBy = earlier(w.killAt, killAt), earlier(w.saveBy, saveBy)
+		if w.waits {
+			w.killAt = w.saveBy
+		}
 	}
 	s.send(w, sig)
 	if w.stopped {
@@ -141,6 +147,7 @@ func (s *Supervisor) resume(w *worker) {
 // killDue kills the workers whose clock has run out. One that SIGKILL does not end either is stuck in the kernel, most
 // likely in a driver or on a dead file server; nothing can be done about it here, so it counts as gone.
 func (s *Supervisor) killDue(now time.Time) {
+	s.spareSaving(now)
 	for _, w := range s.workers {
 		switch {
 		case w.ended || w.killAt.IsZero() || now.Before(w.killAt):
@@ -194,7 +201,7 @@ func (s *Supervisor) suspend(w *worker) {
 }
 
 // tookAsStop returns the signal from outside that the worker took as the end although it did not come as a plain stop
-// signal: one that was passed on to it a moment ago, or one from the terminal, which goes to the worker directly.
+// signal: one that was passed on to it a moment ago, or one that went to the worker directly.
 func (s *Supervisor) tookAsStop(w *worker) unix.Signal {
 	if w.stop != exitcodes.NotStopped || !w.failed() {
 		return 0
@@ -203,6 +210,9 @@ func (s *Supervisor) tookAsStop(w *worker) unix.Signal {
 		return w.hinted
 	}
 	sig := unix.Signal(w.status.Signal)
+	if sig != 0 && s.isNotice(sig) {
+		return sig // a scheduler may send it to every process
+	}
 	if w.spec.Terminal && s.terminal.handed && (sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGHUP) {
 		return sig
 	}

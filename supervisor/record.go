@@ -141,7 +141,7 @@ func (s *Supervisor) waitingRecord() exitcodes.Message {
 // stoppingRecord is the same once the end was asked for from outside.
 func (s *Supervisor) stoppingRecord() exitcodes.Message {
 	return s.message(preempted(s.outside.signal,
-		exitcodes.SignalName(int(s.outside.signal))+" from outside; gangrun was killed before the worker had answered"))
+		s.outside.what+"; gangrun was killed before the worker had answered"))
 }
 
 func known(n int) *int {

@@ -36,12 +36,23 @@ func (s *Supervisor) startOrdered(start *agent.Start) {
 
 // stopOrdered stops the workers because of what has happened elsewhere.
 func (s *Supervisor) stopOrdered(stop *agent.Stop) {
-	if s.phase != running || stop.Round != s.number() {
-		return // they are stopping already
+	if stop.Round != s.number() {
+		return
 	}
-	now, grace := time.Now(), s.cfg.RestartGrace
-	if stop.Suspend {
-		grace = s.cfg.Grace
+	if stop.Hurry {
+		s.hurry(time.Now(), stop.Why)
+	}
+	if s.phase != running {
+		return // they have stopped already
+	}
+	now := time.Now()
+	killAt := now.Add(s.cfg.RestartGrace)
+	saveBy := killAt
+	switch {
+	case stop.Suspend:
+		killAt, saveBy = s.times(now, s.cfg.Grace)
+	case stop.Departure: // the others wait for the one that leaves, which has that time
+		_, saveBy = s.times(now, s.cfg.Grace)
 	}
 	if s.failedAt.IsZero() { // else it is our own failure that comes back as an order
 		s.failedAt = now
@@ -49,7 +60,8 @@ func (s *Supervisor) stopOrdered(stop *agent.Stop) {
 	}
 	for _, w := range s.workers {
 		if w.stop == exitcodes.NotStopped {
-			s.stopWorker(w, exitcodes.StoppedByGang, unix.SIGTERM, now.Add(grace))
+			w.makesWay = stop.Departure
+			s.stopInTime(w, exitcodes.StoppedByGang, unix.SIGTERM, killAt, saveBy)
 		}
 	}
 }

@@ -57,7 +57,7 @@ type Supervisor struct {
 	failedAt  time.Time    // of the failure that the next round recovers from
 	recovery  time.Duration
 	workers   []*worker
-	outside   *outside           // the stop signal from outside, once there was one
+	outside   *outside           // the call for the end from outside, once there was one
 	left      leftovers          // clearing
 	stuck     []string           // processes that not even SIGKILL has ended
 	verdict   verdict            // on the last round
@@ -65,13 +65,6 @@ type Supervisor struct {
 	over      bool               // the agent has said its last word
 	endsJob   bool               // and it was this node that has ended the job
 	timer     *time.Timer
-}
-
-// outside is a stop signal from outside.
-type outside struct {
-	signal unix.Signal
-	at     time.Time
-	until  time.Time // the workers, and then their leftovers, have time
 }
 
 // verdict is what this node says about a round of its own.
@@ -93,7 +86,7 @@ func New(cfg Config, stdout, stderr *output.Console) (*Supervisor, error) {
 		kernelLog: evidence.OpenKernelLog(),
 		terminal:  findTerminal(cfg.Scope),
 		timer:     time.NewTimer(0),
-		startedAt: time.Now(),
+		startedAt: cfg.StartedAt,
 		verdict:   verdict{cause: -1},
 		scratch:   scratch{log: cfg.Log},
 		heard:     make(chan struct{}, 1),
@@ -144,6 +137,7 @@ func (s *Supervisor) hearFirst() {
 
 // due does what has become due, and sets the timer to what comes next.
 func (s *Supervisor) due(now time.Time) {
+	s.limitDue(now)
 	switch {
 	case s.phase == running:
 		s.rehearse(now)
@@ -158,19 +152,18 @@ func (s *Supervisor) due(now time.Time) {
 	}
 }
 
-func (s *Supervisor) nextDeadline() (next time.Time) {
+func (s *Supervisor) nextDeadline() time.Time {
+	next := s.limitAt()
 	switch s.phase {
 	case clearing:
-		return s.left.deadline
+		next = earlier(next, s.left.deadline)
 	case running:
 		for _, w := range s.workers {
-			if !w.ended && !w.killAt.IsZero() && (next.IsZero() || w.killAt.Before(next)) {
-				next = w.killAt
+			if !w.ended {
+				next = earlier(next, w.killAt)
 			}
 		}
-		if at := s.nextKill(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
+		next = earlier(next, s.nextKill())
 	}
 	return next
 }
@@ -198,10 +191,8 @@ func (s *Supervisor) exited(w *worker, ev process.Event) {
 	s.log.Debug("worker ended", "pid", w.pid, "status", w.status.Number())
 	if sig := s.tookAsStop(w); sig != 0 {
 		w.stop = exitcodes.StoppedOutside
-		s.leave(sig, ev.At)
-		for _, other := range s.workers {
-			s.stopWorker(other, exitcodes.StoppedOutside, sig, s.outside.until)
-		}
+		call := s.called(sig, ev.At)
+		s.stopFromOutside(call, call.signal)
 	}
 	if w.failed() && w.stop == exitcodes.NotStopped && s.outside == nil {
 		if s.failedAt.IsZero() {

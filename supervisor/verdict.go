@@ -115,17 +115,20 @@ func (s *Supervisor) finding(w *worker, o exitcodes.Outcome) exitcodes.Finding {
 			rules = s.cfg.Rules()
 		}
 	}
-	return exitcodes.Judge(o, rules)
+	f := exitcodes.Judge(o, rules)
+	if o.Stop == exitcodes.StoppedOutside {
+		f.Message, f.Evidence = s.outside.named(f.Message), s.outside.named(f.Evidence)
+	}
+	return f
 }
 
-// stoppedBetween is the end of the run by a stop signal from outside that found no worker running.
+// stoppedBetween is the end of the run by a call from outside that found no worker running.
 func (s *Supervisor) stoppedBetween() exitcodes.Message {
-	sig := s.outside.signal
-	message := exitcodes.SignalName(int(sig)) + " from outside before the worker was started"
+	message := s.outside.what + " before the worker was started"
 	if s.round != nil {
-		message = exitcodes.SignalName(int(sig)) + " from outside while a failed worker was to be restarted"
+		message = s.outside.what + " while a failed worker was to be restarted"
 	}
-	return s.failure(preempted(sig, message))
+	return s.failure(preempted(s.outside.signal, message))
 }
 
 func preempted(sig unix.Signal, message string) exitcodes.Finding {

@@ -37,6 +37,9 @@ type worker struct {
 	ownStop  bool // by our SIGSTOP, and the news of it is still to come
 	stop     exitcodes.Stop
 	killAt   time.Time // SIGKILL is due; zero when it is not
+	saveBy   time.Time // so far it can be put off while the worker saves a checkpoint
+	waits    bool      // and it was
+	makesWay bool      // it was stopped because another node leaves
 	killed   bool
 	killedAt time.Time
 	// hinted is a signal from outside that may have meant the end, if the worker ends before hintedUntil.

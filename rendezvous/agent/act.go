@@ -11,6 +11,7 @@ func (n *node) act() {
 	at := n.clock()
 	n.guard()
 	if n.ended {
+		n.part()
 		n.write()
 		return
 	}

@@ -80,6 +80,11 @@ type Stop struct {
 	Why   string
 	// Suspend says that somebody wants the job to pause: the workers may take the time to save what they have.
 	Suspend bool
+	// Departure says that another node leaves as announced, and nothing has failed.
+	Departure bool
+	// Hurry says that the others may soon go on without this node: what it was given of time before is shortened. It may
+	// come after another order to stop the same round.
+	Hurry bool
 }
 
 // Agent is one node's part in a job.
@@ -97,6 +102,8 @@ type Agent struct {
 	// newest is the newest round that the node has heard of; the lead looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]
 	keeper atomic.Pointer[keeper] // of the job's record; nil where none is kept
+	// deserting is set while this node leads a round that all its members leave.
+	deserting atomic.Bool
 }
 
 // Join joins the job. Orders come until one that says End; Close has to be called in any case.

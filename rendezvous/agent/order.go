@@ -30,7 +30,7 @@ func (n *node) start(step rendezvous.Step) bool {
 	n.record.Step = nil
 	n.self.RunUID, n.record.RunUID = n.reading.Round.RunUID, n.reading.Round.RunUID
 	n.self.Guard.Fence = time.Duration(n.reading.Round.Fence)
-	n.started, n.halted, n.cutOff = true, false, false
+	n.started, n.halted, n.hurried, n.cutOff = true, false, false, false
 	if n.alone.decided, n.alone.again = false, false; !again {
 		n.alone = alone{}
 		n.ports.current.Release()
@@ -46,17 +46,19 @@ func (n *node) start(step rendezvous.Step) bool {
 	return true
 }
 
-// halt gives out the order to stop the round, once.
+// halt gives out the order to stop the round, once, and once more if there is need to hurry.
 func (n *node) halt(step rendezvous.Step, at time.Duration) {
-	if n.halted {
+	if n.halted && (n.hurried || !step.Hurry) {
 		return
 	}
-	n.halted = true
-	n.cutOff, n.late = n.self.Guard.Expired(at) && !n.record.Leaving, n.self.Guard
+	if !n.halted {
+		n.cutOff, n.late = n.self.Guard.Expired(at) && !n.record.Leaving, n.self.Guard
+	}
+	n.halted, n.hurried = true, step.Hurry
 	n.log.Debug("the round is to be stopped", "round", step.Round, "why", step.Why)
-	stop := &Stop{Round: step.Round, Why: step.Why}
-	if j := n.reading.Job; j != nil && j.Stop != nil && j.Stop.Round == step.Round {
-		stop.Suspend = j.Stop.Kind == rendezvous.StopSuspend
+	stop := &Stop{Round: step.Round, Why: step.Why, Hurry: step.Hurry}
+	if j := n.reading.Job; !step.Hurry && j != nil && j.Stop != nil && j.Stop.Round == step.Round {
+		stop.Suspend, stop.Departure = j.Stop.Kind == rendezvous.StopSuspend, j.Stop.Kind == rendezvous.StopDeparture
 	}
 	n.order(Order{Stop: stop})
 }
@@ -77,12 +79,26 @@ func (n *node) left(e rendezvous.End) {
 	time.AfterFunc(farewellTime, func() { n.report((*node).farewellLate) })
 }
 
-// farewellLate ends a node that could not tell the others in time.
+// part ends a node that has said farewell. The lead of a round that all leave stays a little longer, to write down what
+// has become of it.
+func (n *node) part() {
+	j := n.reading.Job
+	if !n.parting || n.writer.last == nil ||
+		n.deserting.Load() && j != nil && (j.Phase == rendezvous.Running || j.Phase == rendezvous.Stopping) {
+		return
+	}
+	n.order(Order{End: n.writer.last})
+	n.writer.last = nil
+}
+
+// farewellLate ends a node that could not tell the others in time, or has seen no end of the round.
 func (n *node) farewellLate() {
 	if n.writer.last == nil {
 		return
 	}
-	n.log.Warn("the others could not be told that this node leaves")
+	if !n.parting {
+		n.log.Warn("the others could not be told that this node leaves")
+	}
 	n.order(Order{End: n.writer.last})
 	n.writer.last = nil
 }

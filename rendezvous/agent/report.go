@@ -23,7 +23,7 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	if round != n.record.Round || n.record.State != rendezvous.NodeRunning {
 		return
 	}
-	n.started, n.halted = false, false
+	n.started, n.halted, n.hurried = false, false, false
 	n.pending = slices.DeleteFunc(n.pending, func(o Order) bool { return o.Stop != nil }) // nobody needs it any more
 	n.record.State, n.record.Step = rendezvous.NodeStopped, step
 	switch {

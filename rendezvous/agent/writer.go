@@ -123,9 +123,8 @@ func (n *node) wrote(out written) {
 		n.record.OutcomeRev = out.Rev // later writes tell since when the outcome is known
 	}
 	if out.last {
-		n.order(Order{End: w.last})
-		w.last = nil
-		return
+		n.parting = true
+		return // part
 	}
 	if out.rejoin {
 		n.read(out)

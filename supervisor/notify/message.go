@@ -9,9 +9,13 @@ import (
 
 // Message is what one datagram says, as far as gangrun knows the words.
 type Message struct {
-	Rank int    // X_GANGRUN_RANK; -1 when not given
-	Step *int64 // X_GANGRUN_STEP: the step that was just finished; nil when not given
+	Rank  int    // X_GANGRUN_RANK; -1 when not given
+	Step  *int64 // X_GANGRUN_STEP: the step that was just finished; nil when not given
+	Phase string // X_GANGRUN_PHASE: what it does from now on; "" when not given
 }
+
+// PhaseCheckpoint is the phase of a rank that saves a checkpoint. Any other ends it.
+const PhaseCheckpoint = "checkpoint"
 
 // Parse reads one datagram of the sd_notify protocol: lines of NAME=VALUE. Names that are not known are somebody else's
 // and left alone, as sd_notify(3) asks for; a known one with a value that makes no sense is an error.
@@ -32,6 +36,11 @@ func Parse(datagram []byte) (Message, error) {
 				return Message{}, err
 			}
 			m.Rank = int(n)
+		case "X_GANGRUN_PHASE":
+			if !word(value) {
+				return Message{}, fmt.Errorf("%s=%.40q: want a word of 1 to %d letters, digits, _ and -", name, value, maxPhase)
+			}
+			m.Phase = value
 		}
 	}
 	return m, nil
@@ -39,6 +48,15 @@ func Parse(datagram []byte) (Message, error) {
 
 // maxRank is far beyond the largest job, and bounds what a worker can make us remember.
 const maxRank = 1<<20 - 1
+
+// maxPhase bounds the name of a phase, in bytes.
+const maxPhase = 32
+
+func word(s string) bool {
+	return s != "" && len(s) <= maxPhase && !strings.ContainsFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-')
+	})
+}
 
 func number(name, value string, most int64) (int64, error) {
 	n, err := strconv.ParseInt(value, 10, 64)

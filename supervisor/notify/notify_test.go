@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -15,18 +16,28 @@ func TestParse(t *testing.T) {
 		datagram string
 		rank     int
 		step     *int64
+		phase    string
 		err      string
 	}{
-		{"", -1, nil, ""},
-		{"READY=1\nSTATUS=warming up", -1, nil, ""},
-		{"X_GANGRUN_STEP=12", -1, step(12), ""},
-		{"X_GANGRUN_STEP=12\nX_GANGRUN_RANK=3\n", 3, step(12), ""},
-		{"X_GANGRUN_STEP=1\nX_GANGRUN_STEP=2", -1, step(2), ""},
-		{"X_GANGRUN_STEP=-1", 0, nil, "X_GANGRUN_STEP"},
-		{"X_GANGRUN_STEP=1.5", 0, nil, "X_GANGRUN_STEP"},
-		{"X_GANGRUN_STEP", 0, nil, "X_GANGRUN_STEP"},
-		{"X_GANGRUN_RANK=9999999999", 0, nil, "X_GANGRUN_RANK"},
-		{"\x00\xff=\n\n=", -1, nil, ""},
+		{"", -1, nil, "", ""},
+		{"READY=1\nSTATUS=warming up", -1, nil, "", ""},
+		{"X_GANGRUN_STEP=12", -1, step(12), "", ""},
+		{"X_GANGRUN_STEP=12\nX_GANGRUN_RANK=3\n", 3, step(12), "", ""},
+		{"X_GANGRUN_STEP=1\nX_GANGRUN_STEP=2", -1, step(2), "", ""},
+		{"X_GANGRUN_STEP=-1", 0, nil, "", "X_GANGRUN_STEP"},
+		{"X_GANGRUN_STEP=1.5", 0, nil, "", "X_GANGRUN_STEP"},
+		{"X_GANGRUN_STEP", 0, nil, "", "X_GANGRUN_STEP"},
+		{"X_GANGRUN_RANK=9999999999", 0, nil, "", "X_GANGRUN_RANK"},
+		{"\x00\xff=\n\n=", -1, nil, "", ""},
+		{"X_GANGRUN_PHASE=checkpoint", -1, nil, "checkpoint", ""},
+		{"X_GANGRUN_PHASE=train_2-B\nX_GANGRUN_STEP=5\nX_GANGRUN_RANK=1", 1, step(5), "train_2-B", ""},
+		{"X_GANGRUN_PHASE=" + strings.Repeat("x", 32), -1, nil, strings.Repeat("x", 32), ""},
+		{"X_GANGRUN_PHASE=" + strings.Repeat("x", 33), 0, nil, "", "X_GANGRUN_PHASE"},
+		{"X_GANGRUN_PHASE=", 0, nil, "", "X_GANGRUN_PHASE"},
+		{"X_GANGRUN_PHASE=check point", 0, nil, "", "X_GANGRUN_PHASE"},
+		{"X_GANGRUN_PHASE=checkpoint ", 0, nil, "", "X_GANGRUN_PHASE"},
+		{"X_GANGRUN_PHASE=\u0455ave", 0, nil, "", "X_GANGRUN_PHASE"}, // a letter that only looks like an s
+		{"X_GANGRUN_STEP=5\nX_GANGRUN_PHASE=\x00", 0, nil, "", "X_GANGRUN_PHASE"},
 	} {
 		m, err := Parse([]byte(test.datagram))
 		switch {
@@ -36,7 +47,7 @@ func TestParse(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%q: %v", test.datagram, err)
-		case m.Rank != test.rank || (m.Step == nil) != (test.step == nil) || m.Step != nil && *m.Step != *test.step:
+		case m.Rank != test.rank || m.Phase != test.phase || (m.Step == nil) != (test.step == nil) || m.Step != nil && *m.Step != *test.step:
 			t.Errorf("%q: %+v", test.datagram, m)
 		}
 	}
@@ -44,9 +55,11 @@ func TestParse(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("X_GANGRUN_STEP=12\nX_GANGRUN_RANK=3"))
+	f.Add([]byte("X_GANGRUN_PHASE=checkpoint\nX_GANGRUN_RANK=3"))
+	phase := regexp.MustCompile(`^([A-Za-z0-9_-]{1,32})?$`)
 	f.Fuzz(func(t *testing.T, datagram []byte) {
 		m, err := Parse(datagram)
-		if err == nil && (m.Rank < -1 || m.Rank > maxRank || m.Step != nil && *m.Step < 0) {
+		if err == nil && (m.Rank < -1 || m.Rank > maxRank || m.Step != nil && *m.Step < 0 || !phase.MatchString(m.Phase)) {
 			t.Errorf("%q: %+v", datagram, m)
 		}
 	})
@@ -103,6 +116,38 @@ func TestSocket(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("the socket is left behind: %v", err)
+	}
+}
+
+// TestSaving is true from the moment in which the first rank says so until the last has said something else. What a
+// rank says of its steps meanwhile changes nothing.
+func TestSaving(t *testing.T) {
+	s, err := Listen(filepath.Join(t.TempDir(), "notify"), make(chan struct{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := dial(t, s.Path)
+	for i, said := range []struct {
+		datagram string
+		saving   bool
+	}{
+		{"X_GANGRUN_STEP=1", false},
+		{"X_GANGRUN_PHASE=train", false},
+		{"X_GANGRUN_PHASE=checkpoint\nX_GANGRUN_RANK=0\nX_GANGRUN_STEP=2", true},
+		{"X_GANGRUN_PHASE=checkpoint\nX_GANGRUN_RANK=1", true},
+		{"X_GANGRUN_STEP=3\nX_GANGRUN_RANK=0", true},
+		{"X_GANGRUN_PHASE=train\nX_GANGRUN_RANK=0", true},
+		{"X_GANGRUN_PHASE=no word\nX_GANGRUN_RANK=1", true},
+		{"X_GANGRUN_PHASE=train\nX_GANGRUN_RANK=1\nX_GANGRUN_STEP=4", false},
+	} {
+		fmt.Fprint(c, said.datagram)
+		if s.Saving() != said.saving {
+			t.Errorf("after message %d, %q: saving %v", i, said.datagram, !said.saving)
+		}
+	}
+	if step, known := s.Step(); !known || step != 1 {
+		t.Errorf("step %d (%v), want 1: of whoever did not say its rank", step, known)
 	}
 }
 

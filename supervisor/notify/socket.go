@@ -30,8 +30,14 @@ type Socket struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	steps   map[int]int64 // by rank; -1 for a worker that does not say which it is
+	ranks   map[int]rank // -1 for a worker that does not say which it is
 	problem error
+}
+
+// rank is what one rank has said last.
+type rank struct {
+	step  *int64
+	phase string
 }
 
 // Listen makes the socket at path, which must not exist. Something is put into changed, without waiting, whenever
@@ -46,7 +52,7 @@ func Listen(path string, changed chan<- struct{}) (*Socket, error) {
 		conn.Close()
 		return nil, fmt.Errorf("notify: %w", err)
 	}
-	s := &Socket{Path: path, conn: conn, raw: raw, done: make(chan struct{}), steps: map[int]int64{}}
+	s := &Socket{Path: path, conn: conn, raw: raw, done: make(chan struct{}), ranks: map[int]rank{}}
 	go s.listen(changed)
 	return s, nil
 }
@@ -95,27 +101,52 @@ func (s *Socket) hear(datagram []byte) error {
 		return fmt.Errorf("a message of more than %d bytes", maxDatagram)
 	}
 	m, err := Parse(datagram)
-	if err != nil || m.Step == nil {
+	if err != nil || m.Step == nil && m.Phase == "" {
 		return err
 	}
-	if _, known := s.steps[m.Rank]; !known && len(s.steps) >= maxRanks {
+	r, known := s.ranks[m.Rank]
+	if !known && len(s.ranks) >= maxRanks {
 		return errors.New("too many ranks on one socket")
 	}
-	s.steps[m.Rank] = *m.Step
+	if m.Step != nil {
+		r.step = m.Step
+	}
+	if m.Phase != "" {
+		r.phase = m.Phase
+	}
+	s.ranks[m.Rank] = r
 	return nil
 }
 
 // Step is the step that every rank which reports here has finished, including what was sent right before the call.
 func (s *Socket) Step() (step int64, known bool) {
-	_ = s.raw.Control(func(fd uintptr) { s.drain(int(fd)) }) // closed: what was heard before counts
+	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, n := range s.steps {
-		if !known || n < step {
-			step, known = n, true
+	for _, r := range s.ranks {
+		if r.step != nil && (!known || *r.step < step) {
+			step, known = *r.step, true
 		}
 	}
 	return step, known
+}
+
+// Saving reports whether any rank that reports here is saving a checkpoint, by what was sent before the call.
+func (s *Socket) Saving() bool {
+	s.catchUp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.ranks {
+		if r.phase == PhaseCheckpoint {
+			return true
+		}
+	}
+	return false
+}
+
+// catchUp takes in what was sent before.
+func (s *Socket) catchUp() {
+	_ = s.raw.Control(func(fd uintptr) { s.drain(int(fd)) }) // closed: what was heard before counts
 }
 
 // Problem is the first message that could not be understood, once: nil until there is one, and after it was told.

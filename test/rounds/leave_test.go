@@ -46,6 +46,9 @@ func TestAllArePreempted(t *testing.T) {
 	}
 	p.all(nodes, preempted)
 	before := p.record()
+	if before.Phase != rendezvous.Suspended {
+		t.Errorf("the job is %s", before.Phase)
+	}
 	nodes = p.startAll(3)
 	second := p.round(1, 3)
 	p.is(second, names(first)...)

@@ -25,6 +25,32 @@ func codes(e exitcodes.Message) (list []int) {
 	return list
 }
 
+// TestExitHandlerWhoseSuccessHidesAFailedPipeline is the story that exit hooks must never tell: the training fails, what
+// cleans up after it succeeds, and whoever looks at the whole sees a success. The training's end stays what it is: the
+// exit code, the verdict in the message, and what the handlers are told.
+func TestExitHandlerWhoseSuccessHidesAFailedPipeline(t *testing.T) {
+	for training, want := range map[string]struct {
+		code    int
+		verdict exitcodes.Verdict
+		reason  string
+	}{
+		"exit 3":        {3, exitcodes.Fatal, "Error"},
+		"kill -KILL $$": {137, exitcodes.Retry, "KilledBySIGKILL"},
+	} {
+		t.Run(training, func(t *testing.T) {
+			t.Parallel()
+			e := harness.Job{
+				Flags:  append(onExit("echo cleaned up: $GANGRUN_VERDICT; exit 0"), "--on-job-end", "true", "--no-restart"),
+				Worker: harness.Shell(training),
+			}.Run(t, limit)
+			e.Want(t, want.code, want.verdict, want.reason)
+			if e.Stdout != fmt.Sprintf("[on-exit] cleaned up: %s\n", want.verdict) || !slices.Equal(codes(e.Message), []int{0, 0}) {
+				t.Errorf("output %q, %s", e.Stdout, e.Raw)
+			}
+		})
+	}
+}
+
 // TestHookAndTraining is the table of both ends: a hook never makes the training's better.
 func TestHookAndTraining(t *testing.T) {
 	ignore := []string{"--hook-failure", "ignore"}
@@ -37,8 +63,6 @@ func TestHookAndTraining(t *testing.T) {
 		hooks   []int
 	}{
 		"both succeed":                  {"exit 0", onExit("exit 0"), 0, exitcodes.Success, "Succeeded", []int{0}},
-		"the training fails":            {"exit 3", onExit("exit 0"), 3, exitcodes.Fatal, "Error", []int{0}},
-		"the training is killed":        {"kill -KILL $$", onExit("exit 0"), 137, exitcodes.Retry, "KilledBySIGKILL", []int{0}},
 		"the hook fails":                {"exit 0", onExit("exit 7"), 92, exitcodes.Fatal, "ExitHookFailed", []int{7}},
 		"the hook is killed":            {"exit 0", onExit("kill -SEGV $$"), 92, exitcodes.Fatal, "ExitHookFailed", []int{139}},
 		"both fail":                     {"exit 3", onExit("exit 7"), 3, exitcodes.Fatal, "Error", []int{7}},

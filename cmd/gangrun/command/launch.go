@@ -257,9 +257,6 @@ func (o *options) adoptTorchrun(t torchrun.Options) error {
 	if _, given := t.Given["shutdown-timeout"]; given && !o.graceGiven {
 		o.Grace, o.RestartGrace = t.ShutdownTimeout, t.ShutdownTimeout
 		o.graceGiven = true
-		if err := o.adaptGrace(); err != nil {
-			return err
-		}
 	}
 	o.StopSignals = nil
 	for _, name := range t.Signals {
@@ -272,7 +269,7 @@ func (o *options) adoptTorchrun(t torchrun.Options) error {
 	if o.Scope == supervisor.ScopeSession {
 		return &configError{"--signal-scope session: each rank has a session of its own anyway; want worker or group"}
 	}
-	return nil
+	return o.adaptGrace()
 }
 
 // processors is how many this process may run on, which is what torch counts.

@@ -28,6 +28,7 @@ type options struct {
 	onExhausted string
 	podGrace    time.Duration
 	graceGiven  bool
+	notice      time.Duration // ahead of the end; 0 when that is not known
 	rulesFile   string
 	logDir      string
 	prefix      string
@@ -84,6 +85,10 @@ func (o *options) common() []*setting {
 			usage: "from gangrun's own SIGTERM to SIGKILL"},
 		{name: "pod-grace", group: groupStopping, hint: "TIME", parse: duration(&o.podGrace), standard: "unknown",
 			usage: "the pod's terminationGracePeriodSeconds; --grace has to be below it"},
+		{name: "notice-signal", group: groupStopping, hint: "SIGNAL[@TIME]", parse: o.parseNotice, standard: "none",
+			usage: "the signal by which the scheduler says that the end is near, and how long before, such as USR1@120s: then the workers are told to stop"},
+		{name: "time-limit", group: groupStopping, hint: "TIME", parse: positive(&o.TimeLimit), standard: "none",
+			usage: "after its start the run on this node has to be over; --grace before that the workers are told to stop"},
 		{name: "leftovers", group: groupStopping, hint: "kill|term|leave", standard: "kill",
 			parse: choice(&o.Leftovers, supervisor.LeftoversKill, supervisor.LeftoversTerm, supervisor.LeftoversLeave),
 			usage: "what becomes of processes that the worker leaves behind at the end; after a failure worth a retry they are always killed"},
@@ -171,14 +176,74 @@ func (o *options) parseSignalMap(s string) error {
 	return nil
 }
 
-// adaptGrace keeps the grace below the pod's: what is left is for the leftovers and the message.
-func (o *options) adaptGrace() error {
+// parseNotice reads the signal that gives notice of the end, and how long before.
+func (o *options) parseNotice(s string) error {
+	name, ahead, timed := strings.Cut(s, "@")
+	n, err := exitcodes.ParseSignal(name)
 	switch {
-	case o.podGrace == 0 || o.Grace < o.podGrace:
-	case o.graceGiven:
-		return &configError{fmt.Sprintf("--grace %v has to be below --pod-grace %v, or the pod is killed before its message is written", o.Grace, o.podGrace)}
-	default:
-		o.Grace = o.podGrace - min(5*time.Second, o.podGrace/4)
+	case err != nil:
+		return err
+	case !signals.Passes(unix.Signal(n)):
+		return fmt.Errorf("%s cannot be caught", exitcodes.SignalName(n))
+	}
+	o.Notice.Signal, o.notice = unix.Signal(n), 0
+	if !timed {
+		return nil
+	}
+	return positive(&o.notice)(ahead)
+}
+
+func positive(p *time.Duration) func(string) error {
+	return func(s string) error {
+		if err := duration(p)(s); err != nil {
+			return err
+		}
+		if *p == 0 {
+			return errors.New("the time cannot be 0")
+		}
+		return nil
+	}
+}
+
+// adaptGrace keeps the grace below the pod's and the time limit, and says how long it is in the other cases.
+func (o *options) adaptGrace() error {
+	for _, limit := range []struct {
+		flag string
+		time time.Duration
+		or   string
+	}{
+		{"--pod-grace", o.podGrace, "the pod is killed before its message is written"},
+		{"--time-limit", o.TimeLimit, "there is no time to train"},
+	} {
+		switch {
+		case limit.time == 0 || o.Grace < limit.time:
+		case o.graceGiven:
+			return &configError{fmt.Sprintf("--grace %v has to be below %s %v, or %s", o.Grace, limit.flag, limit.time, limit.or)}
+		default:
+			o.Grace = beforeKill(limit.time)
+		}
+	}
+	o.SaveGrace, o.Notice.Grace = beforeKill(o.podGrace), o.Grace
+	if o.notice != 0 {
+		o.Notice.Grace = beforeKill(o.notice)
+	}
+	return o.checkNotice()
+}
+
+// beforeKill is how much of the time until somebody kills all of us the workers may have: what is left is for their
+// leftovers and the message.
+func beforeKill(d time.Duration) time.Duration { return d - min(5*time.Second, d/4) }
+
+// checkNotice refuses a notice that can be none.
+func (o *options) checkNotice() error {
+	sig := o.Notice.Signal
+	mapped, found := o.SignalMap[sig]
+	switch {
+	case sig == 0:
+	case slices.Contains(o.StopSignals, sig):
+		return &configError{fmt.Sprintf("--notice-signal %[1]s: %[1]s is a stop signal already", exitcodes.SignalName(int(sig)))}
+	case found && mapped == 0:
+		return &configError{fmt.Sprintf("--notice-signal %[1]s: --signal-map drops %[1]s", exitcodes.SignalName(int(sig)))}
 	}
 	return nil
 }
@@ -227,6 +292,7 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if err := o.adaptGrace(); err != nil {
 		return err
 	}
+	o.StartedAt = time.Now()
 	dir, err := os.Getwd()
 	if err != nil {
 		return &configError{fmt.Sprintf("the working folder: %v", err)}

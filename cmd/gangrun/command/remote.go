@@ -23,9 +23,9 @@ import (
 // remote is what the commands that look at a job from outside are told.
 type remote struct {
 	*options
-	output   string
-	watch    bool
-	timeout  time.Duration
+	output  string
+	watch   bool
+	timeout time.Duration
 }
 
 func newRemote(p *program) *remote {

@@ -124,6 +124,35 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// TestTimesToStop is how long workers have before SIGKILL: what was set, what is left of the pod's time, the notice's and
+// the run's, and less while these are short.
+func TestTimesToStop(t *testing.T) {
+	for _, tt := range []struct {
+		flags               map[string][]string
+		grace, save, notice time.Duration
+	}{
+		{nil, 25 * time.Second, 0, 25 * time.Second},
+		{map[string][]string{"pod-grace": {"1m"}}, 25 * time.Second, 55 * time.Second, 25 * time.Second},
+		{map[string][]string{"pod-grace": {"20s"}}, 15 * time.Second, 15 * time.Second, 15 * time.Second},
+		{map[string][]string{"notice-signal": {"USR1@2m"}}, 25 * time.Second, 0, 115 * time.Second},
+		{map[string][]string{"notice-signal": {"USR1@8s"}}, 25 * time.Second, 0, 6 * time.Second},
+		{map[string][]string{"notice-signal": {"USR1@2m", "USR2"}, "grace": {"9s"}}, 9 * time.Second, 0, 9 * time.Second},
+		{map[string][]string{"time-limit": {"1h"}}, 25 * time.Second, 0, 25 * time.Second},
+		{map[string][]string{"time-limit": {"16s"}}, 12 * time.Second, 0, 12 * time.Second},
+		{map[string][]string{"time-limit": {"16s"}, "pod-grace": {"8s"}}, 6 * time.Second, 6 * time.Second, 6 * time.Second},
+	} {
+		o, err := configure(t, tt.flags, nil, "")
+		if err != nil {
+			t.Errorf("%v: %v", tt.flags, err)
+			continue
+		}
+		if o.Grace != tt.grace || o.SaveGrace != tt.save || o.Notice.Grace != tt.notice {
+			t.Errorf("%v: grace %v, to save %v, after a notice %v; want %v, %v, %v", tt.flags,
+				o.Grace, o.SaveGrace, o.Notice.Grace, tt.grace, tt.save, tt.notice)
+		}
+	}
+}
+
 func FuzzConfigFile(f *testing.F) {
 	f.Add([]byte("grace: 3s\nsignal-map: [a, b]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -1,0 +1,35 @@
+package supervisor
+
+import "time"
+
+// hurry shortens a stop that may take long, of a node that was told to stop, or whose job is suspended: the others may go
+// on without this node, and nothing of its workers may run by then.
+func (s *Supervisor) hurry(now time.Time, why string) {
+	if !s.stopsSlowly(now) {
+		return
+	}
+	s.log.Warn("what still runs gets no more time than --restart-grace", "why", why)
+	if s.phase == clearing {
+		s.left.deadline = now.Add(leftoverGrace)
+	}
+	for _, w := range s.workers {
+		if until := now.Add(s.cfg.RestartGrace); !w.ended && !w.killed && !w.killAt.IsZero() {
+			w.killAt, w.saveBy, w.makesWay = earlier(w.killAt, until), earlier(w.saveBy, until), false
+		}
+	}
+}
+
+// stopsSlowly reports whether the stop that is under way may take longer than others count on.
+func (s *Supervisor) stopsSlowly(now time.Time) bool {
+	switch s.phase {
+	case clearing:
+		return s.left.deadline.After(now.Add(leftoverGrace))
+	case running:
+		for _, w := range s.workers {
+			if !w.ended && !w.killed && w.killAt.After(now.Add(s.cfg.RestartGrace)) {
+				return true
+			}
+		}
+	}
+	return false
+}
