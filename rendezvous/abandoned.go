@@ -2,12 +2,15 @@ package rendezvous
 
 import "time"
 
+// begun reports whether there is anything to go on with: a round, or somebody's word that none is to begin.
+func (j *Job) begun() bool { return j.Next > 0 || j.Suspend }
+
 // Abandoned is what has become of a job of which nothing but its record is left, neither the store nor a node: it is
 // suspended, and goes on with the first node that comes. When its round ended without a word, the budget pays for that, so
 // that what kills a whole job does not go on for ever; then the run may have ended with it. It is nil for a job that had
-// finished: whoever comes begins another run.
+// finished, or had not begun: whoever comes begins another run.
 func (j *Job) Abandoned(now time.Time) *Job {
-	if j.Phase.finished() {
+	if j.Phase.finished() || !j.begun() {
 		return nil
 	}
 	t := turn{job: j.clone(), now: now}

@@ -13,16 +13,17 @@ func TestAbandoned(t *testing.T) {
 		phase             Phase // "" for nothing
 		used, preemptions int
 	}{
-		"ran":                     {func(*Job) {}, Suspended, 1, 0},
-		"was leaving":             {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopDeparture} }, Suspended, 0, 1},
-		"had failed":              {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopFailure, Reason: "Error"} }, Suspended, 1, 0},
-		"had failed, was judged":  {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopFailure, Judged: true} }, Suspended, 0, 0},
-		"waited for nodes":        {func(j *Job) { j.Phase = Forming }, Suspended, 0, 0},
-		"was suspended":           {func(j *Job) { j.Phase = Suspended }, Suspended, 0, 0},
-		"its budget is spent":     {func(j *Job) { j.Budget.Used = 3 }, Failed, 3, 0},
-		"restarts are for others": {func(j *Job) { j.Spec.Restarts.Never = true }, Suspended, 0, 0},
-		"there never were any":    {func(j *Job) { j.Spec.Restarts.Max = 0 }, Suspended, 0, 0},
-		"had ended":               {func(j *Job) { j.Phase, j.End = Succeeded, &End{Verdict: exitcodes.Success} }, "", 0, 0},
+		"ran":                        {func(*Job) {}, Suspended, 1, 0},
+		"was leaving":                {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopDeparture} }, Suspended, 0, 1},
+		"had failed":                 {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopFailure, Reason: "Error"} }, Suspended, 1, 0},
+		"had failed, was judged":     {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopFailure, Judged: true} }, Suspended, 0, 0},
+		"waited for nodes":           {func(j *Job) { j.Phase = Forming }, Suspended, 0, 0},
+		"was suspended":              {func(j *Job) { j.Phase = Suspended }, Suspended, 0, 0},
+		"its budget is spent":        {func(j *Job) { j.Budget.Used = 3 }, Failed, 3, 0},
+		"restarts are for others":    {func(j *Job) { j.Spec.Restarts.Never = true }, Suspended, 0, 0},
+		"there never were any":       {func(j *Job) { j.Spec.Restarts.Max = 0 }, Suspended, 0, 0},
+		"waited for its first nodes": {func(j *Job) { j.Phase, j.Round, j.Next = Forming, -1, 0 }, "", 0, 0},
+		"had ended":                  {func(j *Job) { j.Phase, j.End = Succeeded, &End{Verdict: exitcodes.Success} }, "", 0, 0},
 	} {
 		s := runningStage(t, DefaultSpec(2))
 		record := s.v.Job.clone()

@@ -269,7 +269,10 @@ func TestRootCause(t *testing.T) {
 			for _, r := range tc.reports {
 				s.fails(r.node, r.edit...)
 			}
-			s.decide()
+			if d := s.decide(); d.Action == ActWait { // for whoever may yet tell more
+				s.now = d.Next
+				s.decide()
+			}
 			s.phase(Stopping)
 			if tc.before != nil {
 				tc.before(s)
@@ -288,6 +291,39 @@ func TestRootCause(t *testing.T) {
 	}
 }
 
+// TestAnEchoComesFirst is a process that dies of an error of its own, and closes its connections before it is gone: its
+// peers fail sooner than it does. Nobody is stopped before it could say so.
+func TestAnEchoComesFirst(t *testing.T) {
+	s := runningStage(t, DefaultSpec(3))
+	s.fails("a", as("cascade"))
+	s.put("a", stops)
+	s.settle()
+	s.sleep(evidenceTime / 2)
+	s.fails("b", fatal)
+	s.settle(ActStop)
+	s.stopped(StopFailure, "b")
+	s.stopsAll()
+	s.settle(ActFail)
+	s.ended(exitcodes.Fatal, "Error", 1)
+
+	// When nobody is left who could tell, nobody waits.
+	s = runningStage(t, DefaultSpec(2))
+	s.fails("a", as("cascade"))
+	s.put("a", stops)
+	s.settle()
+	s.fails("b", as("suspect")) // of its workers another one may still run
+	s.settle()
+	s.put("b", stops)
+	s.settle(ActStop, ActForm)
+
+	// Nor for somebody who has come to an end.
+	s = runningStage(t, DefaultSpec(2))
+	s.put("b", succeeds(s))
+	s.fails("a", as("cascade"))
+	s.put("a", stops)
+	s.settle(ActStop, ActForm)
+}
+
 func TestOutcomeRevisionOutlivesLaterPuts(t *testing.T) {
 	s := runningStage(t, DefaultSpec(2))
 	s.fails("b", func(o *Outcome) { o.Reason = "First" })
@@ -303,6 +339,10 @@ func TestOutcomeRevisionOutlivesLaterPuts(t *testing.T) {
 func TestAnEchoWaitsForAllAndARootForASecond(t *testing.T) {
 	s := runningStage(t, DefaultSpec(3))
 	s.fails("a", as("cascade"), fatal)
+	if d := s.settle(); !d.Next.Equal(s.now.Add(evidenceTime)) {
+		t.Errorf("looks again at %v, want %v", d.Next, s.now.Add(evidenceTime))
+	}
+	s.sleep(evidenceTime)
 	s.settle(ActStop)
 	s.sleep(time.Minute)
 	s.settle()

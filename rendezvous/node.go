@@ -122,6 +122,19 @@ func (o *Outcome) failed() bool {
 	return o.Verdict == exitcodes.Retry || o.Verdict == exitcodes.Fatal
 }
 
+// echoes reports whether the failure may be the consequence of another one, elsewhere.
+func (o *Outcome) echoes() bool {
+	return o.failed() && (o.role() == exitcodes.RoleCascade || o.role() == exitcodes.RoleSuspect)
+}
+
+// echoesIn reports whether the node tells of such a failure in a round.
+func (n *Node) echoesIn(round int) bool {
+	return n.Outcome != nil && n.Outcome.Round == round && n.Outcome.echoes()
+}
+
+// Outranks reports whether the outcome is more likely to be the root cause than another one of the same node.
+func (o *Outcome) Outranks(other *Outcome) bool { return o.role() > other.role() }
+
 // cutOff reports whether the node has stopped its workers itself, because it could not reach the store.
 func (o *Outcome) cutOff() bool { return o.Reason == exitcodes.ReasonStoreLost && o.Role == "" }
 

@@ -3,7 +3,6 @@ package rendezvous
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
@@ -17,6 +16,10 @@ func (t *turn) running(members []member) Decision {
 		})
 		return t.write(ActSucceed)
 	}
+	t.unheard = slices.ContainsFunc(members, func(m member) bool {
+		o := t.outcome(m)
+		return !m.standing.out() && (o == nil || o.echoes()) // of several workers another one may tell more
+	})
 	// A failure of which the node has told comes before a departure, and a departure before a loss: what is known
 	// before what is guessed.
 	for _, look := range []func(member) bool{t.hasFailed, t.departs, t.isLost} {
@@ -31,10 +34,11 @@ func (t *turn) running(members []member) Decision {
 		return t.write(ActStop)
 	}
 	_, missing, next := barrier(members)
+	next = earliest(next, t.again)
 	if len(missing) > 0 {
 		return t.wait(next, WaitsForFence, missing, "round %d runs; %s silent", t.job.Round, some(missing, "is", "are"))
 	}
-	return t.wait(time.Time{}, WaitsForEnd, nil, "round %d runs", t.job.Round)
+	return t.wait(next, WaitsForEnd, nil, "round %d runs", t.job.Round)
 }
 
 // allDone reports whether every member that success needs has succeeded.
@@ -90,6 +94,8 @@ func (t *turn) hasFailed(m member) bool {
 	switch {
 	case !t.gang(m) && (o == nil || !t.blames(m, o)):
 		return false // it restarts alone, or nobody waits for it
+	case o != nil && o.echoes() && t.mayHearMore(m):
+		return false
 	case o != nil && o.failed():
 		kind := StopFailure
 		if o.cutOff() {
@@ -102,6 +108,21 @@ func (t *turn) hasFailed(m member) bool {
 		return true
 	}
 	return false
+}
+
+// mayHearMore reports whether somebody else may yet tell of the failure of which this member's is the echo. A process that
+// dies closes its connections first; to stop it now would take its own word from it, and make a retry of what is fatal.
+func (t *turn) mayHearMore(m member) bool {
+	rank := t.Round.Rank(m.Name, m.Incarnation)
+	if rank < 0 || rank >= len(t.Sights.Member) || t.Sights.Member[rank].Echo.IsZero() {
+		return false
+	}
+	until := t.Sights.Member[rank].Echo.Add(evidenceTime)
+	if !t.unheard || !t.now.Before(until) {
+		return false
+	}
+	t.again = earliest(t.again, until)
+	return true
 }
 
 func (t *turn) departs(m member) bool {

@@ -37,21 +37,6 @@ func (t *turn) stopping(members []member) Decision {
 	return t.write(ActGather)
 }
 
-// Deserting reports whether all members of a round that has yet to end leave it, or have left: then whoever leads stays
-// until that is written down, for nobody else may be there to do so.
-func Deserting(v View) bool {
-	if v.Job == nil || v.Round == nil || v.Job.Phase != Running && v.Job.Phase != Stopping {
-		return false
-	}
-	for _, m := range v.Round.Members {
-		e, found := v.Nodes[m.Name]
-		if !found || e.Incarnation != m.Incarnation || !e.Leaving {
-			return false
-		}
-	}
-	return true
-}
-
 // deserted reports whether all members have left as announced and nobody is there to go on: a job that was drained.
 func (t *turn) deserted(members []member) bool {
 	for _, m := range members {

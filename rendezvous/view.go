@@ -56,6 +56,8 @@ type Sight struct {
 	Silent time.Time
 	// Rev is the newest revision at which the key was known to be there.
 	Rev int64
+	// Echo is since when the lead knows of a failure that may be the echo of another one; zero where there is none.
+	Echo time.Time
 	// Out is set once the member has said that its workers are gone: they do not come back in this round.
 	Out bool
 }
@@ -99,6 +101,12 @@ func Observe(s Sights, v View, puts []Put, now time.Time) Sights {
 		default:
 			members[i].Silent, members[i].Rev = time.Time{}, max(members[i].Rev, e.ModRev)
 			members[i].Out = members[i].Out || e.gone() && e.Round >= v.Round.Number
+		}
+		switch echo := found && e.Incarnation == m.Incarnation && e.echoesIn(v.Round.Number); {
+		case !echo:
+			members[i].Echo = time.Time{}
+		case members[i].Echo.IsZero():
+			members[i].Echo = now
 		}
 	}
 	return Sights{Store: v.Token, RunUID: v.Round.RunUID, Round: v.Round.Number, Member: members}
@@ -181,9 +189,11 @@ type WhyNot struct {
 // turn is one decision being made.
 type turn struct {
 	View
-	now    time.Time
-	job    *Job // the next record
-	sorted []named
+	now     time.Time
+	job     *Job // the next record
+	sorted  []named
+	unheard bool      // some member still runs that has told of no cause
+	again   time.Time // when to look again at what is not yet decided
 }
 
 func newTurn(v View, now time.Time) *turn {

@@ -81,12 +81,14 @@ func (s *Supervisor) endOrdered(e *rendezvous.End) {
 	}
 }
 
-// tellOthers tells the other nodes of a failure while it is still being cleared up here: they need not wait for that.
-func (s *Supervisor) tellOthers(w *worker) {
+// tellOthers tells the other nodes of a failure while it is still being cleared up here: they need not wait for that. It
+// reports whether the failure may be the echo of another one.
+func (s *Supervisor) tellOthers(w *worker) (echo bool) {
 	f := s.finding(w, s.evidence())
 	if f.Verdict == exitcodes.Retry || f.Verdict == exitcodes.Fatal {
 		s.cfg.Agent.Failing(s.number(), outcomeOf(f), s.step())
 	}
+	return f.Role == exitcodes.RoleCascade || f.Role == exitcodes.RoleSuspect
 }
 
 // outcomeOf is a finding for the other nodes. The agent says which round it is about.

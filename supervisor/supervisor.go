@@ -57,6 +57,7 @@ type Supervisor struct {
 	failedAt  time.Time    // of the failure that the next round recovers from
 	recovery  time.Duration
 	workers   []*worker
+	stopBy    time.Time          // one has failed, and the others are to be stopped then
 	outside   *outside           // the call for the end from outside, once there was one
 	left      leftovers          // clearing
 	stuck     []string           // processes that not even SIGKILL has ended
@@ -140,6 +141,9 @@ func (s *Supervisor) due(now time.Time) {
 	s.limitDue(now)
 	switch {
 	case s.phase == running:
+		if !s.stopBy.IsZero() && !now.Before(s.stopBy) {
+			s.stopOthers(now)
+		}
 		s.rehearse(now)
 		s.killDue(now)
 	case s.phase == clearing && !now.Before(s.left.deadline):
@@ -163,7 +167,7 @@ func (s *Supervisor) nextDeadline() time.Time {
 				next = earlier(next, w.killAt)
 			}
 		}
-		next = earlier(next, s.nextKill())
+		next = earlier(earlier(next, s.stopBy), s.nextKill())
 	}
 	return next
 }
@@ -198,12 +202,25 @@ func (s *Supervisor) exited(w *worker, ev process.Event) {
 		if s.failedAt.IsZero() {
 			s.failedAt = ev.At
 		}
-		s.tellOthers(w)
-		for _, other := range s.workers {
-			s.stopWorker(other, exitcodes.StoppedByGang, unix.SIGTERM, ev.At.Add(s.cfg.RestartGrace))
+		if s.tellOthers(w) { // whoever caused it may be about to end by itself
+			s.stopBy = earlier(s.stopBy, ev.At.Add(echoTime))
+		} else {
+			s.stopOthers(ev.At)
 		}
 	}
 	s.perhapsConcluded(ev)
+}
+
+// echoTime is how long the other workers go on after a failure that may be an echo, unless the lead, which sees all nodes,
+// says otherwise before.
+const echoTime = 2 * time.Second
+
+// stopOthers stops those that still run because one has failed.
+func (s *Supervisor) stopOthers(now time.Time) {
+	s.stopBy = time.Time{}
+	for _, w := range s.workers {
+		s.stopWorker(w, exitcodes.StoppedByGang, unix.SIGTERM, now.Add(s.cfg.RestartGrace))
+	}
 }
 
 // perhapsConcluded goes on once the last worker is gone.

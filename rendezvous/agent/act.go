@@ -11,7 +11,7 @@ func (n *node) act() {
 	at := n.clock()
 	n.guard()
 	if n.ended {
-		n.part()
+		n.part(at)
 		n.write()
 		return
 	}

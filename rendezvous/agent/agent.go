@@ -102,8 +102,6 @@ type Agent struct {
 	// newest is the newest round that the node has heard of; the lead looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]
 	keeper atomic.Pointer[keeper] // of the job's record; nil where none is kept
-	// deserting is set while this node leads a round that all its members leave.
-	deserting atomic.Bool
 }
 
 // Join joins the job. Orders come until one that says End; Close has to be called in any case.

@@ -346,3 +346,25 @@ func TestADeletedRecordOfARoundIsPutBack(t *testing.T) {
 		})
 	}
 }
+
+// TestTheCauseAfterItsEcho is a node of which one worker fails as an echo, and then another as the cause.
+func TestTheCauseAfterItsEcho(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := gang(t, store.NewMemory(), 2)
+		for _, p := range nodes {
+			p.starts(0)
+		}
+		echo := killed
+		echo.Role = "cascade"
+		nodes[0].Failing(0, echo, nil)
+		nodes[0].Failing(0, broken, nil)
+		nodes[0].Failing(0, echo, nil)
+		nodes[1].stops()
+		nodes[0].Gone(0, broken, nil)
+		for _, p := range nodes {
+			if e := p.ends(); e.Verdict != exitcodes.Fatal || e.Cause.Node != "node0" {
+				t.Errorf("%s ends with %+v", p.name, e)
+			}
+		}
+	})
+}

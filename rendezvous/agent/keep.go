@@ -140,8 +140,7 @@ func (n *node) recall() {
 			k.begin()
 			n.keeper.Store(k)
 			if job != nil {
-				n.log.Info("found the job's record beside its checkpoints", "phase", job.Phase, "round", job.Next-1,
-					"used", job.Budget.Used, "preemptions", job.Budget.Preemptions)
+				n.log.Debug("found the job's record beside its checkpoints", "phase", job.Phase, "round", job.Next-1)
 				n.record.Brings = job
 			}
 		}

@@ -67,7 +67,6 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 	l := &lead{Agent: a, store: st, ctx: ctx, held: held, rows: map[string]store.KV{}, bad: map[string]string{}}
 	l.watch = st.Watch(ctx, "")
 	a.log.Debug("this node leads")
-	defer a.deserting.Store(false)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -142,7 +141,6 @@ func (l *lead) decide() (time.Duration, error) {
 		return lookAgain, nil
 	}
 	now := time.Now()
-	l.deserting.Store(rendezvous.Deserting(l.view))
 	l.view.Sights = rendezvous.Observe(l.view.Sights, l.view, l.puts, now)
 	l.puts = nil
 	if why := l.bad[jobKey]; why != "" { // nothing is decided on what cannot be read, and nothing overwritten

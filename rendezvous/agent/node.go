@@ -29,7 +29,7 @@ type node struct {
 	cutOff      bool             // it was because the store could not be reached
 	late        rendezvous.Guard // as it was then; a new lease may come before the workers are gone
 	ended       bool             // an order to end is out or pending
-	parting     bool             // the farewell is in the store
+	partBy      time.Duration    // the farewell is in the store, and the node goes then at the latest; 0 before
 	ports       ports
 	alone       alone
 	recalling   bool // it is not known yet what the node brings

@@ -79,26 +79,27 @@ func (n *node) left(e rendezvous.End) {
 	time.AfterFunc(farewellTime, func() { n.report((*node).farewellLate) })
 }
 
-// part ends a node that has said farewell. The lead of a round that all leave stays a little longer, to write down what
-// has become of it.
-func (n *node) part() {
+// partTime is how long a node that has said farewell stays at most to see the end of its round. When all nodes leave, the
+// last lead has to be there still once the last of them has, or nobody writes down that the job is suspended.
+const partTime = time.Second
+
+// part ends a node that has said farewell.
+func (n *node) part(at time.Duration) {
 	j := n.reading.Job
-	if !n.parting || n.writer.last == nil ||
-		n.deserting.Load() && j != nil && (j.Phase == rendezvous.Running || j.Phase == rendezvous.Stopping) {
+	over := j == nil || j.Round != n.record.Round || j.Phase != rendezvous.Running && j.Phase != rendezvous.Stopping
+	if n.partBy == 0 || n.writer.last == nil || !over && at < n.partBy {
 		return
 	}
 	n.order(Order{End: n.writer.last})
 	n.writer.last = nil
 }
 
-// farewellLate ends a node that could not tell the others in time, or has seen no end of the round.
+// farewellLate ends a node that could not tell the others in time.
 func (n *node) farewellLate() {
-	if n.writer.last == nil {
+	if n.writer.last == nil || n.partBy != 0 {
 		return
 	}
-	if !n.parting {
-		n.log.Warn("the others could not be told that this node leaves")
-	}
+	n.log.Warn("the others could not be told that this node leaves")
 	n.order(Order{End: n.writer.last})
 	n.writer.last = nil
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
-// failing takes in what Agent.Failing tells, once for each round.
+// failing takes in what Agent.Failing tells: the first failure of a round, and one that may be its cause.
 func (n *node) failing(round int, o rendezvous.Outcome, step *int64) {
-	if round != n.record.Round || n.record.State != rendezvous.NodeRunning || n.record.Outcome != nil {
+	told := n.record.Outcome
+	if round != n.record.Round || n.record.State != rendezvous.NodeRunning || told != nil && !o.Outranks(told) {
 		return
 	}
-	n.record.Outcome, n.record.Step = n.stamp(o), step
+	n.record.Outcome, n.record.OutcomeRev, n.record.Step = n.stamp(o), 0, step
 	n.ruleAlone(n.record.Outcome, step)
 	n.writer.dirty = true
 }

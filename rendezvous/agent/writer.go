@@ -123,8 +123,9 @@ func (n *node) wrote(out written) {
 		n.record.OutcomeRev = out.Rev // later writes tell since when the outcome is known
 	}
 	if out.last {
-		n.parting = true
-		return // part
+		n.partBy = n.clock() + partTime
+		time.AfterFunc(partTime, n.poke)
+		return // part follows
 	}
 	if out.rejoin {
 		n.read(out)

@@ -59,6 +59,9 @@ func Detect(lookup func(string) (string, bool), host string) Platform {
 		if p.Job.Value == "" {
 			p.Job = e.part("PET_RDZV_ENDPOINT", `^(.+)-worker-\d+(?::\d+)?$`)
 		}
+	case e.has("PET_NNODES") && regexp.MustCompile(`-worker-\d+$`).MatchString(host):
+		// A PyTorchJob of workers alone: the operator tells them how many they are, and not where to meet.
+		p.Kind, p.From = PyTorchJob, "PET_NNODES, host name"
 	case e.has("TF_CONFIG") && e.tfJob() != "":
 		p.Kind, p.From = TFJob, "TF_CONFIG"
 		p.Job = Value{e.tfJob(), "TF_CONFIG"}

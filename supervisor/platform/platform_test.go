@@ -17,6 +17,8 @@ func TestDetect(t *testing.T) {
 			"PET_NNODES": "4", "PET_NPROC_PER_NODE": "auto"}, "bert-worker-0", PyTorchJob, "bert", "bert-worker-0"},
 		{"elastic PyTorchJob", map[string]string{"PET_RDZV_ENDPOINT": "bert-worker-0:23456", "PET_RDZV_BACKEND": "c10d",
 			"PET_NNODES": "1:4", "PET_STANDALONE": ""}, "bert-worker-2", PyTorchJob, "bert", "bert-worker-2"},
+		{"PyTorchJob of workers alone", map[string]string{"PYTHONUNBUFFERED": "1", "PET_NNODES": "3", "PET_NPROC_PER_NODE": "auto"},
+			"bert-worker-1", PyTorchJob, "", "bert-worker-1"},
 		{"TrainJob", map[string]string{"PET_NNODES": "2", "PET_NPROC_PER_NODE": "4", "PET_NODE_RANK": "1",
 			"PET_MASTER_ADDR": "llama-node-0-0.llama", "PET_MASTER_PORT": "29500"}, "llama-node-0-1", TrainJob, "llama", "llama-node-0-1"},
 		{"TFJob", map[string]string{"TF_CONFIG": `{"cluster":{"ps":["mnist-ps-0.ns.svc:2222"],"worker":["mnist-worker-0.ns.svc:2222","mnist-worker-1.ns.svc:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"}`},

@@ -1,6 +1,8 @@
 package rounds_test
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +52,43 @@ func TestSuspendedJobOutlivesItsPods(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(s.dir, checkpoint.RecordFile)); !os.IsNotExist(err) {
 		t.Errorf("the record of a job that has ended is still there: %v", err)
+	}
+}
+
+// TestAllPodsAreBack drains a PyTorchJob and brings its pods back. The operator gives no name twice, so that nobody else can
+// be left of it: nothing waits for the fence, which would outlast this test.
+func TestAllPodsAreBack(t *testing.T) {
+	t.Parallel()
+	_, port, err := net.SplitHostPort(freeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShelf(t, 100)
+	p := newParty(t, "--job", jobName(t), "--fence-timeout", "1h", "--store-port", port, s.flag(),
+		"--checkpoint-pattern=step-*", "--checkpoint-marker=DONE")
+	start := func() (nodes []*node) {
+		t.Helper()
+		for i := range 2 {
+			p.env = []string{"MASTER_ADDR=127.0.0.1", "MASTER_PORT=23456", "PET_MASTER_ADDR=127.0.0.1", "PET_MASTER_PORT=23456", "PET_NNODES=2",
+				fmt.Sprint("PET_NODE_RANK=", i), "WORLD_SIZE=2", fmt.Sprint("RANK=", i)}
+			nodes = append(nodes, p.start(fmt.Sprint("n", i)))
+			listens(t, "127.0.0.1:"+port) // so that it is the first that hosts the store
+		}
+		return nodes
+	}
+	nodes := start()
+	p.round(0, 2)
+	s.keeps(`"round":0,`)
+	for _, n := range nodes {
+		n.Signal(syscall.SIGTERM)
+	}
+	p.all(nodes, preempted)
+	nodes = start()
+	finish(p.round(1, 2))
+	for _, e := range p.all(nodes, succeeded) {
+		if e.Restarts.Used != 0 {
+			t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
+		}
 	}
 }
 

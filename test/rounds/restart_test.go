@@ -167,3 +167,21 @@ func TestMasterPortRange(t *testing.T) {
 	}
 	p.all(nodes, succeeded)
 }
+
+// TestAnEchoComesFirst is the same over nodes as within one: the peer of a worker that fails for good ends before it does.
+func TestAnEchoComesFirst(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "3", "--max-restarts", "3")
+	nodes := p.startAll(3)
+	workers := p.round(0, 3)
+	echo := of(workers, "n1")
+	echo.do("say RuntimeError: [/src/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:4711")
+	echo.do("exit 1")
+	nodes[1].Await("PeerLost")
+	of(workers, "n0").do("exit 3")
+	for _, e := range p.all(nodes, end{3, exitcodes.Fatal, "Error"}) {
+		if e.RootCause.Node != "n0" {
+			t.Errorf("%s: %+v", e.Node, e.RootCause)
+		}
+	}
+}

@@ -249,9 +249,9 @@ func (o *options) findAddress() error {
 
 // checkTimes refuses times that contradict each other.
 func (o *options) checkTimes() error {
-	if stop := o.RestartGrace + stopMargin; !o.meet.Alone() && o.fence/2 <= stop {
-		return &configError{fmt.Sprintf("--fence-timeout %v: half of it has to be more than --restart-grace and %v (%v), or workers that "+
-			"cannot reach the store could not be stopped in time", o.fence, stopMargin, stop)}
+	if stop := o.RestartGrace + stopMargin + silence; !o.meet.Alone() && o.fence/2 < stop {
+		return &configError{fmt.Sprintf("--fence-timeout %v: half of it has to be --restart-grace and %v (%v), or workers would be stopped "+
+			"whenever the store takes a moment to answer", o.fence, stopMargin+silence, stop)}
 	}
 	return nil
 }
@@ -334,6 +334,9 @@ const predecessorTime = 30 * time.Second
 
 // stopMargin is what it takes, beyond the grace, until the last process is gone: the leftovers' own grace, and the kill.
 const stopMargin = 2 * time.Second
+
+// silence is how long the store may be silent at least before workers are stopped for that: a lease is renewed every 1.7 s.
+const silence = 3 * time.Second
 
 // warnings is the part of the log that is worth reading when the libraries of the store write it.
 type warnings struct{ slog.Handler }

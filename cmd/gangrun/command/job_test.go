@@ -83,6 +83,16 @@ func TestWhereNodesMeet(t *testing.T) {
 	}
 }
 
+// TestWorkersAloneHaveToMeet is a PyTorchJob without a master: each of its pods would train alone, and nobody would notice.
+func TestWorkersAloneHaveToMeet(t *testing.T) {
+	o := defaultOptions()
+	env := map[string]string{"PET_NNODES": "3", "PET_NPROC_PER_NODE": "auto"}
+	p := platform.Detect(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "bert-worker-1")
+	if err := o.settle(p); err == nil || !strings.Contains(err.Error(), "3 nodes have to meet somewhere") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAStoreIsNeededBeforeAnythingIsDone(t *testing.T) {
 	if _, err := settled(t, nil, map[string]string{"nodes": "2", "store": "http://e:2379", "job": "j"}, nil); !errors.Is(err, ErrStoreNeeded) {
 		t.Errorf("%v", err)
