@@ -10,6 +10,9 @@ LDFLAGS := -s -w -X github.com/gangrun/gangrun/cmd/gangrun/command.version=$(VER
 
 export CGO_ENABLED = 0
 
+# Tests against operators and parsers that the program itself is to have nothing to do with: modules of their own.
+MODULES := $(patsubst %/go.mod,%,$(wildcard test/*/go.mod test/*/*/go.mod))
+
 .PHONY: all build demo test race fuzz lint vulncheck peers bench clean
 
 all: build
@@ -27,6 +30,10 @@ test:
 	$(GO) test ./cmd/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/...
 	# Uncached: go does not know that these tests build and run the program.
 	$(GO) test -count=1 -p 1 -timeout 20m ./test/...
+	# Some bring whole programs along, Kubernetes among them, which take minutes to compile: no test's time.
+	@set -e; for module in $(MODULES); do echo "$$module"; \
+	  (cd $$module && for tool in $$($(GO) list tool 2>/dev/null); do $(GO) tool -n $$tool >/dev/null; done && \
+	   $(GO) vet ./... && $(GO) test -count=1 -p 1 -timeout 20m ./...); done
 
 # Data races need the C compiler.
 race:
@@ -49,6 +56,8 @@ lint:
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	test -e cmd/gangrun/whole.bin || : >cmd/gangrun/whole.bin # the linter needs it to be there
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags slim ./cmd/gangrun
+	@set -e; for module in $(MODULES); do echo "$$module"; \
+	  (cd $$module && $(GO) mod tidy -diff && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...); done
 
 # Needs the vulnerability database, vuln.go.dev.
 vulncheck:

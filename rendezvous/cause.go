@@ -51,7 +51,8 @@ func (t *turn) hear(members []member) testimony {
 		case !t.missed(m):
 		case o != nil && o.cutOff():
 			said.cutOff = cmp.Or(said.cutOff, m.Name)
-		case m.standing == left || m.standing == leaving || m.own && m.entry.Leaving:
+		case m.standing == left || m.standing == leaving || m.own && m.entry.Leaving,
+			m.standing.lost() && t.job.Stop.Kind == StopDeparture && t.job.Stop.Node == m.Name: // it was killed on its way
 			said.leaver = cmp.Or(said.leaver, m.Name)
 		case m.standing.lost():
 			said.lost = cmp.Or(said.lost, m.Name)

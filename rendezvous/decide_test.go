@@ -291,6 +291,21 @@ func TestRootCause(t *testing.T) {
 	}
 }
 
+// TestKilledOnItsWay is a node that was leaving as announced, and whose grace ran out: that is no failure.
+func TestKilledOnItsWay(t *testing.T) {
+	s := runningStage(t, DefaultSpec(3))
+	s.put("b", leaves)
+	s.settle(ActStop)
+	s.expire("b")
+	s.stopsAll()
+	s.settle()
+	s.sleep(DefaultFence)
+	s.settle(ActGather)
+	if b := s.v.Job.Budget; b.Used != 0 || b.Preemptions != 1 || s.v.Job.Stop.Kind != StopDeparture {
+		t.Errorf("%+v, stopped by %+v", b, s.v.Job.Stop)
+	}
+}
+
 // TestAnEchoComesFirst is a process that dies of an error of its own, and closes its connections before it is gone: its
 // peers fail sooner than it does. Nobody is stopped before it could say so.
 func TestAnEchoComesFirst(t *testing.T) {

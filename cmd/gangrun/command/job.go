@@ -76,6 +76,8 @@ func (o *options) jobSettings() []*setting {
 			usage: "who starts again after a failure of that role: gang (all), self (it alone) or never; optional: success does not wait for it"},
 		{name: "node-address", hint: "ADDRESS", parse: text(&o.address), standard: "the one by which it reaches the store",
 			usage: "at which the other nodes reach this one"},
+		{name: "unique-nodes", isBool: true, parse: boolean(&o.unique), standard: "so under PyTorchJob and TFJob",
+			usage: "a node of some name is never started before the last one of that name is gone (an Indexed Job's podReplacementPolicy: Failed)"},
 		{name: "master-port-range", hint: "LOW-HIGH", parse: o.parsePortRange, standard: "any that is free",
 			usage: "ports at which the ranks of a round may meet, for firewalls; every round has another one"},
 		{name: "store", hint: "URL,...", parse: text(&o.endpoints), standard: "within gangrun, on the first node",
@@ -166,7 +168,7 @@ func (o *options) settle(p platform.Platform) error {
 			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Rank.From, p.Rank.Value, err)}
 		}
 	}
-	o.unique = p.Unique
+	o.unique = o.unique || p.Unique
 	o.settleRoles(p)
 	o.runUID = cmp.Or(o.runUID, p.RunUID.Value)
 	o.meet.Namespace = cmp.Or(o.namespace, "default")
@@ -240,8 +242,8 @@ func (o *options) findAddress() error {
 		}
 	}
 	address, err := meeting.Reaches(host, number)
-	if err != nil { // its name may not resolve yet
-		address, _ = os.Hostname()
+	if err != nil {
+		return &configError{"--node-address: " + err.Error()}
 	}
 	o.address = address
 	return nil
