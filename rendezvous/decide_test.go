@@ -866,6 +866,7 @@ func TestANewStore(t *testing.T) {
 	}{
 		"all that there ever were":                {func(n *Node) { n.Unique = true }, false},
 		"names that may be given twice":           {func(*Node) {}, true},
+		"there may have been spares":              {func(n *Node) { n.Unique, n.Pin = true, nil }, true},
 		"there were more of them before":          {func(n *Node) { n.Unique = true; more := n.Brings.clone(); more.Spec.MaxNodes = 3; n.Brings = more }, true},
 		"it was not they who have told of before": {func(n *Node) { n.Unique = true; n.Brings = nil }, true},
 	} {
@@ -877,8 +878,8 @@ func TestANewStore(t *testing.T) {
 				s.join("c", func(n *Node) { n.Brings = record })
 				s.settle(ActAdopt)
 				s.expire("c")
-				for _, node := range []string{"a", "b"} {
-					s.join(node, uid(record.RunUID), func(n *Node) { n.Brings = record }, tc.edit)
+				for i, node := range []string{"a", "b"} {
+					s.join(node, uid(record.RunUID), pin(i), func(n *Node) { n.Brings = record }, tc.edit)
 				}
 				switch {
 				case tc.waits:

@@ -107,16 +107,28 @@ func (t *turn) startWith(a assignment) Decision {
 }
 
 // wholeGang reports whether nobody else of the job can be anywhere: all nodes that it can have are there, and either none
-// knows of an earlier record, or their operator gives no name twice, so that they are all that there ever were.
+// knows of an earlier record, or their operator gives no name twice, and has numbered them, so that they are all that there
+// ever were. Without numbers there may be others, spares that took part in the last round.
 func (t *turn) wholeGang(nodes []named) bool {
-	most, brought, unique := t.job.Spec.MaxNodes, false, true
+	most, brought := t.job.Spec.MaxNodes, false
+	pins := make(map[int]bool, len(nodes))
 	for _, n := range nodes {
-		unique = unique && n.Unique
+		if n.Unique && n.Pin != nil {
+			pins[*n.Pin] = true
+		}
 		if n.Brings != nil {
 			brought, most = true, max(most, n.Brings.Spec.MaxNodes)
 		}
 	}
-	return len(nodes) >= most && (brought && unique || !brought && t.job.Next == 0)
+	if !brought {
+		return len(nodes) >= most && t.job.Next == 0
+	}
+	for rank := range most {
+		if !pins[rank] {
+			return false
+		}
+	}
+	return true
 }
 
 // tooFew waits for more nodes, and ends the run when they do not come in time.

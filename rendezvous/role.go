@@ -42,10 +42,15 @@ func (s Spec) RestartAlone(b Budget, o Outcome, step *int64, now time.Time, seed
 	switch {
 	case o.cutOff():
 		return b, Ruling{Restart: true}
-	case !o.failed(), o.Elsewhere, s.Restarts.Never, o.Verdict == exitcodes.Fatal && !s.Restarts.retries(&o):
+	case !s.WorthRestartingAlone(o):
 		return b, Ruling{}
 	}
 	return b.Failed(s.Restarts, now, failureKey(Stop{Outcome: &o}), Progress{Step: step}, false, seed)
+}
+
+// WorthRestartingAlone reports whether the failure may be restarted at all, whatever the budget says.
+func (s Spec) WorthRestartingAlone(o Outcome) bool {
+	return o.failed() && !o.Elsewhere && !s.Restarts.Never && (o.Verdict != exitcodes.Fatal || s.Restarts.retries(&o))
 }
 
 // gang reports whether the member restarts with all others.
@@ -56,11 +61,9 @@ func (t *turn) blames(m member, o *Outcome) bool {
 	return t.gang(m) || t.job.Spec.required(m.Role) && !o.Again
 }
 
-// missed reports whether the others cannot go on without the member: it is one of the gang, or nobody can take the
-// place of one that success needs.
-func (t *turn) missed(m member) bool {
-	return t.gang(m) || t.job.Spec.restart(m.Role) == RestartNever && t.job.Spec.required(m.Role)
-}
+// missed reports whether the others cannot go on once the member has gone: it is one of the gang, or success needs it. While
+// it is merely silent, one that restarts alone can still be replaced in the round.
+func (t *turn) missed(m member) bool { return t.gang(m) || t.job.Spec.required(m.Role) }
 
 // neverRestarted reports whether the node has a role whose failure ends the job.
 func (t *turn) neverRestarted(node string) bool {

@@ -83,7 +83,8 @@ func TestANodeOfARoleGoes(t *testing.T) {
 		stops  bool
 	}{
 		"gang":                {RolePolicy{}, true},
-		"self":                {RolePolicy{Restart: RestartSelf}, false},
+		"self":                {RolePolicy{Restart: RestartSelf}, true},
+		"self, not required":  {RolePolicy{Restart: RestartSelf, Optional: true}, false},
 		"never":               {RolePolicy{Restart: RestartNever}, true},
 		"never, not required": {RolePolicy{Restart: RestartNever, Optional: true}, false},
 	} {

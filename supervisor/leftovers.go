@@ -34,7 +34,7 @@ func (l *leftovers) begin(s *Supervisor, now time.Time) {
 	case s.cfg.Leftovers == LeftoversLeave:
 		s.cleared()
 		return
-	case s.outside != nil:
+	case s.outside != nil && !s.hurried:
 		grace = max(0, s.outside.until.Sub(now)) // what remains of it
 	}
 	found := l.send(s, unix.SIGTERM, "the worker left processes behind: SIGTERM")
@@ -104,7 +104,8 @@ func names(found []process.Descendant) string {
 // decides once nothing has stayed.
 func (s *Supervisor) restarts() bool {
 	v := s.verdict.record.Verdict
-	return s.final == nil && !s.cfg.NoRestart && (v == exitcodes.Retry || v == exitcodes.Fatal && s.cfg.RestartAny)
+	failed := !s.cfg.NoRestart && (v == exitcodes.Retry || v == exitcodes.Fatal && s.cfg.RestartAny)
+	return s.final == nil && (failed || s.verdict.outcome.Verdict == "") // or it was only stopped, for the others' sake
 }
 
 // unhealthy ends the run on this node: a process of the last round cannot be removed, and may hold a GPU, so no new

@@ -59,6 +59,7 @@ func jobControlStop(sig unix.Signal) bool {
 // stopFromOutside ends the run. The workers get a signal at every call, later ones too.
 func (s *Supervisor) stopFromOutside(call *outside, to unix.Signal) {
 	s.leave(call)
+	s.stopBy = time.Time{} // they are stopped now, and have this call's time
 	switch {
 	case s.phase == waiting && s.final == nil:
 		m := s.stoppedBetween()
@@ -80,7 +81,7 @@ func (s *Supervisor) stopFromOutside(call *outside, to unix.Signal) {
 			continue
 		}
 		if w.makesWay && !w.killed { // all nodes were called, and another was first: each has its time all the same
-			w.makesWay, w.killAt, w.saveBy = false, time.Time{}, time.Time{}
+			w.makesWay, w.waits, w.killAt, w.saveBy = false, false, time.Time{}, time.Time{}
 		}
 		s.stopInTime(w, exitcodes.StoppedOutside, to, s.outside.until, s.outside.saveBy)
 	}

@@ -45,6 +45,7 @@ func (s *Supervisor) stopOrdered(stop *agent.Stop) {
 	if s.phase != running {
 		return // they have stopped already
 	}
+	s.stopBy = time.Time{}
 	now := time.Now()
 	killAt := now.Add(s.cfg.RestartGrace)
 	saveBy := killAt

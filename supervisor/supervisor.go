@@ -58,6 +58,7 @@ type Supervisor struct {
 	recovery  time.Duration
 	workers   []*worker
 	stopBy    time.Time          // one has failed, and the others are to be stopped then
+	hurried   bool               // others may go on without this node
 	outside   *outside           // the call for the end from outside, once there was one
 	left      leftovers          // clearing
 	stuck     []string           // processes that not even SIGKILL has ended

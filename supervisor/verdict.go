@@ -125,8 +125,12 @@ func (s *Supervisor) finding(w *worker, o exitcodes.Outcome) exitcodes.Finding {
 // stoppedBetween is the end of the run by a call from outside that found no worker running.
 func (s *Supervisor) stoppedBetween() exitcodes.Message {
 	message := s.outside.what + " before the worker was started"
-	if s.round != nil {
+	switch {
+	case s.round == nil:
+	case s.verdict.cause >= 0:
 		message = s.outside.what + " while a failed worker was to be restarted"
+	default:
+		message = s.outside.what + " while no worker ran: this node waited for the others"
 	}
 	return s.failure(preempted(s.outside.signal, message))
 }

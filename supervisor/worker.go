@@ -104,6 +104,7 @@ func (s *Supervisor) start() {
 	s.kernelLog.Skip()
 	s.oomKillsBefore, _ = s.memory.OOMKills()
 	s.stuck, s.verdict, s.stopBy = nil, verdict{cause: -1}, time.Time{}
+	s.hurried = false
 	specs, err := s.cfg.Workers(s.round)
 	if bad := s.round.Unresumed; err != nil || bad != nil {
 		w := &worker{spec: Worker{Rank: -1, LocalRank: -1}, startedAt: time.Now()}

@@ -44,8 +44,10 @@ type Config struct {
 	Checkpoints *checkpoint.Directory
 	// Job is the name of the job and Namespace that in which it is one, by which its checkpoints are told from another's.
 	Job, Namespace string
-	Clock          store.Clock // nil: the machine's
-	Log            *slog.Logger
+	// KeepRecord keeps the job's record beside its checkpoints, too, where the job has a name and they are on this machine.
+	KeepRecord bool
+	Clock      store.Clock // nil: the machine's
+	Log        *slog.Logger
 }
 
 // Order is what the node is to do next. Exactly one of Start, Stop and End is set.
@@ -61,7 +63,8 @@ type Order struct {
 type Start struct {
 	Round *rendezvous.Round
 	Rank  int // of this node among the members
-	// Resumed is the checkpoint of Round.Resume on this node, nil when there is none or it cannot be used: then
+	// Round is as it stands in the store, but for Round.Resume where these workers come into a round that runs already: then
+	// it is the newest that there is. Resumed is that checkpoint on this node, nil when there is none or it cannot be used: then
 	// Unresumed says why, and the workers cannot be started.
 	Resumed   *Resumed
 	Unresumed error

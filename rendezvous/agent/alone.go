@@ -19,10 +19,14 @@ type alone struct {
 // outcome, so that the others go on meanwhile.
 func (n *node) ruleAlone(o *rendezvous.Outcome, step *int64) {
 	job, a := n.reading.Job, &n.alone
-	if job == nil || !job.Spec.Alone(n.record.Role) || n.record.Leaving {
+	switch {
+	case job == nil || !job.Spec.Alone(n.record.Role):
 		return
-	}
-	if !a.decided {
+	case a.decided: // it may have turned out worse since it was first told of
+		a.again = a.again && job.Spec.WorthRestartingAlone(*o)
+	case n.record.Leaving:
+		return
+	default:
 		budget, ruling := job.Spec.RestartAlone(a.budget, *o, step, time.Now(), job.RunUID+"/"+n.cfg.Name)
 		*a = alone{budget: budget, decided: true, again: ruling.Restart, at: n.clock() + ruling.After}
 		if a.again {

@@ -121,3 +121,37 @@ func evaluatorRank(r *rendezvous.Round) int {
 	}
 	return -1
 }
+
+// TestAloneTurnsOutFatal is a node of which one worker fails as an echo, and then the others for good: that is not
+// restarted.
+func TestAloneTurnsOutFatal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gang, evaluator, _ := withEvaluator(t, store.NewMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf, Optional: true})
+		echo := killed
+		echo.Role = "cascade"
+		evaluator.Failing(0, echo, nil)
+		evaluator.Gone(0, broken, nil)
+		evaluator.hearsNothing()
+		for _, p := range gang {
+			p.Gone(0, well, nil)
+		}
+		for _, p := range append(gang, evaluator) {
+			p.ends()
+		}
+	})
+}
+
+// TestAStartThatCameTooLate is not lost for the rest of the round.
+func TestAStartThatCameTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gang, evaluator, _ := withEvaluator(t, store.NewMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf})
+		evaluator.Gone(0, rendezvous.Outcome{}, nil)
+		evaluator.starts(0)
+		for _, p := range append(gang, evaluator) {
+			p.Gone(0, well, nil)
+		}
+		for _, p := range append(gang, evaluator) {
+			p.ends()
+		}
+	})
+}

@@ -19,6 +19,10 @@ type checkpoints struct {
 	runUID  string
 	resumed *Resumed
 	err     error
+	// joined is the number after that of a running round for which the newest checkpoint was looked up, and joins what to
+	// go on from there.
+	joined int
+	joins  rendezvous.Resume
 }
 
 const (
@@ -112,6 +116,42 @@ func (n *node) prepared(r *rendezvous.Round) (resumed *Resumed, err error, ready
 			if found != nil {
 				path, root := dir.Handed(found)
 				c.resumed = &Resumed{path, root, found.Tag}
+			}
+		}
+	})
+	return nil, nil, false
+}
+
+// present returns the newest checkpoint that there is now, for workers that come into a round that runs already, and the
+// round as they are to see it. Nothing is made ready for them: what the others have saved since is theirs, and the newest.
+func (n *node) present(r *rendezvous.Round) (resumed *Resumed, seen *rendezvous.Round, ready bool) {
+	c := &n.checkpoints
+	switch {
+	case n.cfg.Checkpoints == nil:
+		return nil, r, true
+	case c.joined == r.Number+1:
+		seen := *r
+		seen.Resume = c.joins
+		c.joined = 0 // the next start looks anew
+		return c.resumed, &seen, true
+	case c.busy:
+		return nil, nil, false
+	}
+	c.busy = true
+	dir, run := n.cfg.Checkpoints, checkpoint.Run{Job: n.cfg.Job, UID: r.RunUID}
+	n.inBackground(func() func(*node) {
+		report, err := dir.Look(n.ctx, run)
+		return func(n *node) {
+			c := &n.checkpoints
+			c.busy, c.joined, c.resumed, c.joins = false, r.Number+1, nil, rendezvous.Resume{Decision: rendezvous.ResumeFresh}
+			if err != nil {
+				n.log.Warn("cannot tell what checkpoints there are; the workers find theirs by themselves", "dir", dir.Name, "err", err)
+				return
+			}
+			if newest := report.Newest; newest != nil {
+				path, root := dir.Handed(newest)
+				c.resumed = &Resumed{path, root, newest.Tag}
+				c.joins = rendezvous.Resume{Decision: rendezvous.ResumeNewest, Step: &newest.Step}
 			}
 		}
 	})

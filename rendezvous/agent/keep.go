@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -21,7 +22,10 @@ type kept struct {
 
 const keptVersion = 1
 
-// parseKept reads a record that was kept. The job is nil when it is another one's.
+// errForeign says that what is kept is another job's.
+var errForeign = errors.New("another job keeps its record there")
+
+// parseKept reads a record that was kept; that of another job is errForeign.
 func parseKept(data []byte, name, namespace string) (*rendezvous.Job, error) {
 	var k kept
 	if err := json.Unmarshal(data, &k); err != nil {
@@ -31,7 +35,7 @@ func parseKept(data []byte, name, namespace string) (*rendezvous.Job, error) {
 		return nil, fmt.Errorf("%s: version %d, and this gangrun knows %d", checkpoint.RecordFile, k.V, keptVersion)
 	}
 	if k.Job != name || k.Namespace != namespace {
-		return nil, nil
+		return nil, fmt.Errorf("%s: %w: %.40q in namespace %.40q", checkpoint.RecordFile, errForeign, k.Job, k.Namespace)
 	}
 	return rendezvous.ParseJob(checkpoint.RecordFile, k.Record)
 }
@@ -47,7 +51,7 @@ type keeper struct {
 // newKeeper returns nil where nothing can be kept: without a folder of this machine, or for a job without a name, which
 // could not be told from another.
 func newKeeper(cfg Config) *keeper {
-	if cfg.Checkpoints == nil || cfg.Checkpoints.Path == "" || cfg.Job == "" {
+	if !cfg.KeepRecord || cfg.Checkpoints == nil || cfg.Checkpoints.Path == "" || cfg.Job == "" {
 		return nil
 	}
 	return &keeper{
@@ -57,14 +61,14 @@ func newKeeper(cfg Config) *keeper {
 }
 
 // recall reads what was kept, as far as it concerns this node: not the record of another run. The error is also about one
-// that cannot be read; it stays where it is, and nothing is kept.
+// that cannot be read, or is another job's; it stays where it is, and nothing is kept.
 func (k *keeper) recall(runUID string) (*rendezvous.Job, error) {
 	data, err := checkpoint.ReadRecord(k.dir)
 	if err != nil || data == nil {
 		return nil, err
 	}
 	job, err := parseKept(data, k.job, k.namespace)
-	if err != nil || job == nil || runUID != "" && runUID != job.RunUID {
+	if err != nil || runUID != "" && runUID != job.RunUID {
 		return nil, err
 	}
 	return job.Abandoned(time.Now()), nil
@@ -100,6 +104,15 @@ func (k *keeper) write(job *rendezvous.Job) error {
 	return checkpoint.WriteRecord(k.dir, append(data, '\n'))
 }
 
+// forget takes away the record of a job that has ended, where this node kept one when it led. It never waits: a lead that
+// has just had the end kept does the same.
+func (k *keeper) forget(job *rendezvous.Job) {
+	select {
+	case k.newest <- job:
+	default:
+	}
+}
+
 // keep has a record kept. There is one caller, the lead.
 func (k *keeper) keep(job *rendezvous.Job) {
 	select {
@@ -129,20 +142,35 @@ func (n *node) recall() {
 		return
 	}
 	n.recalling = true
+	time.AfterFunc(recallTime, func() { n.report((*node).recallLate) })
 	n.inBackground(func() func(*node) {
 		job, err := k.recall(n.cfg.Node.RunUID)
 		return func(n *node) {
+			if !n.recalling {
+				return // too late: nothing is kept either
+			}
 			n.recalling = false
 			if err != nil {
-				n.log.Error("the record of the job beside its checkpoints cannot be used, and none is kept", "err", err)
+				n.log.Warn("none of the records of this job will be kept beside its checkpoints", "err", err)
 				return
 			}
 			k.begin()
 			n.keeper.Store(k)
 			if job != nil {
 				n.log.Debug("found the job's record beside its checkpoints", "phase", job.Phase, "round", job.Next-1)
-				n.record.Brings = job
+				n.record.Brings, n.recalled = job, true
 			}
 		}
 	})
+}
+
+// recallTime bounds how long a node waits for a file server to tell what was kept.
+const recallTime = 15 * time.Second
+
+// recallLate goes on without.
+func (n *node) recallLate() {
+	if n.recalling {
+		n.recalling = false
+		n.log.Warn("cannot tell whether there is a record of this job beside its checkpoints; going on without", "waited", recallTime)
+	}
 }

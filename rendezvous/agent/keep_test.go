@@ -2,21 +2,24 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
 func newTestKeeper(t *testing.T, job string) (*keeper, *strings.Builder) {
 	var log strings.Builder
 	k := newKeeper(Config{
-		Checkpoints: &checkpoint.Directory{Path: t.TempDir()}, Job: job, Namespace: "ns", Log: slog.New(slog.NewTextHandler(&log, nil)),
+		KeepRecord: true, Checkpoints: &checkpoint.Directory{Path: t.TempDir()}, Job: job, Namespace: "ns", Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	return k, &log
 }
@@ -41,7 +44,7 @@ func TestKeptBesideCheckpoints(t *testing.T) {
 	}
 	other := *k
 	other.job = "another"
-	if job, err := other.recall(""); job != nil || err != nil {
+	if job, err := other.recall(""); job != nil || !errors.Is(err, errForeign) {
 		t.Errorf("another job's record is taken: %+v, %v", job, err)
 	}
 	ended := record(rendezvous.Failed)
@@ -58,7 +61,7 @@ func TestWhereNothingIsKept(t *testing.T) {
 	if k, _ := newTestKeeper(t, ""); k != nil {
 		t.Error("kept for a job without a name")
 	}
-	if newKeeper(Config{Job: "job"}) != nil || newKeeper(Config{Job: "job", Checkpoints: &checkpoint.Directory{}}) != nil {
+	if newKeeper(Config{KeepRecord: true, Job: "job"}) != nil || newKeeper(Config{KeepRecord: true, Job: "job", Checkpoints: &checkpoint.Directory{}}) != nil {
 		t.Error("kept without a folder of this machine")
 	}
 }
@@ -93,5 +96,30 @@ func FuzzKept(f *testing.F) {
 				t.Errorf("%s: %v", data, err)
 			}
 		}
+	})
+}
+
+// TestAStaleRecordDoesNotStopALiveJob is a node that comes late, and finds beside its checkpoints what an earlier run of
+// the job has left there.
+func TestAStaleRecordDoesNotStopALiveJob(t *testing.T) {
+	dir := t.TempDir()
+	k := newKeeper(Config{KeepRecord: true, Checkpoints: &checkpoint.Directory{Path: dir}, Job: "job", Namespace: "ns"})
+	stale := record(rendezvous.Running)
+	stale.Round, stale.Next, stale.Seq = 6, 7, 70
+	if err := k.write(stale); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		spec := rendezvous.DefaultSpec(2)
+		spec.MinNodes, spec.LastCall = 1, rendezvous.Duration(time.Second)
+		m := store.NewMemory()
+		first := join(t, m.Connect(clock), "node0", spec, nil)
+		first.starts(0)
+		join(t, m.Connect(clock), "node1", spec, func(c *Config) {
+			c.KeepRecord, c.Job, c.Namespace, c.Checkpoints = true, "job", "ns", directory(dir)
+		})
+		first.hearsNothing()
+		first.Gone(0, well, nil)
+		first.ends()
 	})
 }

@@ -204,6 +204,9 @@ func (n *node) readJob(kv store.KV) {
 		n.earlierJob = j
 	}
 	n.tellRestart(n.lastJob, job)
+	if k := n.keeper.Load(); k != nil && job.End != nil && (n.lastJob == nil || n.lastJob.End == nil) {
+		k.forget(job)
+	}
 	n.reading.Job = job
 	n.lastJob = job
 	n.record.Seen = job.Seq

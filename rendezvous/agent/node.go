@@ -33,6 +33,7 @@ type node struct {
 	ports       ports
 	alone       alone
 	recalling   bool // it is not known yet what the node brings
+	recalled    bool // what it brings was kept beside the checkpoints
 
 	wake     chan struct{} // poked when it is time to try again
 	why      string        // the last reason to wait

@@ -20,11 +20,20 @@ func (n *node) order(o Order) {
 
 // start gives out the order to start a round, once its checkpoint is ready.
 func (n *node) start(step rendezvous.Step) bool {
-	resumed, unresumed, ready := n.prepared(n.reading.Round)
+	again := n.record.Round == step.Round // alone: the round goes on
+	round := n.reading.Round
+	joins := again || round.Rank(n.cfg.Name, n.record.Incarnation) < 0
+	var resumed *Resumed
+	var unresumed error
+	var ready bool
+	if joins {
+		resumed, round, ready = n.present(round)
+	} else {
+		resumed, unresumed, ready = n.prepared(round)
+	}
 	if !ready {
 		return false
 	}
-	again := n.record.Round == step.Round // alone: the round goes on
 	n.record.State, n.record.Round, n.record.Rank = rendezvous.NodeRunning, step.Round, &step.Rank
 	n.record.Outcome, n.record.OutcomeRev, n.record.Brings, n.record.After = nil, 0, nil, nil
 	n.record.Step = nil
@@ -40,7 +49,7 @@ func (n *node) start(step rendezvous.Step) bool {
 	n.guard()
 	n.writer.dirty = true
 	n.order(Order{Start: &Start{
-		Round: n.reading.Round, Rank: step.Rank, Resumed: resumed, Unresumed: unresumed,
+		Round: round, Rank: step.Rank, Resumed: resumed, Unresumed: unresumed,
 		Looked: n.cfg.Checkpoints != nil,
 	}})
 	return true

@@ -24,15 +24,15 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	if round != n.record.Round || n.record.State != rendezvous.NodeRunning {
 		return
 	}
-	n.started, n.halted, n.hurried = false, false, false
 	n.pending = slices.DeleteFunc(n.pending, func(o Order) bool { return o.Stop != nil }) // nobody needs it any more
 	n.record.State, n.record.Step = rendezvous.NodeStopped, step
 	switch {
 	case o.Verdict == exitcodes.Success:
 		n.record.State = rendezvous.NodeDone
-	case o.Verdict == "" && n.cutOff:
+	case o.Verdict == "" && (n.cutOff || !n.halted && !n.record.Leaving): // or it was too late to start anything
 		o = rendezvous.CutOff(n.self.Store, n.self.RunUID, round, time.Now())
 	}
+	n.started, n.halted, n.hurried = false, false, false
 	guard := n.self.Guard
 	if n.cutOff {
 		guard = n.late

@@ -55,6 +55,9 @@ func (n *node) write() {
 // put writes the record into the key, which must be as we left it.
 func (n *node) put() {
 	w := &n.writer
+	if j := n.reading.Job; n.recalled && j != nil && j.Round >= 0 {
+		n.record.Brings, n.recalled = nil, false // the job lives: it knows more than any file
+	}
 	value, err := rendezvous.Encode(&n.record)
 	if err != nil {
 		n.log.Error("the node's record cannot be written", "err", err)
@@ -119,7 +122,7 @@ func (n *node) written(out written) {
 func (n *node) wrote(out written) {
 	w := &n.writer
 	w.claimed, w.expect, w.pause = true, out.Rev, 0
-	if out.outcome != nil && n.record.Outcome != nil && n.record.OutcomeRev == 0 {
+	if out.outcome != nil && n.record.Outcome != nil && n.record.OutcomeRev == 0 && !n.record.Outcome.Outranks(out.outcome) {
 		n.record.OutcomeRev = out.Rev // later writes tell since when the outcome is known
 	}
 	if out.last {

@@ -34,6 +34,8 @@ type Platform struct {
 	Job  Value  // empty when nobody names it
 	Node Value
 	Role Value // of this node; empty when nobody says
+	// TaskHost is the name by which TF_CONFIG knows this node; empty when it does not.
+	TaskHost string
 	// Roles are the policies of roles, where more is known of them than that they restart with the gang.
 	Roles map[string]rendezvous.RolePolicy
 	Topology
@@ -89,6 +91,7 @@ func Detect(lookup func(string) (string, bool), host string) Platform {
 	}
 	if config, ok := e.tfConfig(); ok && config.Task.Type != "" {
 		p.Role, p.Roles = Value{strings.ToLower(config.Task.Type), "TF_CONFIG"}, config.Policies()
+		p.TaskHost = config.host()
 	} else if p.Kind == PyTorchJob {
 		if m := regexp.MustCompile(`-(master|worker)-\d+$`).FindStringSubmatch(host); m != nil {
 			p.Role = Value{m[1], "host name"}

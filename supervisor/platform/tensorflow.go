@@ -182,10 +182,22 @@ func replaced(text string, cluster map[string][]string, index int) (string, erro
 	return string(out), err
 }
 
-// hostOf is the first label of the host in an address.
+// host is the name by which the cluster knows the task itself.
+func (c TFConfig) host() string {
+	addresses, _ := c.Addresses(c.Task.Type)
+	if index, ok := c.Index(); ok && index < len(addresses) {
+		return hostOf(addresses[index])
+	}
+	return ""
+}
+
+// hostOf is the first label of the host in an address, or its IP address.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		address = host
+	}
+	if net.ParseIP(address) != nil {
+		return address
 	}
 	label, _, _ := strings.Cut(address, ".")
 	return label

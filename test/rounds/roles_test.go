@@ -102,3 +102,30 @@ func TestARoleThatIsNeverRestarted(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluatorComesIntoARunningRound is a role that restarts alone beside checkpoints: it is handed the newest, and the
+// others' are left as they are.
+func TestEvaluatorComesIntoARunningRound(t *testing.T) {
+	t.Parallel()
+	p := resuming(t, 3, append(quickFence, tensorflowRoles...)...)
+	s := newShelf(t, 100)
+	p.flags = append(p.flags, s.flag())
+	nodes := p.startRoles("chief", "ps", "evaluator")
+	first := p.round(0, 3)
+	p.from(of(first, "evaluator"), "resume", 100, s)
+	s.save(200)
+	of(first, "evaluator").do("kill 9")
+	p.from(p.another("evaluator", 1), "resume", 200, s)
+	s.save(300)
+	nodes[2].Signal(syscall.SIGTERM)
+	p.all(nodes[2:], preempted)
+	nodes[2] = p.start("evaluator", "--role", "evaluator")
+	p.from(p.another("evaluator", 2), "resume", 300, s)
+	of(first, "chief").do("kill 9")
+	second := p.round(1, 3)
+	for _, w := range second {
+		p.from(w, "resume", 300, s)
+	}
+	of(second, "chief").do("exit 0")
+	p.all(nodes, succeeded)
+}

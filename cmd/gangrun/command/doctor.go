@@ -43,6 +43,12 @@ func doctorCommand(p *program) *cli.Command {
 			if err := o.prepare(settings, os.LookupEnv); err != nil {
 				return err
 			}
+			if err := o.settle(o.platform); err != nil && !errors.Is(err, ErrStoreNeeded) {
+				return err
+			}
+			if err := o.checkTimes(); err != nil {
+				return err
+			}
 			checks := examine(o)
 			for _, c := range checks {
 				if c.State == "fail" {

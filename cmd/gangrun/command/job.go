@@ -46,6 +46,7 @@ type job struct {
 	namespace, runUID                 string
 	endpoints                         string // of an etcd
 	endpoint                          string // of a store within gangrun
+	nameless                          bool   // the job's name is not its own
 	storePort                         int
 	meet                              meeting.Point
 	open                              meeting.Open
@@ -157,8 +158,12 @@ func (o *options) settle(p platform.Platform) error {
 	if o.Role = o.role; o.Role == torchrunRole {
 		o.Role = ""
 	}
-	if err := o.settleStore(p); err != nil || o.meet.Alone() {
+	if err := o.settleStore(p); err != nil {
 		return err
+	}
+	if o.meet.Alone() { // a gang of one; what success needs is all there is
+		o.spec.Restarts.Never = o.spec.Restarts.Never || o.roles[o.role].Restart == rendezvous.RestartNever
+		return nil
 	}
 	if o.open == nil {
 		return ErrStoreNeeded
@@ -170,6 +175,10 @@ func (o *options) settle(p platform.Platform) error {
 	}
 	o.unique = o.unique || p.Unique
 	o.settleRoles(p)
+	if host := p.TaskHost; o.spec.MinNodes < o.spec.MaxNodes && host != "" && host != o.Node {
+		return &configError{fmt.Sprintf("--node %s: TF_CONFIG is brought up to date when nodes are missing, and knows this one as %s: give it that name",
+			o.Node, host)}
+	}
 	o.runUID = cmp.Or(o.runUID, p.RunUID.Value)
 	o.meet.Namespace = cmp.Or(o.namespace, "default")
 	o.meet.Job = o.Job
@@ -278,7 +287,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	o.MaxRestarts, o.RestartAny = r.Max, r.Any
 	o.NoRestart = r.Never || r.Max == 0
 	cfg := agent.Config{
-		Connect: o.connect, Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: o.meet.Namespace, Checkpoints: o.directory(log),
+		Connect: o.connect, Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: cmp.Or(o.namespace, "default"), KeepRecord: !o.nameless, Checkpoints: o.directory(log),
 		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,
 		Node: rendezvous.Node{
 			Incarnation: rand.Text(), Slots: o.slots, Role: o.role, Address: cmp.Or(o.address, "127.0.0.1"),

@@ -182,7 +182,7 @@ func (o *localOptions) start(argv, env []string) {
 		}
 	}
 	if o.Job == "" {
-		o.Job = "local"
+		o.Job, o.nameless = "local", true
 	}
 }
 

@@ -100,7 +100,8 @@ func (l *lease) keep() {
 func (l *lease) renewals(pause *pause) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(l.ctx))
 	defer cancel()
-	limit := min(l.store.timeout, l.ttl/3)
+	// Four attempts fit into the time of a lease: of three members, the one that does not answer may be chosen again.
+	limit := min(l.store.timeout, l.ttl/6)
 	opening := time.AfterFunc(limit, cancel)
 	stream, err := l.store.leases.LeaseKeepAlive(ctx, grpc.WaitForReady(true))
 	opening.Stop()
