@@ -20,7 +20,7 @@ func (s *scratch) path(name string) string {
 		s.tried = true
 		dir, err := os.MkdirTemp("", "gangrun-")
 		if err != nil {
-			s.log.Warn("no folder for temporary files: workers cannot report their steps, nor leave error files", "err", err)
+			s.log.Debug("no folder for temporary files: workers cannot report their steps, nor leave error files", "err", err)
 		}
 		s.dir = dir
 	}
