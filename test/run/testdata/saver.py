@@ -7,6 +7,10 @@ import os, signal, socket, sys
 gangrun = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
 
+def say(text):
+    os.write(1, text.encode() + b"\n")  # whole: a handler may come in between two writes of one print
+
+
 def phase(name):
     gangrun.sendto(f"X_GANGRUN_PHASE={name}\nX_GANGRUN_RANK=0".encode(), os.environ["NOTIFY_SOCKET"])
 
@@ -18,12 +22,12 @@ def save(number, frame):
     global calls
     calls += 1
     phase("checkpoint")
-    print("saving, call", calls, flush=True)
+    say(f"saving, call {calls}")
 
 
 def saved(number, frame):
     phase("train")
-    print("saved", flush=True)
+    say("saved")
     if "stays" not in sys.argv:
         sys.exit(0)
 
@@ -32,6 +36,6 @@ signal.signal(signal.SIGTERM, save)
 signal.signal(signal.SIGINT, save)
 signal.signal(signal.SIGUSR2, saved)
 phase("train")
-print("training", flush=True)
+say("training")
 while True:
     signal.pause()
