@@ -72,8 +72,15 @@ func (s *Supervisor) endOrdered(e *rendezvous.End) {
 	if s.final == nil {
 		m := s.ending(e)
 		s.final = &m
-		if e.Verdict != exitcodes.Success && m.Message != s.verdict.record.Message {
-			s.log.Error("the job ends: "+e.Message, "verdict", e.Verdict, "reason", e.Reason, "code", m.ExitCode)
+		attrs := []any{"verdict", e.Verdict, "reason", e.Reason, "code", m.ExitCode}
+		switch {
+		case e.Verdict == exitcodes.Success || m.Message == s.verdict.record.Message: // said, or nothing to say
+		case e.Verdict == exitcodes.Suspended:
+			s.log.Info("leaving: "+e.Message, attrs...)
+		case rendezvous.CanEndAlone(e.Reason):
+			s.log.Error("this node leaves, the job goes on without it: "+e.Message, attrs...)
+		default:
+			s.log.Error("the job ends: "+e.Message, attrs...)
 		}
 	}
 	s.over = true

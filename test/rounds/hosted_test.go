@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 // hostedParty is a job of that many nodes without an etcd: the store is within one of them, at the given address.
@@ -119,6 +120,26 @@ func TestHostIsPreempted(t *testing.T) {
 	for _, e := range p.all(nodes, succeeded) {
 		if e.Restarts.Used != 0 || e.Restarts.Preemptions != 1 {
 			t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
+		}
+	}
+}
+
+// TestSuspendWithoutAnEtcd suspends a job whose store goes with it. (Whoever asked for it hears that it was done, unless the
+// store is gone first.)
+func TestSuspendWithoutAnEtcd(t *testing.T) {
+	t.Parallel()
+	p, addr := hostedParty(t, "2", "c10d")
+	host := p.start("n0")
+	listens(t, addr)
+	nodes := []*node{host, p.start("n1")}
+	p.round(0, 2)
+	res := harness.Run(t, limit, nil, harness.Binary(t), "suspend", "--endpoint", addr, jobName(t))
+	if !strings.HasPrefix(res.Stdout, "suspend: ") && !strings.Contains(res.Stderr, "the command was left") {
+		t.Errorf("exit code %d, %q, %q", res.Code, res.Stdout, res.Stderr)
+	}
+	for _, e := range p.all(nodes, end{143, exitcodes.Suspended, exitcodes.ReasonSuspended}) {
+		if strings.Contains(e.Stderr, "level=ERROR") {
+			t.Errorf("%s takes it for an error: %s", e.Node, e.Stderr)
 		}
 	}
 }

@@ -134,7 +134,8 @@ func verbCommand(p *program, verb, what string) *cli.Command {
 			}
 			s, err := agent.Await(ctx, st, id)
 			if err != nil {
-				return fmt.Errorf("the command was left, but no lead has taken it within %v: %v", r.timeout, err)
+				return fmt.Errorf("the command was left, and nothing has told within %v that a lead has taken it (a store within gangrun may have "+
+					"gone with the job since: see how its nodes ended): %v", r.timeout, err)
 			}
 			fmt.Printf("%s: %s, round %d\n", verb, s.Job.Phase, s.Job.Round)
 			return nil

@@ -15,16 +15,19 @@ type hosted struct {
 	server *embedded.Server
 }
 
-// readEnd bounds how long the host of a job that has ended stays for those who have not yet read so.
+// readEnd bounds how long the host of a job that has ended, or was suspended, stays for those who have not yet read so.
 const readEnd = 10 * time.Second
 
-// Close ends the store. Where the job has ended, the other nodes are given time to read that: their keys go when they
-// have.
+// Close ends the store. Where the job has ended, or was suspended, the other nodes that leave for that, and whoever asked
+// for it, are given time to read so: the nodes' keys go when they have.
 func (h *hosted) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readEnd)
 	defer cancel()
-	if h.ended(ctx) {
-		h.others(ctx)
+	switch h.phase(ctx) {
+	case rendezvous.Succeeded, rendezvous.Failed:
+		h.others(ctx, func(*rendezvous.Node) bool { return true })
+	case rendezvous.Suspended: // those that have come since stay, and wait
+		h.others(ctx, func(n *rendezvous.Node) bool { return n.State != rendezvous.NodeWaiting })
 	}
 	err := h.Store.Close()
 	if serverErr := h.server.Close(); err == nil {
@@ -33,17 +36,21 @@ func (h *hosted) Close() error {
 	return err
 }
 
-func (h *hosted) ended(ctx context.Context) bool {
+// phase is that of the job; empty when it cannot be told.
+func (h *hosted) phase(ctx context.Context) rendezvous.Phase {
 	res, err := h.Commit(ctx, store.Txn{Read: []string{"job"}})
 	if err != nil || len(res.Read) == 0 {
-		return false
+		return ""
 	}
 	job, err := rendezvous.ParseJob("job", res.Read[0].Value)
-	return err == nil && (job.Phase == rendezvous.Succeeded || job.Phase == rendezvous.Failed)
+	if err != nil {
+		return ""
+	}
+	return job.Phase
 }
 
-// others waits until no node has a key any more; our own is gone by now.
-func (h *hosted) others(ctx context.Context) {
+// others waits until no node that leaves has a key any more; our own is gone by now.
+func (h *hosted) others(ctx context.Context, leaves func(*rendezvous.Node) bool) {
 	there := map[string]bool{}
 	for u := range h.Watch(ctx, "nodes/").Updates() {
 		if u.Reset {
@@ -53,8 +60,9 @@ func (h *hosted) others(ctx context.Context) {
 			delete(there, d.Key)
 		}
 		for _, kv := range u.Changed {
-			if kv.Leased {
-				there[kv.Key] = true
+			n, err := rendezvous.ParseNode(kv.Key, kv.Value)
+			if there[kv.Key] = err == nil && kv.Leased && leaves(n); !there[kv.Key] {
+				delete(there, kv.Key)
 			}
 		}
 		if len(there) == 0 {
