@@ -181,8 +181,9 @@ func TestParameterServers(t *testing.T) {
 	if !strings.Contains(chief.Stdout, "final error 0.0") || strings.Count(chief.Stdout, "starting from step 0") != 1 {
 		t.Errorf("the chief:\n%s", chief.Stdout)
 	}
-	if n := strings.Count(ends[2].Stdout, "worker 1 serves"); n != 3 {
-		t.Errorf("worker 1 was started %d times, want once, once alone and once with all", n)
+	// In the last round the chief may be done before that worker, of which it needs nothing, is there.
+	if n := strings.Count(ends[2].Stdout, "worker 1 serves"); n < 2 || n > 3 {
+		t.Errorf("worker 1 came up %d times, want once, once alone and perhaps once with all", n)
 	}
 	if !strings.Contains(ends[4].Stdout, "evaluated step ") {
 		t.Errorf("the evaluator:\n%s%s", ends[4].Stdout, ends[4].Stderr)
