@@ -10,17 +10,31 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor/node"
 )
 
-// Leftovers says what becomes of the processes that a worker leaves behind at the end of the run. Between rounds they
-// are always killed.
-type Leftovers string
+// What the node is told in its own words.
+type (
+	Leftovers     = node.Leftovers
+	SilentRestart = node.SilentRestart
+)
 
+// The values of these.
 const (
-	LeftoversKill  Leftovers = "kill"  // SIGTERM, a second, SIGKILL
-	LeftoversTerm  Leftovers = "term"  // SIGTERM, and no waiting
-	LeftoversLeave Leftovers = "leave" // nothing; PID 1 takes them along all the same
+	LeftoversKill  = node.LeftoversKill
+	LeftoversTerm  = node.LeftoversTerm
+	LeftoversLeave = node.LeftoversLeave
+
+	SilentRestartFatal    = node.SilentRestartFatal
+	SilentRestartFallback = node.SilentRestartFallback
+	SilentRestartIgnore   = node.SilentRestartIgnore
 )
+
+// Notice is the signal by which a scheduler says that the end is near.
+type Notice struct {
+	Signal unix.Signal   // 0: there is none
+	Grace  time.Duration // from it to SIGKILL
+}
 
 // Scope says who gets a signal that is passed on.
 type Scope string
@@ -97,7 +111,8 @@ type Config struct {
 	Job, Node string
 	Role      string // of the node; empty when it has none
 	Member    string // marks the workers' processes (MemberVariable); empty for a node that has no successor
-	Dir       string // the workers' working folder
+	Dir       string // the workers' working directory
+	Alone     bool   // there is no other node in the job
 	// Agent says when rounds begin and end. The caller closes it.
 	Agent *agent.Agent
 	// Workers makes the workers of a round, right before they are started. There is at least one. An error is the
@@ -105,6 +120,9 @@ type Config struct {
 	Workers func(*agent.Start) ([]Worker, error)
 	// RoundEnded, when set, is told how each round ended. The goroutine that owns the state calls it, so it must not wait.
 	RoundEnded func(Round)
+	// Observe, when set, is given each step of the node as it is taken. It must not wait either, nor keep what it gets
+	// to change it.
+	Observe func(at time.Time, ev node.Event, effects []node.Effect)
 	// Epilogue, when set, writes last words to standard error when everything else is out.
 	Epilogue func(io.Writer)
 
@@ -113,7 +131,7 @@ type Config struct {
 	RestartAny  bool // it may restart after a fatal verdict, too
 	RetryCode   int  // leave with this code for every retry verdict; 0 keeps each its own
 
-	// SilentRestart says what becomes of a worker that does not go on from the checkpoint that it was given.
+	// SilentRestart says what becomes of a worker that does not resume from the checkpoint that it was given.
 	SilentRestart SilentRestart
 
 	Grace        time.Duration // from a stop signal from outside to SIGKILL
@@ -139,8 +157,34 @@ type Config struct {
 
 	TerminationLog string // path; empty for none
 	MessageMax     int    // bytes
-	StateDir       string // a folder for the same record; empty for none
+	StateDir       string // a directory for the same record; empty for none
 
 	Log     *slog.Logger
 	Signals <-chan os.Signal // what the outside world sends
+}
+
+// policy is what the node has to know of it.
+func (c Config) policy(t node.Terminal) node.Policy {
+	p := node.Policy{
+		Job: c.Job, Node: c.Node, Role: c.Role, Alone: c.Alone, StartedAt: c.StartedAt,
+		MaxRestarts: c.MaxRestarts, NoRestart: c.NoRestart, RestartAny: c.RestartAny, RetryCode: c.RetryCode,
+		SilentRestart: c.SilentRestart,
+		Grace:         c.Grace, SaveGrace: c.SaveGrace, RestartGrace: c.RestartGrace,
+		Notice:    node.Notice{Signal: node.Signal(c.Notice.Signal), Grace: c.Notice.Grace},
+		TimeLimit: c.TimeLimit, Leftovers: c.Leftovers,
+		WholeGroup: c.Scope != ScopeWorker, Sessions: c.Scope == ScopeSession,
+		SignalMap: map[node.Signal]node.Signal{}, StopVerdictWorker: c.StopVerdictWorker, Terminal: t,
+		OnExit: hookNames("on-exit", c.Hooks.OnExit), OnJobEnd: hookNames("on-job-end", c.Hooks.OnJobEnd),
+		HookTimeout: c.Hooks.Timeout, HookIgnore: c.Hooks.Ignore,
+	}
+	for from, to := range c.SignalMap {
+		p.SignalMap[node.Signal(from)] = node.Signal(to)
+	}
+	for _, sig := range c.StopSignals {
+		p.StopSignals = append(p.StopSignals, node.Signal(sig))
+	}
+	for _, k := range c.Kills {
+		p.Kills = append(p.Kills, node.Kill{Rank: k.Rank, Signal: node.Signal(k.Signal), After: k.After, AtStep: k.AtStep})
+	}
+	return p
 }

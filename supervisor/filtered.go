@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/gangrun/gangrun/supervisor/output"
@@ -17,18 +16,16 @@ type filteredFile struct {
 	streams []*output.Stream
 }
 
-// open opens the file that the filter names, or returns nil when it cannot be: a missing log does not stop a training.
+// open opens the file that the filter names, or returns nil when it cannot be: a missing log does not stop training.
 func (f filtered) open(s *Supervisor, sink Sink) *output.Filter {
 	if sink.Filter == nil {
 		return nil
 	}
 	path := sink.Filter.File
 	if f[path] == nil {
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		var file *os.File
-		if err == nil {
-			file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-		}
+		file, err := openLog(s, path, func() (*os.File, error) {
+			return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+		})
 		if err != nil {
 			s.log.Warn("a log file is missing", "err", err)
 			return nil

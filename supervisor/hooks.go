@@ -10,6 +10,9 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/supervisor/output"
+	"github.com/gangrun/gangrun/supervisor/process"
 )
 
 // Hooks are commands that run on this node once its workers are gone for good, whatever became of them. They run one
@@ -22,78 +25,96 @@ type Hooks struct {
 	Ignore   bool          // a hook that fails is only reported
 }
 
-// hook is one command that is due.
-type hook struct {
-	flag string // by which it was given
-	argv []string
-}
-
-// name is the hook's name in the message. The arguments stay out: they may hold what is not for everybody.
-func (h hook) name() string { return h.flag + ":" + filepath.Base(h.argv[0]) }
-
-// hookResult is what became of one hook. A code of 0 is a success; what is the end of a sentence about it.
-type hookResult struct {
-	name   string
-	code   int
-	what   string
-	output []byte // the end of it
-}
-
-// due lists the hooks to run, in order.
-func (h *Hooks) due(jobEnds bool) (due []hook) {
-	for _, argv := range h.OnExit {
-		due = append(due, hook{"on-exit", argv})
+// hookNames are the hooks' names in the message. The arguments stay out: they may hold what is not for everybody.
+func hookNames(flag string, hooks [][]string) (names []string) {
+	for _, argv := range hooks {
+		names = append(names, flag+":"+filepath.Base(argv[0]))
 	}
-	if jobEnds {
-		for _, argv := range h.OnJobEnd {
-			due = append(due, hook{"on-job-end", argv})
+	return names
+}
+
+// number is the hook of that number: its flag and its command.
+func (h *Hooks) number(n int) (flag string, argv []string) {
+	if n < len(h.OnExit) {
+		return "on-exit", h.OnExit[n]
+	}
+	return "on-job-end", h.OnJobEnd[n-len(h.OnExit)]
+}
+
+// hookProcess is a hook that runs.
+type hookProcess struct {
+	pid       int // 0: it is about to be started
+	cancelled bool
+	streams   []*output.Stream
+	tail      output.Tail
+}
+
+// startHook starts a hook once its command was found, beside the loop.
+func (s *Supervisor) startHook(e node.StartHook) {
+	flag, argv := s.cfg.Hooks.number(e.Number)
+	if s.hookEnv == nil {
+		s.hookEnv = s.hookEnvironment(e.End)
+	}
+	env := append(s.hookEnv[:len(s.hookEnv):len(s.hookEnv)], hookVariable+"="+flag)
+	h := &hookProcess{}
+	s.hook = h
+	s.beside(func() func() {
+		path, err := s.findCommand(argv[0], lookup(env, "PATH"))
+		return func() {
+			if h.cancelled {
+				return
+			}
+			if err == nil {
+				err = s.forkHook(h, "["+flag+"] ", process.Spec{Path: path, Argv: argv, Env: env, Dir: s.cfg.Dir, NewSession: true})
+			}
+			if err != nil {
+				s.step(node.NotForked{Worker: node.Hook, Failure: *failureOf(err)})
+				return
+			}
+			s.log.Debug("exit hook started", "hook", flag, "pid", h.pid)
 		}
-	}
-	return due
+	})
 }
 
-// runHooks runs the hooks of a run that has ended like this, and returns how it ends with them.
-func (s *Supervisor) runHooks(end exitcodes.Message) exitcodes.Message {
-	due := s.cfg.Hooks.due(s.endsJob)
-	if len(due) == 0 {
-		return end
+// forkHook starts a hook, in a session of its own, so that no terminal is in its reach.
+func (s *Supervisor) forkHook(h *hookProcess, prefix string, spec process.Spec) error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
 	}
-	// Meanwhile the others hear that this node has gone: they must not wait for our hooks, or count on us.
-	go s.cfg.Agent.Close()
-	env := s.hookEnvironment(end)
-	var results []hookResult
-	for _, h := range due {
-		r := s.runHook(h, env)
-		if r.code != 0 {
-			s.log.Error("the exit hook "+r.name+" "+r.what, "command", h.argv[0], "code", r.code)
+	defer null.Close()
+	spec.Files = []uintptr{null.Fd()}
+	for _, console := range []*output.Console{s.stdout, s.stderr} {
+		stream, file, err := output.NewStream(output.StreamConfig{Console: console, Prefix: prefix, Tail: &h.tail})
+		if err != nil {
+			return err
 		}
-		results = append(results, r)
+		defer file.Close() // a copy: the hook has its own
+		h.streams, spec.Files = append(h.streams, stream), append(spec.Files, file.Fd())
 	}
-	end = withHooks(end, results, s.cfg.Hooks.Ignore)
-	s.records.write(end)
-	return end
+	h.pid, err = s.reaper.Start(spec)
+	return err
 }
 
-// withHooks adds to the end of a run what became of its hooks. They never make it better: training that has failed
-// keeps its verdict and its code.
-func withHooks(end exitcodes.Message, results []hookResult, ignore bool) exitcodes.Message {
-	var failed []hookResult
-	for _, r := range results {
-		end.Hooks = append(end.Hooks, exitcodes.Hook{Name: r.name, ExitCode: r.code})
-		if r.code != 0 {
-			failed = append(failed, r)
+// cancelHook gives up a hook whose command does not answer, and reports whether there was one to give up.
+func (s *Supervisor) cancelHook() bool {
+	if s.hook.pid != 0 || s.hook.cancelled {
+		return false
+	}
+	s.hook.cancelled = true
+	return true
+}
+
+// flushHook ends the output of a hook that is over.
+func (s *Supervisor) flushHook() {
+	h := s.hook
+	s.besideEvent(func() node.Event {
+		deadline := time.Now().Add(drainTime)
+		for _, stream := range h.streams {
+			stream.Drain(deadline)
 		}
-	}
-	if len(failed) == 0 || ignore || end.Verdict != exitcodes.Success {
-		return end
-	}
-	end.Verdict, end.Reason, end.ExitCode = exitcodes.Fatal, exitcodes.ReasonExitHookFailed, exitcodes.CodeExitHookFailed
-	end.Message = "training succeeded, but the exit hook " + failed[0].name + " " + failed[0].what
-	if n := len(failed) - 1; n > 0 {
-		end.Message += fmt.Sprintf(", and %d more failed", n)
-	}
-	end.LogTail = string(failed[0].output)
-	return end
+		return node.HookFlushed{Output: h.tail.Bytes()}
+	})
 }
 
 // The variables by which a hook learns the outcome. One that is not known is not set.

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/signals"
 )
 
@@ -37,10 +38,10 @@ func findTerminal(scope Scope) *terminal {
 	return t
 }
 
-// give prepares for the worker, which takes the terminal over as it starts, and reports whether there is one to take.
+// prepare prepares for the worker, which takes the terminal over as it starts, and reports whether there is one to take.
 // The kernel tells the leader of a session that gives its terminal up with SIGHUP and SIGCONT, which are not from
 // outside. The terminal of a session goes away with it, so it can be given only once.
-func (t *terminal) give() bool {
+func (t *terminal) prepare() bool {
 	again := t.given
 	t.given = true
 	if !t.handed || t.scope != ScopeSession {
@@ -56,11 +57,16 @@ func (t *terminal) give() bool {
 }
 
 // hand brings a worker's group to the foreground. One that was quicker and has already wanted the terminal was stopped
-// for that, and goes on when workerStopped hears of it.
+// for that, and goes on when the node hears of it.
 func (t *terminal) hand(group int) {
 	signals.Ignoring(unix.SIGTTOU, func() {
 		_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, group) // it may have ended already
 	})
+}
+
+// found is the terminal in the node's words.
+func (t *terminal) found() node.Terminal {
+	return node.Terminal{Present: t.present, Leader: t.leader, Handed: t.handed}
 }
 
 // expected reports whether the signal is the kernel's answer to what we did ourselves; once each.
@@ -76,61 +82,20 @@ func (t *terminal) inFront() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// foreground follows a shell that has continued us: in the foreground the terminal goes to the worker, and in any case
-// the worker's group, which the terminal had stopped, goes on. It reports whether there was one to continue.
-func (t *terminal) foreground(s *Supervisor) (continued bool) {
-	if !t.present || t.scope == ScopeSession {
-		return false
+// bring brings a worker's group to the foreground later on, and reports whether it has the terminal then. take does so
+// from the background: the kernel stops us, too, until a shell brings us to the front, by itself and not by our own
+// SIGSTOP, which might come right after the shell has done so. A worker that was so quick that it wanted the terminal
+// before it was handed over has it by now.
+func (t *terminal) bring(group int, take bool) (handed bool) {
+	set := func() { t.handed = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, group) == nil }
+	if !take {
+		set()
+		return t.handed
 	}
-	for _, w := range s.workers {
-		if w.ended {
-			continue
-		}
-		if w.spec.Terminal && t.inFront() {
-			t.handed = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, w.pid) == nil
-		}
-		if w.stopped {
-			s.resume(w)
-			continued = true
-		}
+	if now, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err != nil || now != group {
+		signals.Defaulting(unix.SIGTTOU, set)
 	}
-	return continued
-}
-
-// workerStopped follows a worker that was stopped from the terminal: the shell above can only see us. Where there is
-// no shell, nobody could continue it, and the terminal's stop key is taken back.
-func (t *terminal) workerStopped(s *Supervisor, w *worker, sig unix.Signal) {
-	if !t.present || t.scope == ScopeSession || !w.spec.Terminal {
-		return
-	}
-	if sig == unix.SIGTTIN || sig == unix.SIGTTOU {
-		t.take(s, w)
-		return
-	}
-	if !t.leader {
-		for _, other := range s.workers {
-			if other != w {
-				s.suspend(other) // it is in another session, where the key does not reach it
-			}
-		}
-		_ = unix.Kill(0, unix.SIGSTOP) // our group, as the key would have done
-		return
-	}
-	if sig == unix.SIGTSTP {
-		s.resume(w)
-	}
-}
-
-// take gets the terminal for a worker that wants it in the background. The kernel stops us, too, until a shell brings us
-// to the front: by itself and not by our own SIGSTOP, which might come right after the shell has done so. A worker that
-// was so quick that it wanted the terminal before it was handed over has it by now, and only has to go on.
-func (t *terminal) take(s *Supervisor, w *worker) {
-	if group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err != nil || group != w.pid {
-		signals.Defaulting(unix.SIGTTOU, func() {
-			t.handed = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, w.pid) == nil
-		})
-	}
-	s.resume(w)
+	return t.handed
 }
 
 // restore takes the terminal back from a worker that is gone, in the modes in which it was found: one that was killed

@@ -205,22 +205,24 @@ func positive(p *time.Duration) func(string) error {
 	}
 }
 
-// adaptGrace keeps the grace below the pod's and the time limit, and says how long it is in the other cases.
+// adaptGrace keeps the grace below the pod's and the time limit, and says how long it is in the other cases. A default
+// adapts: to what the pod leaves, and to a quarter of the time limit, so that most of that is for training.
 func (o *options) adaptGrace() error {
 	for _, limit := range []struct {
-		flag string
-		time time.Duration
-		or   string
+		flag    string
+		time    time.Duration
+		or      string
+		instead time.Duration
 	}{
-		{"--pod-grace", o.podGrace, "the pod is killed before its message is written"},
-		{"--time-limit", o.TimeLimit, "there is no time to train"},
+		{"--pod-grace", o.podGrace, "the pod is killed before its message is written", beforeKill(o.podGrace)},
+		{"--time-limit", o.TimeLimit, "there is no time to train", o.TimeLimit / 4},
 	} {
 		switch {
-		case limit.time == 0 || o.Grace < limit.time:
-		case o.graceGiven:
+		case limit.time == 0:
+		case !o.graceGiven:
+			o.Grace = min(o.Grace, limit.instead)
+		case o.Grace >= limit.time:
 			return &configError{fmt.Sprintf("--grace %v has to be below %s %v, or %s", o.Grace, limit.flag, limit.time, limit.or)}
-		default:
-			o.Grace = beforeKill(limit.time)
 		}
 	}
 	o.SaveGrace, o.Notice.Grace = beforeKill(o.podGrace), o.Grace

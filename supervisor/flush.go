@@ -1,0 +1,37 @@
+package supervisor
+
+import (
+	"time"
+
+	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/supervisor/output"
+)
+
+// logTime is the most that the last output of a round is waited for. The node gives up earlier where it has to.
+const logTime = 30 * time.Second
+
+// flush writes out what is still to be seen: the messages, the last output of the workers and the hooks, the epilogue. A
+// reader that has stopped reading is waited for no longer than output.DefaultStall.
+func (s *Supervisor) flush() {
+	var streams []*output.Stream
+	for _, r := range []round{s.before, s.round} {
+		for _, w := range r.workers {
+			streams = append(streams, w.streams...)
+		}
+	}
+	filtered := s.round.filtered
+	s.besideEvent(func() node.Event {
+		s.records.close()
+		deadline := time.Now().Add(logTime)
+		for _, stream := range streams {
+			stream.Drain(deadline)
+		}
+		filtered.close(deadline)
+		if s.cfg.Epilogue != nil {
+			s.cfg.Epilogue(s.stderr)
+		}
+		s.stdout.Close(deadline)
+		s.stderr.Close(deadline)
+		return node.Flushed{}
+	})
+}

@@ -1,0 +1,146 @@
+package supervisor
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor/evidence"
+	"github.com/gangrun/gangrun/supervisor/node"
+)
+
+// How long evidence is waited for.
+const (
+	drainTime     = 250 * time.Millisecond // what is still in the pipes: more is needed only when a log file's disk is slow
+	errorFileTime = 500 * time.Millisecond
+)
+
+// machine is what the machine knows of the ends of processes, whichever they are.
+type machine struct {
+	memory evidence.Memory
+
+	mu        sync.Mutex // workers may end at the same time
+	kernelLog *evidence.KernelLog
+	xids      []exitcodes.Xid // that the log has told since the round began
+	oomKills  int             // when the round began
+}
+
+func findMachine() *machine {
+	return &machine{memory: evidence.FindMemory("/"), kernelLog: evidence.OpenKernelLog()}
+}
+
+// begin makes what has happened until now no evidence for what comes.
+func (m *machine) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kernelLog.Skip()
+	m.xids = nil
+	m.oomKills, _ = m.memory.OOMKills()
+}
+
+// tell adds what the machine knows about the round.
+func (m *machine) tell(o *exitcodes.Outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.xids = append(m.xids, m.kernelLog.Xids()...) // each is read once
+	o.Xids = slices.Clone(m.xids)
+	if n, ok := m.memory.OOMKills(); ok {
+		o.OOMKills = n - m.oomKills
+	}
+	if shm, ok := evidence.SharedMemory(); ok {
+		o.SharedMemoryFull = shm.Full()
+	}
+}
+
+func (m *machine) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kernelLog.Close()
+	m.kernelLog = nil
+}
+
+// gather gathers the evidence about a worker that has ended, once, and judges it by that.
+func (s *Supervisor) gather(g node.Gather) {
+	o := g.Outcome
+	if g.Worker >= len(s.round.workers) { // it stands for a round that could not be made ready
+		s.round.workers = append(s.round.workers, &worker{spec: Worker{Rank: o.Rank, LocalRank: o.LocalRank}})
+	}
+	v := s.round.workers[g.Worker]
+	s.besideEvent(func() node.Event {
+		v.rules = exitcodes.NoRules()
+		if g.Evidence > node.StatusOnly {
+			s.machine.tell(&o)
+		}
+		if g.Evidence >= node.WithOutput {
+			o.Output = v.lastOutput()
+		}
+		if g.Evidence == node.Everything {
+			v.errorData = v.readErrorFile()
+			o.ErrorFile = v.errorData
+			if o.Status != (exitcodes.Status{}) || len(o.Output) > 0 { // to read the rules takes longer than a short command does
+				v.rules = s.cfg.Rules()
+			}
+		}
+		v.outcome, v.finding = o, exitcodes.Judge(o, v.rules)
+		return node.Judged{Worker: g.Worker, Finding: v.finding}
+	})
+}
+
+// amend judges anew those that have failed by themselves, if the machine knows more by now.
+func (s *Supervisor) amend() {
+	workers := s.round.workers
+	s.besideEvent(func() node.Event {
+		var findings []exitcodes.Finding
+		for _, w := range workers {
+			now := w.outcome
+			if w.outcome.Stop == exitcodes.NotStopped {
+				s.machine.tell(&now)
+			}
+			if !sameMachine(now, w.outcome) {
+				w.outcome, w.finding = now, exitcodes.Judge(now, w.rules)
+			}
+			findings = append(findings, w.finding)
+		}
+		return node.Amended{Findings: findings}
+	})
+}
+
+func sameMachine(a, b exitcodes.Outcome) bool {
+	return a.OOMKills == b.OOMKills && a.SharedMemoryFull == b.SharedMemoryFull && slices.Equal(a.Xids, b.Xids)
+}
+
+// lastOutput is the last output, including what was still in the pipes at the end.
+func (w *worker) lastOutput() []byte {
+	deadline := time.Now().Add(drainTime)
+	for _, stream := range w.streams {
+		stream.Drain(deadline)
+	}
+	return w.tail.Bytes()
+}
+
+// readErrorFile returns what this round's worker wrote: nothing when the file is what was there before it.
+func (w *worker) readErrorFile() []byte {
+	data, _ := within(errorFileTime, func() ([]byte, error) {
+		if !w.ownErrorFile && evidence.IdentifyFile(w.errorFile) == w.errorBefore {
+			return nil, nil
+		}
+		return evidence.ReadErrorFile(w.errorFile), nil
+	}, nil)
+	return data
+}
+
+// concluded tells whoever wants to know how the round ended.
+func (s *Supervisor) concluded(c node.Concluded) {
+	if s.cfg.RoundEnded == nil {
+		return
+	}
+	r := Round{Number: c.Round, Cause: c.Cause}
+	for i, w := range s.round.workers {
+		r.Workers = append(r.Workers, Ended{
+			Worker: w.spec, PID: w.pid, Finding: c.Findings[i], Status: w.outcome.Status, Stop: c.Stops[i],
+			StartedAt: w.startedAt, At: w.outcome.At, ErrorData: w.errorData, Output: w.tail.Bytes(),
+		})
+	}
+	s.cfg.RoundEnded(r)
+}

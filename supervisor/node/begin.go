@@ -1,0 +1,106 @@
+package node
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// begins makes a round ready, unless this node is to leave.
+func (n *Node) begins(b Begin) {
+	if n.request != nil || n.state != Waiting {
+		n.do(Gone{Round: b.Round})
+		return
+	}
+	n.transition(Starting)
+	n.sayResume(b)
+	n.begin = &b
+	n.do(Record{n.provisionalMessage()})
+	n.expedited = false
+	if b.Unresumed != "" {
+		n.workers = []worker{{Worker: Worker{Rank: -1, LocalRank: -1}, accused: "cannot go on: " + b.Unresumed}}
+		n.unstarted(0, Failure{Why: b.Unresumed})
+		return
+	}
+	n.do(Prepare{b})
+}
+
+// abandon gives the round up before a worker of it runs.
+func (n *Node) abandon() {
+	n.transition(Waiting)
+	n.do(Abandon{})
+	n.do(Gone{Round: n.round()})
+}
+
+func (n *Node) anyForked() bool {
+	return slices.ContainsFunc(n.workers, func(w worker) bool { return !w.ended && w.pid != 0 })
+}
+
+// prepared starts the round's workers, one after the other.
+func (n *Node) prepared(p Prepared) {
+	switch {
+	case n.state != Starting:
+		return // it was given up
+	case p.Failure != nil:
+		n.workers = []worker{{Worker: Worker{Rank: -1, LocalRank: -1}}}
+		n.unstarted(0, *p.Failure)
+		return
+	case !p.MayStart:
+		n.abandon()
+		return
+	}
+	n.stuck, n.verdict, n.stopBy, n.alone = stuck{}, verdict{cause: -1}, time.Time{}, false
+	n.workers = make([]worker, len(p.Workers))
+	for i, w := range p.Workers {
+		n.workers[i] = worker{Worker: w}
+	}
+	n.do(Fork{0})
+}
+
+func (n *Node) forked(f Forked) {
+	w := &n.workers[f.Worker]
+	w.pid, w.startedAt = f.PID, n.now
+	n.policy.Terminal.Handed, n.ran = f.Handed, true
+	n.log(slog.LevelDebug, "worker started", "pid", f.PID, "round", n.round())
+	if next := f.Worker + 1; next < len(n.workers) {
+		n.do(Fork{next})
+		return
+	}
+	n.transition(Running)
+	if !n.failedAt.IsZero() {
+		n.recovery = n.now.Sub(n.failedAt)
+		n.log(slog.LevelInfo, "restarted", "round", n.round(), "recovery", n.recovery.Round(time.Millisecond))
+		n.failedAt = time.Time{}
+		n.do(Record{n.provisionalMessage()})
+	}
+}
+
+func (n *Node) notForked(f NotForked) {
+	if f.Worker == Hook {
+		n.hookNotStarted(f.Failure)
+		return
+	}
+	n.unstarted(f.Worker, f.Failure)
+}
+
+// unstarted ends a round that could not be begun, because of the worker i: those that run already are stopped.
+func (n *Node) unstarted(i int, why Failure) {
+	n.transition(Running)
+	n.workers[i].why = why.Why
+	n.alone = !n.anyForked()
+	n.stopOthers()
+	for k := range n.workers {
+		w := &n.workers[k]
+		switch {
+		case w.pid != 0:
+			continue
+		case k != i:
+			w.stop = exitcodes.StoppedByGang
+			n.ended(k, exitcodes.Status{}, n.now)
+		default:
+			n.ended(k, exitcodes.Status{Code: why.Code}, n.now)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package node
+
+import (
+	"log/slog"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// Effect is something to be done. Those that ask for something say which event answers them.
+type Effect interface{ effect() }
+
+type (
+	// Prepare makes everything ready that the round's workers need: [Prepared].
+	Prepare struct{ Begin }
+
+	// Abandon forgets what was prepared, or is being prepared.
+	Abandon struct{}
+
+	// Fork starts a worker: [Forked] or [NotForked], at once.
+	Fork struct{ Worker int }
+
+	// Send sends a signal to a worker or the hook. Nothing happens when it is gone.
+	Send struct {
+		Worker int
+		Signal Signal
+		Group  bool // to its process group
+	}
+
+	// Gather gathers the evidence about a worker that has ended: [Judged].
+	Gather struct {
+		Worker  int
+		Outcome exitcodes.Outcome // as far as it is known here
+		// Evidence is what counts beside it.
+		Evidence Evidence
+	}
+
+	// Amend looks once more at what the machine knows, all workers being gone: [Amended].
+	Amend struct{}
+
+	// Concluded tells that a round is over, and which worker caused its end; -1 when none failed by itself.
+	Concluded struct {
+		Round, Cause int
+		Stops        []exitcodes.Stop // of each worker
+		Findings     []exitcodes.Finding
+	}
+
+	// Sweep sends a signal to every process that the workers have left behind: [Swept]. Note is said when there is one.
+	Sweep struct {
+		Signal Signal
+		Note   string
+	}
+
+	// Look looks at a worker or hook that was killed: [Looked].
+	Look struct{ Worker int }
+
+	// Forget gives back what the round's workers needed, and the terminal.
+	Forget struct{}
+
+	// Record writes the termination message.
+	Record struct{ exitcodes.Message }
+
+	// Log says something to a person.
+	Log struct {
+		Level slog.Level
+		Text  string
+		Args  []any
+	}
+
+	// Failing tells the job that a worker has failed while others still run.
+	Failing struct {
+		Round   int
+		Outcome rendezvous.Outcome
+		Step    *int64
+	}
+
+	// Gone tells the job that nothing of a round's workers is left, and what became of them.
+	Gone struct {
+		Round   int
+		Outcome rendezvous.Outcome
+		Step    *int64
+	}
+
+	// Leave tells the job that this node is to leave it.
+	Leave struct{}
+
+	// Part takes this node out of the job while its exit hooks run: others must not wait for them.
+	Part struct{}
+
+	// StartHook starts the exit hook of this number, first those of OnExit, then those of OnJobEnd, telling it how the run
+	// has ended: nothing, or [NotForked], at once.
+	StartHook struct {
+		Number int
+		End    exitcodes.Message
+	}
+
+	// FlushHook ends the hook's output: [HookFlushed].
+	FlushHook struct{}
+
+	// Flush writes out what is still to be seen: [Flushed].
+	Flush struct{}
+
+	// GiveTerminal brings a worker to the terminal's foreground: [Handed]. Take does so from the background, in which the
+	// kernel stops gangrun too until a shell continues it.
+	GiveTerminal struct {
+		Worker int
+		Take   bool
+	}
+
+	// StopSelf stops gangrun, or its whole process group, as the terminal's stop key would have.
+	StopSelf struct{ Group bool }
+)
+
+func (Prepare) effect()      {}
+func (Abandon) effect()      {}
+func (Fork) effect()         {}
+func (Send) effect()         {}
+func (Gather) effect()       {}
+func (Amend) effect()        {}
+func (Concluded) effect()    {}
+func (Sweep) effect()        {}
+func (Look) effect()         {}
+func (Forget) effect()       {}
+func (Record) effect()       {}
+func (Log) effect()          {}
+func (Failing) effect()      {}
+func (Gone) effect()         {}
+func (Leave) effect()        {}
+func (Part) effect()         {}
+func (StartHook) effect()    {}
+func (FlushHook) effect()    {}
+func (Flush) effect()        {}
+func (GiveTerminal) effect() {}
+func (StopSelf) effect()     {}
+
+// Evidence is what is looked at to judge a worker.
+type Evidence int
+
+// From nothing but the status to everything.
+const (
+	StatusOnly  Evidence = iota // a plain init's view
+	MachineOnly                 // what the machine knows: it never ran, or was stopped for another's sake
+	WithOutput                  // and its last words, by which no rule decides
+	Everything                  // and the rules, and its error file
+)

@@ -1,0 +1,209 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// Event is something that has happened. Workers are named by their index in the round, the exit hook that runs by
+// [Hook].
+type Event interface{ event() }
+
+// Hook stands for the exit hook that runs, in the place of a worker's index.
+const Hook = -1
+
+type (
+	// Begin is the job's order to start a round.
+	Begin struct {
+		Round int
+		// Step and Path are those of the checkpoint to resume from; nil and empty when there is none.
+		Step *int64
+		Path string
+		// FallBack tells that it is an older one, because the newest led to the same failure again.
+		FallBack bool
+		// Unresumed is why the workers cannot be started: the checkpoint cannot be used here. Empty: they can.
+		Unresumed string
+		Looked    bool // for checkpoints
+	}
+
+	// Stop is the job's order to stop a round's workers.
+	Stop struct {
+		Round     int
+		Why       string
+		Suspend   bool // the job is to pause: the workers may take the time to save what they have
+		Departure bool // another node leaves as announced, and nothing has failed
+		// Expedite tells that others may soon run without this node: what it was given of time before is shortened.
+		Expedite bool
+	}
+
+	// End is the job's order to end. It comes once, and last.
+	End struct {
+		rendezvous.End
+		EndsJob bool // it was this node that has ended the job
+	}
+
+	// Budget is how much of the job's restarts is used. It comes before each order.
+	Budget struct{ rendezvous.Budget }
+
+	// Saved is the newest checkpoint that is known of.
+	Saved struct {
+		Path     string
+		Step     int64
+		Modified time.Time
+	}
+
+	// Signaled is a signal from outside.
+	Signaled struct {
+		Signal Signal
+		Front  bool // gangrun is the terminal's foreground process group
+	}
+
+	// Prepared says that the round's workers can be started, or why not.
+	Prepared struct {
+		Workers []Worker
+		Failure *Failure
+		// MayStart is false where the store has not been heard of for so long that others may count this node as gone.
+		MayStart bool
+	}
+
+	// Forked says that a worker runs.
+	Forked struct {
+		Worker, PID int
+		Handed      bool // it has the terminal
+	}
+
+	// NotForked says that a worker, or the exit hook, could not be started.
+	NotForked struct {
+		Worker  int
+		Failure Failure
+	}
+
+	// Paused says that job control has stopped or continued a worker.
+	Paused struct {
+		Worker int
+		By     Signal // 0: it was continued
+		// Stopped is whether it is stopped now: the news may be old.
+		Stopped bool
+	}
+
+	// Handed says whether the terminal is the worker's, after it was to be given to it.
+	Handed struct{ Worker bool }
+
+	// Exited is the end of a worker or a hook.
+	Exited struct {
+		Worker int
+		Status exitcodes.Status
+		At     time.Time
+		Alone  bool // no process of any kind is left
+	}
+
+	// Alone says that the last orphan is gone: no process of any kind is left.
+	Alone struct{}
+
+	// Judged is what the evidence says about a worker that has ended.
+	Judged struct {
+		Worker  int
+		Finding exitcodes.Finding
+	}
+
+	// Amended are all findings of the round in the light of what is known once its last worker is gone.
+	Amended struct{ Findings []exitcodes.Finding }
+
+	// Reported is what the workers say of themselves, one element for each.
+	Reported []Report
+
+	// Accused says that a worker's health is not what it should be: it is stopped, and this is why it ends.
+	Accused struct {
+		Worker int
+		Why    string // follows the name of the worker in a sentence
+	}
+
+	// Swept answers [Sweep] with the processes that there were.
+	Swept struct{ Found []Process }
+
+	// Looked answers [Look] with the state of a killed worker or hook.
+	Looked struct {
+		Worker int
+		Found  []Process // none when it is gone
+	}
+
+	// HookFlushed is the end of what a hook that is over has printed.
+	HookFlushed struct{ Output []byte }
+
+	// Flushed says that everything there was to be written is written.
+	Flushed struct{}
+
+	// Tick is the passing of time: a deadline has come.
+	Tick struct{}
+)
+
+func (Begin) event()       {}
+func (Stop) event()        {}
+func (End) event()         {}
+func (Budget) event()      {}
+func (Saved) event()       {}
+func (Signaled) event()    {}
+func (Prepared) event()    {}
+func (Forked) event()      {}
+func (NotForked) event()   {}
+func (Paused) event()      {}
+func (Handed) event()      {}
+func (Exited) event()      {}
+func (Alone) event()       {}
+func (Judged) event()      {}
+func (Amended) event()     {}
+func (Reported) event()    {}
+func (Accused) event()     {}
+func (Swept) event()       {}
+func (Looked) event()      {}
+func (HookFlushed) event() {}
+func (Flushed) event()     {}
+func (Tick) event()        {}
+
+// Worker is what there is to know about a worker before it runs.
+type Worker struct {
+	Rank, LocalRank int // -1 when not known
+	Terminal        bool
+	Session         bool
+}
+
+// Failure is why something could not be started.
+type Failure struct {
+	Why  string
+	Code int // what a shell would exit with: 126 or 127; 0 when the machine, not the command, is at fault
+}
+
+// Report is what one worker has said last.
+type Report struct {
+	Step   *int64 // that every rank of it has finished; nil when it has told none
+	Saving bool   // a rank saves a checkpoint
+}
+
+// Process is a living process below gangrun.
+type Process struct {
+	PID  int
+	Name string
+	Dead bool // it, or at least its first thread, has ended
+	Deep bool // it sleeps where not even SIGKILL reaches it
+}
+
+// String names the process for a person.
+func (p Process) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Name) }
+
+// Names lists processes for a person, bounded.
+func Names(found []Process) string {
+	const most = 20
+	var list []string
+	for i, p := range found {
+		if i == most {
+			list = append(list, fmt.Sprintf("and %d more", len(found)-most))
+			break
+		}
+		list = append(list, p.String())
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,335 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// stopRequest is a call for the end of this node from outside: a stop signal, the notice of one, the time limit.
+type stopRequest struct {
+	kind   string    // for the log
+	what   string    // has come, for a person
+	signal Signal    // with which the workers were stopped, as the exit code tells
+	until  time.Time // the workers, and then what they leave behind and the exit hooks, have time
+	saveBy time.Time // so long has a worker that saves a checkpoint; not before until
+	saving bool      // one does: until is saveBy by now
+}
+
+// requested is what a signal that asks for the end means when it comes now.
+func (n *Node) requested(sig Signal) *stopRequest {
+	r := &stopRequest{kind: "signal from outside", what: sig.String() + " from outside", signal: sig}
+	grace := n.policy.Grace
+	switch {
+	case n.isNotice(sig):
+		r.kind, r.what, r.signal = "notice from outside", "the notice "+r.what, SIGTERM
+		grace = n.policy.Notice.Grace
+	case n.request != nil && sig == SIGINT: // a person who has waited long enough
+		r.until, r.saveBy = n.now, n.now
+		return r
+	}
+	r.until, r.saveBy = n.times(grace)
+	return r
+}
+
+// times says until when workers have time that may save what they have, and until when if they are saving a checkpoint
+// by then.
+func (n *Node) times(grace time.Duration) (until, saveBy time.Time) {
+	until, saveBy = n.now.Add(grace), n.now.Add(max(grace, n.policy.SaveGrace))
+	return earlier(until, n.overBy()), earlier(saveBy, n.overBy())
+}
+
+// shorten is what a later request changes: no worker gets more time by it.
+func (r *stopRequest) shorten(later *stopRequest) {
+	r.until, r.saveBy = earlier(r.until, later.until), earlier(r.saveBy, later.saveBy)
+	if r.saving {
+		r.until = r.saveBy
+	}
+}
+
+// named puts what has come in the place of the signal that the workers got because of it.
+func (r *stopRequest) named(text string) string {
+	return strings.Replace(text, r.signal.String()+" from outside", r.what, 1)
+}
+
+func (n *Node) isNotice(sig Signal) bool { return sig != 0 && sig == n.policy.Notice.Signal }
+
+func (n *Node) asksToStop(sig Signal) bool { return slices.Contains(n.policy.StopSignals, sig) }
+
+// passedOn is what a worker gets when sig comes; 0 for nothing. A notice is for gangrun: what a worker knows is SIGTERM.
+func (n *Node) passedOn(sig Signal) Signal {
+	if mapped, found := n.policy.SignalMap[sig]; found {
+		return mapped
+	}
+	if n.isNotice(sig) {
+		return SIGTERM
+	}
+	return sig
+}
+
+// overBy is when the run on this node has to be over; zero when there is no time limit.
+func (n *Node) overBy() time.Time {
+	if n.policy.TimeLimit == 0 {
+		return time.Time{}
+	}
+	return n.policy.StartedAt.Add(n.policy.TimeLimit)
+}
+
+// doneBy is when everything that is left to do has to be done; zero when there is all the time.
+func (n *Node) doneBy() time.Time {
+	if n.request != nil {
+		return n.request.until
+	}
+	return n.overBy()
+}
+
+// limitAt is when the time limit gives notice; zero when it does not, or the end was called for before.
+func (n *Node) limitAt() time.Time {
+	if n.policy.TimeLimit == 0 || n.request != nil || n.state >= Hooking {
+		return time.Time{}
+	}
+	return n.overBy().Add(-n.policy.Grace)
+}
+
+// limitDue stops the node when its time limit is near.
+func (n *Node) limitDue() {
+	if at := n.limitAt(); at.IsZero() || n.now.Before(at) {
+		return
+	}
+	n.stopFromOutside(&stopRequest{
+		kind: "time limit", what: fmt.Sprintf("the time limit of %v", n.policy.TimeLimit), signal: SIGTERM,
+		until: n.overBy(), saveBy: n.overBy(),
+	}, SIGTERM)
+}
+
+// signaled passes a signal on as the map and the scope say, and if it asks for the end, each worker's clock starts.
+func (n *Node) signaled(ev Signaled) {
+	sig := ev.Signal
+	to := n.passedOn(sig)
+	if to == 0 {
+		n.log(slog.LevelDebug, "signal dropped", "signal", sig.String())
+		return
+	}
+	asks := n.isNotice(sig) || n.asksToStop(sig) || n.asksToStop(to)
+	switch {
+	case n.state == Hooking:
+		n.signaledInHook(sig, to, asks)
+		return
+	case n.state == Flushing:
+		n.signaledInFlush(sig, asks)
+		return
+	case n.jobControl(ev, to):
+		return
+	case asks:
+		n.stopFromOutside(n.requested(sig), to)
+		return
+	case sig.ambiguous():
+		// No clock runs, but a worker that ends right now has taken it as the end.
+		for i := range n.workers {
+			n.workers[i].hint, n.workers[i].hintBy = sig, n.now.Add(hintFor)
+		}
+		if n.state == Waiting || n.state == Starting {
+			n.stopFromOutside(n.requested(sig), to)
+			return
+		}
+	}
+	for i := range n.workers {
+		n.pass(i, to)
+	}
+}
+
+// stopFromOutside ends the run. The workers get a signal at every request, later ones too.
+func (n *Node) stopFromOutside(r *stopRequest, to Signal) {
+	n.leave(r)
+	n.stopBy = time.Time{} // they are stopped now, and have this request's time
+	switch n.state {
+	case Starting:
+		if !n.anyForked() {
+			n.abandon()
+		}
+	case Clearing:
+		n.left.clock.limit(n.request.until, n.request.until)
+	}
+	switch {
+	case n.final != nil:
+	case n.state == Waiting:
+		n.endWith(n.stoppedBetween())
+	case n.state == Clearing && n.restarts():
+		n.endWith(n.stoppedBetween())
+	case n.state == Clearing:
+		n.endWith(n.verdict.message)
+	}
+	for i := range n.workers {
+		w := &n.workers[i]
+		if w.ended {
+			continue
+		}
+		if w.yields && !w.clock.killed() { // all nodes were called, and another was first: each has its time all the same
+			w.yields, w.clock = false, clock{}
+		}
+		n.stopWorker(i, exitcodes.StoppedOutside, to, n.request.until, n.request.saveBy)
+	}
+}
+
+// leave notes a request for the end from outside: this node goes, whatever the others do. The first one counts; later
+// ones can only shorten the wait.
+func (n *Node) leave(r *stopRequest) {
+	if n.request != nil {
+		n.request.shorten(r)
+		return
+	}
+	n.request = r
+	n.log(slog.LevelInfo, "stopping: "+r.kind, "why", r.what, "grace", r.until.Sub(n.now).Round(10*time.Millisecond))
+	if n.state != Clearing || n.restarts() { // else the end is known, and its message written
+		n.do(Record{n.stoppingMessage()})
+	}
+	n.do(Leave{})
+}
+
+// stopWorker sends sig to a worker that still runs and limits its clock. The first reason for the stop stays.
+func (n *Node) stopWorker(i int, why exitcodes.Stop, sig Signal, killAt, saveBy time.Time) {
+	w := &n.workers[i]
+	if w.ended || w.pid == 0 {
+		return
+	}
+	if w.stop == exitcodes.NotStopped {
+		w.stop = why
+	}
+	w.clock.limit(killAt, saveBy)
+	n.pass(i, sig)
+	if w.paused {
+		n.resume(i) // a stopped process cannot answer
+	}
+}
+
+// stopOthers stops those that still run because one has failed.
+func (n *Node) stopOthers() {
+	n.stopBy = time.Time{}
+	killAt := n.now.Add(n.policy.RestartGrace)
+	for i := range n.workers {
+		n.stopWorker(i, exitcodes.StoppedByGang, SIGTERM, killAt, killAt)
+	}
+}
+
+// stopOrdered stops the workers because of what has happened elsewhere.
+func (n *Node) stopOrdered(s Stop) {
+	if s.Round != n.round() {
+		return
+	}
+	if n.state == Starting && !n.anyForked() {
+		n.abandon()
+		return
+	}
+	if s.Expedite {
+		n.expedite(s.Why)
+	}
+	if n.state != Running {
+		return // they have stopped already
+	}
+	n.stopBy = time.Time{}
+	killAt := n.now.Add(n.policy.RestartGrace)
+	saveBy := killAt
+	switch {
+	case s.Suspend:
+		killAt, saveBy = n.times(n.policy.Grace)
+	case s.Departure: // the others wait for the one that leaves, which has that time
+		_, saveBy = n.times(n.policy.Grace)
+	}
+	if n.failedAt.IsZero() { // else it is our own failure that comes back as an order
+		n.failedAt = n.now
+		n.log(slog.LevelInfo, "stopping the workers", "round", s.Round, "why", s.Why)
+	}
+	for i := range n.workers {
+		if w := &n.workers[i]; w.stop == exitcodes.NotStopped {
+			w.yields = s.Departure
+			n.stopWorker(i, exitcodes.StoppedByGang, SIGTERM, killAt, saveBy)
+		}
+	}
+}
+
+// expedite shortens a stop that may take long, of a node that was told to stop, or whose job is suspended: the others
+// may go on without this node, and nothing of its workers may run by then. It holds for the rest of the round.
+func (n *Node) expedite(why string) {
+	until := n.now.Add(n.policy.RestartGrace)
+	if n.stopsSlowly(until) {
+		n.log(slog.LevelWarn, "what still runs gets no more time than --restart-grace", "why", why)
+	}
+	n.expedited = true
+	if n.state == Clearing {
+		n.left.clock.limit(n.now.Add(leftoverGrace), n.now.Add(leftoverGrace))
+	}
+	for i := range n.workers {
+		if w := &n.workers[i]; !w.ended && !w.clock.killed() && w.clock.runs() {
+			w.clock.expedite(until)
+			w.yields = false
+		}
+	}
+}
+
+// stopsSlowly reports whether the stop that is under way may take longer than others count on.
+func (n *Node) stopsSlowly(until time.Time) bool {
+	switch n.state {
+	case Clearing:
+		return n.left.clock.killAt.After(n.now.Add(leftoverGrace))
+	case Running:
+		for i := range n.workers {
+			w := &n.workers[i]
+			if !w.ended && !w.clock.killed() && (w.clock.killAt.After(until) || w.clock.saveBy.After(until)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// workerDue does what the worker's stop clock says. One that SIGKILL does not end either is stuck in the kernel, most
+// likely in a driver or on a dead file server: nothing can be done about it here, so it counts as gone.
+func (n *Node) workerDue(i int) {
+	w := &n.workers[i]
+	if w.ended {
+		return
+	}
+	switch w.clock.ring(n.now, w.report.Saving, lookAgain) {
+	case deferred:
+		n.log(slog.LevelInfo, "saving a checkpoint: SIGKILL waits until "+w.clock.saveBy.Local().Format(time.TimeOnly), "worker", w.String())
+		if r := n.request; r != nil { // what comes after the workers, hooks too, has that time as well
+			r.saving, r.until = true, r.saveBy
+		}
+	case kill:
+		n.log(slog.LevelWarn, "worker did not stop in time: SIGKILL", "worker", w.String())
+		n.do(Send{Worker: i, Signal: SIGKILL})
+	case look:
+		n.do(Look{i})
+	}
+}
+
+// looked goes on with a worker or hook that was killed and is still there.
+func (n *Node) looked(ev Looked) {
+	if ev.Worker == Hook {
+		n.hookLooked(ev.Found)
+		return
+	}
+	w := &n.workers[ev.Worker]
+	if w.ended || !w.clock.stuck(ev.Found, n.now) {
+		return
+	}
+	n.log(slog.LevelError, "worker survives SIGKILL; it is stuck in the kernel", "worker", w.String())
+	n.stuck.add(w.String(), w.pid)
+	n.ended(ev.Worker, exitcodes.Status{Signal: int(SIGKILL)}, n.now)
+}
+
+// pass passes a signal on to a worker as the scope says.
+func (n *Node) pass(i int, sig Signal) {
+	w := &n.workers[i]
+	if w.ended || w.pid == 0 {
+		return
+	}
+	if sig == SIGCONT {
+		w.paused, w.ownPause = false, false
+	}
+	n.do(Send{Worker: i, Signal: sig, Group: n.policy.WholeGroup})
+}

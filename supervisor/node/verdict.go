@@ -1,0 +1,84 @@
+package node
+
+import (
+	"log/slog"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// verdict is what this node says about a round of its own.
+type verdict struct {
+	cause   int                // index of the worker that caused the end; -1 when there is none
+	outcome rendezvous.Outcome // for the others
+	message exitcodes.Message
+}
+
+// judge says why the round ended here. What follows from it the job decides.
+func (n *Node) judge() verdict {
+	findings := make([]exitcodes.Finding, len(n.workers))
+	for i := range n.workers {
+		findings[i] = n.workers[i].finding
+	}
+	if cause := exitcodes.Cause(findings); cause >= 0 {
+		return n.afterFailure(findings[cause], cause)
+	}
+	return n.withoutFailure(findings)
+}
+
+// afterFailure is the verdict on a round in which a worker failed by itself.
+func (n *Node) afterFailure(f exitcodes.Finding, cause int) verdict {
+	args := []any{"verdict", f.Verdict, "reason", f.Reason}
+	if f.Rule != "" {
+		args = append(args, "rule", f.Rule)
+	}
+	n.log(slog.LevelError, f.Message, append(args, "evidence", f.Evidence)...)
+	v := verdict{cause: cause, outcome: outcomeOf(f), message: n.failure(f)}
+	n.verdict.cause = cause
+	switch {
+	case n.request != nil && f.Verdict == exitcodes.Retry && !n.policy.StopVerdictWorker:
+		v.message = n.stoppedBetween()
+		n.endWith(v.message)
+	case n.request != nil:
+		n.endWith(v.message)
+	case f.Elsewhere: // a restart in place would only fail again: the job goes on without this node
+		n.endWith(v.message)
+		n.do(Leave{})
+	}
+	return v
+}
+
+// withoutFailure is the verdict on a round in which no worker failed by itself: all succeeded, or they were stopped.
+func (n *Node) withoutFailure(findings []exitcodes.Finding) verdict {
+	f := findings[0]
+	for _, g := range findings {
+		if g.Verdict == exitcodes.Preempted {
+			f = g
+		}
+	}
+	v := verdict{cause: -1, message: n.failure(f)}
+	switch {
+	case n.request != nil && f.Verdict == exitcodes.Retry && !n.policy.StopVerdictWorker:
+		// It came while the workers were being stopped for the others' sake: their answers are to that.
+		v.message = n.stoppedBetween()
+		v.outcome = outcomeOf(preempted(n.request.signal, v.message.Message))
+		n.endWith(v.message)
+	case n.request != nil: // the answer to it, whatever it is
+		v.outcome = outcomeOf(f)
+		n.endWith(v.message)
+	case !n.anyStopped():
+		v.outcome = outcomeOf(f)
+	default: // stopped for the others' sake
+		v.message = n.waitingMessage()
+	}
+	return v
+}
+
+func (n *Node) anyStopped() bool {
+	for i := range n.workers {
+		if n.workers[i].stop != exitcodes.NotStopped {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Touch reads the first page of a program that Find has found and, where it is a script, of its interpreter. The fork that
+// starts a program holds up the whole of gangrun until the kernel has read as much, so whoever does not trust the file
+// server calls this before, in a goroutine that can be left behind. dir is the working directory. The error is a
+// *StartError where the program could not be started either way; what else is wrong the kernel says better.
+func Touch(program, dir string) error {
+	for range maxInterpreters {
+		at := program
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		info, err := os.Stat(at)
+		if err != nil {
+			return nil
+		}
+		if !info.Mode().IsRegular() { // a FIFO would not even open
+			return &StartError{Path: program, Err: errors.New("is not a regular file"), Code: 126}
+		}
+		f, err := os.Open(at)
+		if err != nil {
+			return nil // a program may be started that cannot be read
+		}
+		_, err = io.ReadFull(f, make([]byte, os.Getpagesize()))
+		f.Close()
+		interpreter := shebang(at)
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) || interpreter == "" {
+			return nil
+		}
+		program = interpreter
+	}
+	return nil
+}
+
+// maxInterpreters is how many times an interpreter may itself be a script: BINPRM_MAX_RECURSION of the kernel.
+const maxInterpreters = 5

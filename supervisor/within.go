@@ -1,0 +1,46 @@
+package supervisor
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
+)
+
+// errLate is the error of what has not come back in time. What it waits for is most often a file server.
+var errLate = errors.New("no answer in time")
+
+// within does f beside the caller and returns what it does, or errLate after d. What comes later is given to late, which
+// may be nil; a call that never comes back costs a thread.
+func within[T any](d time.Duration, f func() (T, error), late func(T)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	results := make(chan result)
+	gaveUp := make(chan struct{})
+	crash.Go(func() {
+		value, err := f()
+		select {
+		case results <- result{value, err}:
+		case <-gaveUp:
+			if err == nil && late != nil {
+				late(value)
+			}
+		}
+	})
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case r := <-results:
+		return r.value, r.err
+	case <-timer.C:
+		close(gaveUp)
+		var none T
+		return none, errLate
+	}
+}
+
+// closeLate closes what was opened too late to be of use.
+func closeLate[T io.Closer](v T) { _ = v.Close() }
