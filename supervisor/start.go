@@ -33,6 +33,7 @@ type preparation struct {
 	start    *agent.Start
 	round    round
 	failure  *node.Failure
+	failed   int // the worker that it is about
 	finished chan struct{}
 }
 
@@ -70,7 +71,7 @@ func (s *Supervisor) begin(p *preparation) {
 		return
 	}
 	s.round = p.round
-	ready := node.Prepared{Failure: p.failure, MayStart: s.cfg.Agent.MayStart()}
+	ready := node.Prepared{Failure: p.failure, Failed: p.failed, MayStart: s.cfg.Agent.MayStart()}
 	for _, w := range s.round.workers {
 		ready.Workers = append(ready.Workers, node.Worker{
 			Rank: w.spec.Rank, LocalRank: w.spec.LocalRank, Terminal: w.spec.Terminal, Session: w.spec.Session,
@@ -110,14 +111,17 @@ func (s *Supervisor) makeReady(p *preparation) {
 		return
 	}
 	for i, spec := range specs {
-		w := &worker{spec: spec}
+		w := &worker{spec: spec, startedAt: time.Now()}
 		p.round.workers = append(p.round.workers, w)
-		if err := s.makeWorkerReady(w, i, p); err != nil {
-			p.failure = failureOf(err)
-			p.round.discard()
-			p.round = round{start: p.start}
-			return
+		if p.failure != nil {
+			continue
 		}
+		if err := s.makeWorkerReady(w, i, p); err != nil {
+			p.failure, p.failed = failureOf(err), i
+		}
+	}
+	if p.failure != nil {
+		p.round.discard()
 	}
 }
 
@@ -185,6 +189,7 @@ func (s *Supervisor) fork(i int) node.Event {
 		NewSession: s.cfg.Scope == ScopeSession || w.spec.Session,
 		Terminal:   w.spec.Terminal && s.terminal.prepare(),
 	}
+
 	w.startedAt = time.Now()
 	var err error
 	if w.pid, err = s.reaper.Start(spec); err != nil {

@@ -40,21 +40,24 @@ func (n *Node) anyForked() bool {
 
 // prepared starts the round's workers, one after the other.
 func (n *Node) prepared(p Prepared) {
-	switch {
-	case n.state != Starting:
+	if n.state != Starting {
 		return // it was given up
-	case p.Failure != nil:
-		n.workers = []worker{{Worker: Worker{Rank: -1, LocalRank: -1}}}
-		n.unstarted(0, *p.Failure)
-		return
-	case !p.MayStart:
+	}
+	if p.Failure == nil && !p.MayStart {
 		n.abandon()
 		return
 	}
 	n.stuck, n.verdict, n.stopBy, n.alone = stuck{}, verdict{cause: -1}, time.Time{}, false
-	n.workers = make([]worker, len(p.Workers))
-	for i, w := range p.Workers {
-		n.workers[i] = worker{Worker: w}
+	n.workers = nil
+	for _, w := range p.Workers {
+		n.workers = append(n.workers, worker{Worker: w})
+	}
+	if p.Failure != nil {
+		if len(n.workers) == 0 {
+			n.workers = []worker{{Worker: Worker{Rank: -1, LocalRank: -1}}}
+		}
+		n.unstarted(p.Failed, *p.Failure)
+		return
 	}
 	n.do(Fork{0})
 }

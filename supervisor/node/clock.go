@@ -75,7 +75,7 @@ func (c *clock) ring(now time.Time, saving bool, again time.Duration) alarm {
 		return look
 	case c.saving && !saving:
 		c.saving, c.killAt = false, earlier(now.Add(afterSaving), c.saveBy)
-	case !c.saving && saving && !now.Before(c.killAt) && c.killAt.Before(c.saveBy):
+	case !c.saving && saving && !now.Before(c.killAt) && now.Before(c.saveBy):
 		c.saving, c.killAt = true, c.saveBy
 		return deferred
 	}

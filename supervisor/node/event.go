@@ -62,10 +62,12 @@ type (
 		Front  bool // gangrun is the terminal's foreground process group
 	}
 
-	// Prepared says that the round's workers can be started, or why not.
+	// Prepared says that the round's workers can be started, or why one of them cannot. There are none where it is not
+	// even known which workers there would be.
 	Prepared struct {
 		Workers []Worker
 		Failure *Failure
+		Failed  int // the worker that the failure is about
 		// MayStart is false where the store has not been heard of for so long that others may count this node as gone.
 		MayStart bool
 	}

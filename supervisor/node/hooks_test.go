@@ -66,13 +66,13 @@ func TestHookTimes(t *testing.T) {
 		until          time.Time
 		term, kill     time.Time
 	}{
-		"its own time":                 {30 * time.Second, 5 * time.Second, time.Time{}, after(30), after(35)},
-		"no time to answer":            {30 * time.Second, 0, time.Time{}, after(30), after(30)},
-		"the container lives longer":   {2 * time.Second, 5 * time.Second, after(20), after(2), after(7)},
-		"killed before its answer":     {10 * time.Second, 5 * time.Second, after(12), after(10), after(12)},
-		"the container ends before":    {30 * time.Second, 5 * time.Second, after(10), after(9), after(10)},
-		"hardly any time":              {30 * time.Second, 5 * time.Second, after(0.5), after(0.25), after(0.5)},
-		"no time at all": {30 * time.Second, 5 * time.Second, after(0), after(0), after(0)},
+		"its own time":               {30 * time.Second, 5 * time.Second, time.Time{}, after(30), after(35)},
+		"no time to answer":          {30 * time.Second, 0, time.Time{}, after(30), after(30)},
+		"the container lives longer": {2 * time.Second, 5 * time.Second, after(20), after(2), after(7)},
+		"killed before its answer":   {10 * time.Second, 5 * time.Second, after(12), after(10), after(12)},
+		"the container ends before":  {30 * time.Second, 5 * time.Second, after(10), after(9), after(10)},
+		"hardly any time":            {30 * time.Second, 5 * time.Second, after(0.5), after(0.25), after(0.5)},
+		"no time at all":             {30 * time.Second, 5 * time.Second, after(0), after(0), after(0)},
 	} {
 		term, kill := hookTimes(start, tt.timeout, tt.grace, tt.until)
 		if !term.Equal(tt.term) || !kill.Equal(tt.kill) {
@@ -81,4 +81,3 @@ func TestHookTimes(t *testing.T) {
 		}
 	}
 }
-
