@@ -17,10 +17,8 @@ MODULES := $(patsubst %/go.mod,%,$(wildcard test/*/go.mod test/*/*/go.mod))
 
 all: build
 
-# Two programs in one file: see cmd/gangrun/doc.go.
 build:
-	$(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o cmd/gangrun/whole.bin ./cmd/gangrun
-	$(GO) build -trimpath -tags $(TAGS),slim -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gangrun
+	$(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gangrun
 
 demo: build
 	examples/demo/demo $(BIN)
@@ -54,8 +52,6 @@ lint:
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-	test -e cmd/gangrun/whole.bin || : >cmd/gangrun/whole.bin # the linter needs it to be there
-	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags slim ./cmd/gangrun
 	@set -e; for module in $(MODULES); do echo "$$module"; \
 	  (cd $$module && $(GO) mod tidy -diff && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...); done
 
@@ -71,4 +67,4 @@ bench:
 	$(GO) run ./test/bench
 
 clean:
-	rm -rf bin cmd/gangrun/whole.bin
+	rm -rf bin
