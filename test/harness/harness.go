@@ -38,8 +38,8 @@ func Cache() string {
 	return filepath.Join(dir, "gangrun-test")
 }
 
-// Missing says that something which the test needs is not on this machine. In CI that is a failure: a test that
-// silently did not run is not a test. On a developer's machine the test is skipped with what to do about it.
+// Missing says that something which the test needs is not on this machine, and what brings it. In CI that is a failure: a
+// test that silently did not run is not a test. On a developer's machine the test is skipped, and test/summary tells.
 func Missing(t testing.TB, what, remedy string) {
 	t.Helper()
 	if os.Getenv("CI") != "" || os.Getenv("GANGRUN_TEST_REQUIRE") != "" {
