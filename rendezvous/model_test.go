@@ -891,7 +891,7 @@ func TestModelNeedsEveryMechanism(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && m.faults > 1 && m.deadline > 1 {
-				t.Skip("takes seconds")
+				t.Skip("takes seconds: make test-long")
 			}
 			x := newModel(m, *modelFaults, 3**modelStates)
 			whole := x.explore()

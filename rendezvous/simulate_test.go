@@ -372,7 +372,7 @@ func TestSimulation(t *testing.T) {
 // TestSimulationOfThousands is about size: the same, with more nodes than anybody has tested with.
 func TestSimulationOfThousands(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("takes seconds: make test-long")
 	}
 	for seed, n := range []int{1000, 2000} {
 		c := simConfig{seed: int64(seed), n: n, min: n - 8*seed, unique: seed == 0, tick: 1500 * time.Millisecond}

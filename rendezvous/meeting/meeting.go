@@ -35,9 +35,6 @@ type Point struct {
 	Log            *slog.Logger
 }
 
-// Open opens the store at a point. Errors that trying again may change are store.ErrUnreachable.
-type Open func(context.Context, Point) (store.Store, error)
-
 // ErrRemote is returned by InMemory for a point that is elsewhere.
 var ErrRemote = errors.New("the store is not in this process")
 

@@ -39,7 +39,7 @@ func TestXidsOfOtherGPUsAreLeftOut(t *testing.T) {
 func TestKernelLogReadsFromNowOn(t *testing.T) {
 	say, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skipf("the kernel's log cannot be written here: %v", err) // decided by privilege, not by this package
+		t.Skipf("the right to write the kernel's log (%v) is missing: run the tests as root", err)
 	}
 	defer say.Close()
 	xid := func(n int) { fmt.Fprintf(say, "NVRM: Xid (PCI:0000:3b:00): %d, gangrun's test\n", n) }

@@ -30,7 +30,6 @@ func listenEarly() chan os.Signal {
 	// Those that would end this process, or that nobody sends twice. Each costs a handshake with another thread.
 	notify(ch, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGPIPE)
-	takeOver(ch)
 	return ch
 }
 

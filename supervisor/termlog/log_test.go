@@ -131,7 +131,7 @@ func TestWriteIsOneCall(t *testing.T) {
 	calls := func() (n int) {
 		b, err := os.ReadFile("/proc/thread-self/io")
 		if err != nil {
-			t.Skipf("this kernel does not count system calls: %v", err)
+			t.Skipf("a count of system calls (%v) is missing: run the tests on a kernel with task I/O accounting", err)
 		}
 		_, after, _ := strings.Cut(string(b), "syscw: ")
 		if _, err := fmt.Sscan(after, &n); err != nil {
@@ -233,7 +233,7 @@ func TestCloseOnExec(t *testing.T) {
 // Root may write everything, so this opens the file with the rights of an ordinary user.
 func TestReadOnlyFile(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("needs root, to act as another user")
+		t.Skip("root is missing: run the tests as root")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")

@@ -23,7 +23,7 @@ func TestMounts(t *testing.T) {
 	}
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, syscall.EPERM) || bytes.Contains(out, []byte(errNoMounts.Error())) {
-		t.Skipf("may not mount: %v %s", err, out)
+		t.Skipf("the right to mount (%v %s) is missing: run the tests as root", err, bytes.TrimSpace(out))
 	}
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -151,7 +151,7 @@ func writeAround(path string) error {
 func TestTerminalDoesNotTakeControl(t *testing.T) {
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		t.Skipf("a pseudo-terminal (%v) is missing: mount devpts at /dev/pts, with /dev/ptmx", err)
 	}
 	defer control.Close()
 	var locked, number int32

@@ -35,7 +35,7 @@ func TestCommand(t *testing.T) {
 func TestRunPathCompiles(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("no Python here")
+		t.Skip("python3 is missing: install python3")
 	}
 	err = exec.Command(python, "-c", "import sys; compile(sys.argv[1], 'x', 'exec')", runPath).Run()
 	var exit *exec.ExitError

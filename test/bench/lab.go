@@ -25,6 +25,9 @@ type lab struct {
 	peers  map[string]string // name → path of those that are there
 }
 
+// torchrunName is how the tables call the slow peer.
+const torchrunName = "torchrun"
+
 // program is one of those that take turns. Its argv comes before the worker's.
 type program struct {
 	name string
@@ -58,10 +61,7 @@ func (l *lab) prepare(beside string) error {
 	gangrun := filepath.Join(l.dir, "gangrun")
 	l.probe = filepath.Join(l.dir, "probe")
 	const tags = "urfave_cli_no_docs"
-	if err := l.build(filepath.Join(l.root, "cmd/gangrun/whole.bin"), "./cmd/gangrun", "-s -w", "-tags", tags); err != nil {
-		return err
-	}
-	if err := l.build(gangrun, "./cmd/gangrun", "-s -w", "-tags", tags+",slim"); err != nil {
+	if err := l.build(gangrun, "./cmd/gangrun", "-s -w", "-tags", tags); err != nil {
 		return err
 	}
 	if err := l.build(l.probe, "./test/bench/probe", "-s -w -E main.entry"); err != nil {
@@ -84,7 +84,7 @@ func (l *lab) prepare(beside string) error {
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 		l.find(name, name, "")
 	}
-	l.find("torchrun", "torch", "bin/torchrun")
+	l.find(torchrunName, "torch", "bin/torchrun")
 	return nil
 }
 
@@ -143,8 +143,22 @@ func (l *lab) times(usual, few int) int {
 	return usual
 }
 
+// torchrun is torchrun with so many ranks, where it is there.
+func (l *lab) torchrun(name string, ranks int) []program {
+	path := l.peers[torchrunName]
+	if path == "" {
+		return nil
+	}
+	return []program{{name, []string{path, "--standalone", "--nproc-per-node", fmt.Sprint(ranks), "--no-python"}}}
+}
+
 // torchrunTimes is times for the slow peer.
 func (l *lab) torchrunTimes(usual int) int { return min(l.times(usual, 1), usual) }
+
+// torchrunsTurn spreads the slow peer's few rounds over those of all.
+func (l *lab) torchrunsTurn(round, rounds, usual int) bool {
+	return round%max(1, rounds/l.torchrunTimes(usual)) == 0
+}
 
 // environment is ours without what would configure a gangrun.
 func environment() []string {

@@ -32,9 +32,9 @@ func (l *lab) launchers(ranks, restarts int, flags ...string) (all, ours []progr
 		ours = append(ours, program{p.name, argv})
 	}
 	all = ours
-	if path := l.peers["torchrun"]; path != "" {
+	if path := l.peers[torchrunName]; path != "" {
 		argv := slices.Concat([]string{path}, theirs, []string{"--no-python"})
-		all = append(slices.Clone(ours), program{"torchrun", argv})
+		all = append(slices.Clone(ours), program{torchrunName, argv})
 	}
 	return all, ours
 }
@@ -136,7 +136,7 @@ func (l *lab) launchRestart() error {
 		}
 	}()
 	err := l.takeTurns(programs, 50, 5, func(i int, p program) error {
-		if gangs[i] == nil || p.name != "torchrun" { // to start torchrun again and again takes too long
+		if gangs[i] == nil || p.name != torchrunName { // to start torchrun again and again takes too long
 			g, took, err := l.firstGangRestart(p)
 			if err != nil {
 				return err
@@ -189,8 +189,8 @@ func (l *lab) launchMemory() error {
 	resident := &table{title: "launch: resident while 8 ranks sleep, MiB", peers: []string{"torchrun"}}
 	anonymous := &table{title: "of that not backed by a file, MiB", peers: []string{"torchrun"}}
 	programs, ours := l.launchers(ranks, 0)
-	resident.addPrograms(programs, ours, memoryBudget)
-	anonymous.addPrograms(programs, nil, noBudget)
+	resident.addPrograms(programs, ours, residentBudget)
+	anonymous.addPrograms(programs, ours, anonBudget)
 	err := l.takeTurns(programs, 10, 1, func(i int, p program) error {
 		g, err := l.beginGang(p, ranks, true)
 		if err != nil {
@@ -214,13 +214,12 @@ func (l *lab) launchMemory() error {
 // takeTurns has the programs do something one after the other, in so many rounds; torchrun, which is slow, in some.
 func (l *lab) takeTurns(programs []program, usual, few int, do func(i int, p program) error) error {
 	rounds := l.times(usual, few)
-	every := max(1, rounds/l.torchrunTimes(5))
 	for round := range rounds {
 		for i, p := range programs {
 			if l.ctx.Err() != nil {
 				return l.ctx.Err()
 			}
-			if p.name == "torchrun" && round%every > 0 {
+			if p.name == torchrunName && !l.torchrunsTurn(round, rounds, 5) {
 				continue
 			}
 			if err := do(i, p); err != nil {

@@ -31,6 +31,7 @@ var measurements = []struct {
 	name, of string
 	measure  func(*lab) error
 }{
+	{"size", "what is installed", (*lab).size},
 	{"start", "start to the worker's first instruction, and a whole run", (*lab).start},
 	{"inits", "what the packages of gangrun need to be initialised", (*lab).packageInits},
 	{"memory", "resident memory while nothing happens", (*lab).memory},

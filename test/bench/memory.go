@@ -15,13 +15,9 @@ const settle = 500 * time.Millisecond
 func (l *lab) memory() error {
 	resident := &table{title: "resident while the worker sleeps, MiB", peers: []string{"tini", "torchrun, 2 ranks"}}
 	anonymous := &table{title: "of that not backed by a file, MiB", peers: []string{"tini", "torchrun, 2 ranks"}}
-	programs := l.inits()
-	if path := l.peers["torchrun"]; path != "" {
-		programs = append(programs, program{"torchrun, 2 ranks",
-			[]string{path, "--standalone", "--nproc-per-node", "2", "--no-python"}})
-	}
-	resident.addPrograms(programs, l.ours, memoryBudget)
-	anonymous.addPrograms(programs, nil, noBudget)
+	programs := append(l.inits(), l.torchrun("torchrun, 2 ranks", 2)...)
+	resident.addPrograms(programs, l.ours, residentBudget)
+	anonymous.addPrograms(programs, l.ours, anonBudget)
 	for round := range l.times(10, 1) {
 		for i, p := range programs {
 			if l.ctx.Err() != nil {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// start measures, for each init, the time from its fork to the first instruction of the worker, and a whole run of
-// /bin/true; both as an ordinary process and as PID 1.
+// start measures, for each init and for torchrun with one rank, the time from its fork to the first instruction of the
+// worker, and a whole run of /bin/true; both as an ordinary process and as PID 1, which torchrun is not made for.
 func (l *lab) start() error {
 	modes := []struct {
 		name string
@@ -19,20 +19,25 @@ func (l *lab) start() error {
 	if os.Geteuid() != 0 {
 		modes = modes[:1]
 	}
-	programs := append([]program{{name: "bare"}}, l.inits()...)
+	inits := append([]program{{name: "bare"}}, l.inits()...)
+	programs := append(inits[:len(inits):len(inits)], l.torchrun(torchrunName, 1)...)
 	var tables []*table
 	for _, m := range modes {
-		first := &table{title: "start to the worker's first instruction" + m.name + ", ms", base: "bare", peers: []string{"tini"}}
-		whole := &table{title: "a whole run of /bin/true" + m.name + ", ms", base: "bare", peers: []string{"tini"}}
+		first := &table{title: "start to the worker's first instruction" + m.name + ", ms", base: "bare", peers: []string{"tini", torchrunName}}
+		whole := &table{title: "a whole run of /bin/true" + m.name + ", ms", base: "bare", peers: []string{"tini", torchrunName}}
 		first.addPrograms(programs, nil, noBudget)
 		whole.addPrograms(programs, l.ours, wholeRunBudget)
 		tables = append(tables, first, whole)
 	}
-	for range l.times(200, 5) {
+	rounds := l.times(200, 5)
+	for round := range rounds {
 		for m, mode := range modes {
 			for i, p := range programs {
 				if l.ctx.Err() != nil {
 					return l.ctx.Err()
+				}
+				if i >= len(inits) && (mode.attr != nil || !l.torchrunsTurn(round, rounds, 3)) {
+					continue
 				}
 				first, err := l.firstInstruction(p, mode.attr)
 				if err != nil {

@@ -27,9 +27,10 @@ type budget float64
 
 const (
 	noBudget       budget = 0
-	wholeRunBudget budget = 8   // ms
-	gangRunBudget  budget = 15  // ms
-	memoryBudget   budget = 20  // MiB
+	wholeRunBudget budget = 20  // ms
+	gangRunBudget  budget = 25  // ms
+	residentBudget budget = 32  // MiB, with the file's pages, which others share and the kernel takes back
+	anonBudget     budget = 15  // MiB
 	restartBudget  budget = 10  // ms
 	outputBudget   budget = 500 // MB for a second of one processor
 	ruleBudget     budget = 1   // microsecond

@@ -67,7 +67,7 @@ func loadLibrary(t *testing.T, python, module string) *library {
 	}
 	l.answer(&hello)
 	if hello.Missing != "" {
-		harness.Missing(t, module+": "+hello.Missing, "run test/peers/install")
+		harness.Missing(t, module+" ("+hello.Missing+")", "make peers")
 	}
 	t.Log(hello.Versions)
 	return l

@@ -40,9 +40,9 @@ type up struct {
 func (b box) start(t *testing.T) *up {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		harness.Missing(t, "root", "run these tests as root")
+		harness.Missing(t, "root", "run the tests as root")
 	}
-	runc := harness.Program(t, "runc", "run test/peers/install tools")
+	runc := harness.Program(t, "runc", "make peers")
 	root := harness.Peer(t, "rootfs")
 	dir := t.TempDir()
 	log := filepath.Join(dir, "termination-log")

@@ -38,8 +38,8 @@ func Cache() string {
 	return filepath.Join(dir, "gangrun-test")
 }
 
-// Missing says that something which the test needs is not on this machine. In CI that is a failure: a test that
-// silently did not run is not a test. On a developer's machine the test is skipped with what to do about it.
+// Missing says that something which the test needs is not on this machine, and what brings it. In CI that is a failure: a
+// test that silently did not run is not a test. On a developer's machine the test is skipped, and test/summary tells.
 func Missing(t testing.TB, what, remedy string) {
 	t.Helper()
 	if os.Getenv("CI") != "" || os.Getenv("GANGRUN_TEST_REQUIRE") != "" {
@@ -62,19 +62,14 @@ var build = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("GANGRUN_BINARY"); bin != "" {
 		return filepath.Abs(bin)
 	}
-	// Always the same place, so that nothing piles up; go replaces a binary that still runs by a new file. Two programs in
-	// one file, as it is shipped.
+	// Always the same place, so that nothing piles up; go replaces a binary that still runs by a new file.
 	bin := filepath.Join(Cache(), "bin", "gangrun")
 	fresh := fmt.Sprintf("%s.%d", bin, os.Getpid())
-	for _, args := range [][]string{
-		{"-o", "cmd/gangrun/whole.bin"}, {"-tags", "slim", "-o", fresh},
-	} {
-		cmd := exec.Command("go", append(append([]string{"build", "-trimpath", "-ldflags", "-s -w"}, args...), "./cmd/gangrun")...)
-		cmd.Dir = Root()
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", errors.New("go build: " + string(out))
-		}
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", fresh, "./cmd/gangrun")
+	cmd.Dir = Root()
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.New("go build: " + string(out))
 	}
 	return bin, os.Rename(fresh, bin) // other test programs may be using it right now
 })

@@ -48,10 +48,10 @@ type images struct {
 func build(t *testing.T) *images {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		harness.Missing(t, "root", "run these tests as root")
+		harness.Missing(t, "root", "run the tests as root")
 	}
 	for _, program := range []string{"buildah", "runc", "make"} {
-		harness.Program(t, program, "run test/peers/install tools, and install make")
+		harness.Program(t, program, "make peers, and install make")
 	}
 	rootfs := harness.Peer(t, "rootfs")
 	builder.once.Do(func() { builder.images, builder.err = builder.build(rootfs) })

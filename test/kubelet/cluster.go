@@ -31,9 +31,9 @@ type Cluster struct {
 func New(t testing.TB) *Cluster {
 	t.Helper()
 	harness.Program(t, "ip", "install iproute2")
-	harness.Program(t, "runc", "run test/peers/install tools")
+	harness.Program(t, "runc", "make peers")
 	if os.Geteuid() != 0 {
-		harness.Missing(t, "root", "run these tests as root")
+		harness.Missing(t, "root", "run the tests as root")
 	}
 	c := &Cluster{t: t, root: harness.Peer(t, "rootfs"), gangrun: harness.Binary(t), changed: make(chan struct{})}
 	c.connect()

@@ -124,7 +124,7 @@ func python(t *testing.T, name string, args ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{harness.Program(t, "python3", "install Python"), path}, args...)
+	return append([]string{harness.Program(t, "python3", "install python3"), path}, args...)
 }
 
 // lines are the lines of a text without their ends.

@@ -173,7 +173,7 @@ type tmux struct {
 
 func openTmux(t *testing.T) *tmux {
 	t.Helper()
-	program := harness.Program(t, "tmux", "run test/peers/install tools")
+	program := harness.Program(t, "tmux", "make peers")
 	bash := harness.Program(t, "bash", "install bash")
 	socket := filepath.Join(folder(t), "tmp", "tmux")
 	m := &tmux{t, []string{program, "-S", socket, "-f", "/dev/null"}}

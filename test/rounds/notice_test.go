@@ -156,7 +156,7 @@ func TestCutOffWithLeftovers(t *testing.T) {
 func TestSuspendedWhileSaving(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "1")
-	saver := []string{"--", harness.Program(t, "python3", "install Python 3"), harness.Root() + "/test/run/testdata/saver.py"}
+	saver := []string{"--", harness.Program(t, "python3", "install python3"), harness.Root() + "/test/run/testdata/saver.py"}
 	n := p.startCommand("n0", []string{"--grace", "300ms", "--pod-grace", "1h"}, saver)
 	n.Await("training")
 	if res := remote(t, "suspend", jobName(t)); res.Code != 0 {

@@ -81,6 +81,7 @@ func TestTorch(t *testing.T) {
 		mode, count := tt.mode, tt.count
 		t.Run(fmt.Sprint(mode, " ", count), func(t *testing.T) {
 			training(t)
+			harness.Peer(t, "torch/bin/torchrun")
 			var whole, torn string
 			t.Run("whole", func(t *testing.T) { whole = loss(t, train(t, mode, count, steps...)) })
 			t.Run("torn", func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestTorch(t *testing.T) {
 					t.Errorf("it did not resume:\n%s", out.String())
 				}
 			})
-			if whole == "" || whole != torn {
+			if !t.Failed() && whole != torn { // neither is empty: loss sees to it
 				t.Errorf("%q with a restart, %q without", torn, whole)
 			}
 		})

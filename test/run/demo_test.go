@@ -11,7 +11,7 @@ import (
 // TestDemo runs the demonstration, which checks all that it tells.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	python := harness.Program(t, "python3", "install Python 3")
+	python := harness.Program(t, "python3", "install python3")
 	res := harness.Run(t, limit, nil, python, filepath.Join(harness.Root(), "examples", "demo", "demo"), harness.Binary(t))
 	if res.Code != 0 || !strings.Contains(res.Stdout, "the same final loss") {
 		t.Errorf("exit code %d:\n%s%s", res.Code, res.Stdout, res.Stderr)

@@ -218,7 +218,7 @@ const waits = "saving a checkpoint: SIGKILL waits until "
 
 // saver is a training that says that it saves when it is told to stop, and is done when it gets SIGUSR2.
 func saver(t *testing.T, arg ...string) []string {
-	return append([]string{harness.Program(t, "python3", "install Python 3"), harness.Root() + "/test/run/testdata/saver.py"}, arg...)
+	return append([]string{harness.Program(t, "python3", "install python3"), harness.Root() + "/test/run/testdata/saver.py"}, arg...)
 }
 
 // TestCheckpointIsFinished gives a worker that saves a checkpoint when its grace is over the time for it that the pod

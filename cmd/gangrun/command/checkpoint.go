@@ -165,7 +165,7 @@ func bounded(ctx context.Context, limit time.Duration, do func(context.Context) 
 
 // fail reports an error that is not about the command line: what was looked at is not as it should be, or nobody knows.
 func (i *inspection) fail(what string, err error) error {
-	if _, wrong := errors.AsType[*configError](err); wrong || errors.Is(err, ErrStoreNeeded) {
+	if _, wrong := errors.AsType[*configError](err); wrong {
 		return err
 	}
 	code := exitcodes.CodeCheckpointUnusable

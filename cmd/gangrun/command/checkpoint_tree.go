@@ -9,11 +9,18 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	objects "github.com/gangrun/gangrun/checkpoint/remote"
 )
 
 // OpenTree opens checkpoints that are not in the file system of this machine, by their URL. It asks nobody yet: its error
 // says that the URL, or what the environment says about it, is wrong.
 type OpenTree func(ctx context.Context, url string) (fs.FS, error)
+
+// openTree opens checkpoints in an object store or behind a web server.
+func openTree(ctx context.Context, url string) (fs.FS, error) {
+	return objects.Open(ctx, url, objects.Options{})
+}
 
 // isURL tells a URL from a path on this machine.
 func isURL(name string) bool {
@@ -24,9 +31,6 @@ func isURL(name string) bool {
 // tree opens what a user names by a path or a URL. A directory that does not exist is an fs.ErrNotExist.
 func (p *program) tree(ctx context.Context, name string) (fs.FS, error) {
 	if isURL(name) {
-		if p.openTree == nil {
-			return nil, ErrStoreNeeded
-		}
 		fsys, err := p.openTree(ctx, name)
 		if err != nil {
 			return nil, &configError{printable(err.Error())}

@@ -102,8 +102,6 @@ func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Fou
 				}
 				beside = names(found.Checkpoints)
 			}
-		} else if errors.Is(err, ErrStoreNeeded) {
-			return nil, format.Found{}, err
 		}
 	}
 	fsys, err := i.tree(ctx, name)

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/rendezvous/meeting"
 	"github.com/gangrun/gangrun/supervisor/signals"
 )
 
@@ -22,23 +21,17 @@ var version = ""
 
 // program is one run of the program.
 type program struct {
-	open     meeting.Open // nil: only this process's memory can be opened yet
-	openTree OpenTree     // nil: only directories of this machine can be opened yet
-	code     int          // to exit with
+	openTree OpenTree
+	code     int // to exit with
 }
 
-// ErrStoreNeeded is returned where a store is needed that is not in this process, be it of a job or of checkpoints, and no
-// function to open it was given. Nothing has been done then.
-var ErrStoreNeeded = errors.New("a store outside this process is needed")
-
-// Run does what the arguments say, of which the first is the program's name, and returns the exit code. open opens
-// stores outside this process, and openTree checkpoints outside this machine; without them the error may be
-// ErrStoreNeeded, and is nothing else.
-func Run(args []string, open meeting.Open, openTree OpenTree) (code int, err error) {
+// Run does what the arguments say, of which the first is the program's name, and returns the exit code. What went wrong
+// has been said on standard error then.
+func Run(args []string) (code int) {
 	if filepath.Base(args[0]) == launcherName {
 		args = append([]string{"gangrun", "launch"}, args[1:]...)
 	}
-	p := &program{open: open, openTree: openTree}
+	p := &program{openTree: openTree}
 	app := &cli.App{
 		Name:            "gangrun",
 		Usage:           "run a training job, know why it died, restart it together",
@@ -48,7 +41,7 @@ func Run(args []string, open meeting.Open, openTree OpenTree) (code int, err err
 		Commands: append([]*cli.Command{
 			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
 			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p),
-		}, verbCommands(p)...),
+		}, verbCommands()...),
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
 		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library
 		Action: func(c *cli.Context) error {
@@ -58,19 +51,17 @@ func Run(args []string, open meeting.Open, openTree OpenTree) (code int, err err
 			return cli.ShowAppHelp(c)
 		},
 	}
-	err = app.Run(args)
+	err := app.Run(args)
 	switch ce := (*configError)(nil); {
 	case err == nil:
-		return p.code, nil
-	case errors.Is(err, ErrStoreNeeded):
-		return 0, ErrStoreNeeded
+		return p.code
 	case errors.As(err, &ce):
 		code = exitcodes.CodeBadConfig
 	default:
 		code = exitcodes.CodeInternalError
 	}
 	fmt.Fprintln(os.Stderr, "gangrun:", err)
-	return code, nil
+	return code
 }
 
 func versionText() string {

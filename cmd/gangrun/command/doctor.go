@@ -43,7 +43,7 @@ func doctorCommand(p *program) *cli.Command {
 			if err := o.prepare(settings, os.LookupEnv); err != nil {
 				return err
 			}
-			if err := o.settle(o.platform); err != nil && !errors.Is(err, ErrStoreNeeded) {
+			if err := o.settle(o.platform); err != nil {
 				return err
 			}
 			if err := o.checkTimes(); err != nil {

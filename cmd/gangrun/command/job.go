@@ -20,6 +20,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/meeting"
+	stores "github.com/gangrun/gangrun/rendezvous/meeting/remote"
 	"github.com/gangrun/gangrun/rendezvous/port"
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/supervisor"
@@ -49,7 +50,6 @@ type job struct {
 	nameless                          bool   // the job's name is not its own
 	storePort                         int
 	meet                              meeting.Point
-	open                              meeting.Open
 	unique                            bool
 	nodeGiven                         bool
 	held                              heldName
@@ -165,9 +165,6 @@ func (o *options) settle(p platform.Platform) error {
 		o.spec.Restarts.Never = o.spec.Restarts.Never || o.roles[o.role].Restart == rendezvous.RestartNever
 		return nil
 	}
-	if o.open == nil {
-		return ErrStoreNeeded
-	}
 	if o.pin < 0 && p.Rank.Value != "" {
 		if err := number(&o.pin, 0, 4095)(p.Rank.Value); err != nil {
 			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Rank.From, p.Rank.Value, err)}
@@ -272,7 +269,7 @@ func (o *options) connect(ctx context.Context) (store.Store, error) {
 	if o.meet.Alone() {
 		return meeting.InMemory(ctx, o.meet)
 	}
-	return o.open(ctx, o.meet)
+	return stores.Open(ctx, o.meet)
 }
 
 // join takes part in the job.

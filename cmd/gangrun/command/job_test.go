@@ -1,27 +1,20 @@
 package command
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
-	"github.com/gangrun/gangrun/rendezvous/meeting"
-	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/supervisor/platform"
 )
-
-func never(context.Context, meeting.Point) (store.Store, error) { return nil, errors.New("not here") }
 
 func detect(env map[string]string) platform.Platform {
 	return platform.Detect(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "host")
 }
 
 // settled resolves flags as run does, up to where the nodes meet.
-func settled(t *testing.T, open meeting.Open, flags map[string]string, env map[string]string) (*options, error) {
+func settled(t *testing.T, flags map[string]string, env map[string]string) (*options, error) {
 	t.Helper()
 	o := defaultOptions()
-	o.open = open
 	for _, s := range o.runSettings() {
 		if value, found := flags[s.name]; found {
 			if err := s.parse(value); err != nil {
@@ -66,7 +59,7 @@ func TestWhereNodesMeet(t *testing.T) {
 		{"no time to stop", map[string]string{"nodes": "2", "store": "http://127.0.0.1:1", "job": "j", "fence-timeout": "10s"}, nil, "", [2]int{}, 0, "--fence-timeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o, err := settled(t, never, test.flags, test.env)
+			o, err := settled(t, test.flags, test.env)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("error %v, want one about %s", err, test.err)
@@ -90,26 +83,6 @@ func TestWorkersAloneHaveToMeet(t *testing.T) {
 	p := platform.Detect(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "bert-worker-1")
 	if err := o.settle(p); err == nil || !strings.Contains(err.Error(), "3 nodes have to meet somewhere") {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestAStoreIsNeededBeforeAnythingIsDone(t *testing.T) {
-	if _, err := settled(t, nil, map[string]string{"nodes": "2", "store": "http://e:2379", "job": "j"}, nil); !errors.Is(err, ErrStoreNeeded) {
-		t.Errorf("%v", err)
-	}
-	if _, err := settled(t, nil, nil, nil); err != nil {
-		t.Errorf("one node: %v", err)
-	}
-	log := t.TempDir() + "/log"
-	for _, args := range []string{
-		"gangrun run --nodes 2 --job j --store http://e:2379 --termination-log " + log + " -- true",
-		"gangrun launch --nnodes 2 --master-addr 127.0.0.1 --log-dir " + log + " x.py",
-		"gangrun status --store http://e:2379 j",
-		"gangrun stop --store http://e:2379 j",
-	} {
-		if code, err := Run(strings.Fields(args), nil, nil); !errors.Is(err, ErrStoreNeeded) {
-			t.Errorf("%s: %d, %v", args, code, err)
-		}
 	}
 }
 

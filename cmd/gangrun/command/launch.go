@@ -27,7 +27,7 @@ import (
 
 func launchCommand(p *program) *cli.Command {
 	o := defaultOptions()
-	o.open, o.resuming.openTree = p.open, p.openTree
+	o.resuming.openTree = p.openTree
 	settings := o.launchSettings()
 	return &cli.Command{
 		Name:  "launch",

@@ -17,6 +17,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/meeting"
+	stores "github.com/gangrun/gangrun/rendezvous/meeting/remote"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
@@ -28,10 +29,8 @@ type remote struct {
 	timeout time.Duration
 }
 
-func newRemote(p *program) *remote {
-	r := &remote{options: defaultOptions(), output: "text", timeout: 10 * time.Second}
-	r.open = p.open
-	return r
+func newRemote() *remote {
+	return &remote{options: defaultOptions(), output: "text", timeout: 10 * time.Second}
 }
 
 func (r *remote) settings(own ...*setting) []*setting {
@@ -57,9 +56,6 @@ func (r *remote) connect(ctx context.Context, c *cli.Context, settings []*settin
 	if c.NArg() > 1 {
 		return nil, &configError{fmt.Sprintf("one job at a time: %q is one too many", c.Args().Get(1))}
 	}
-	if r.open == nil {
-		return nil, ErrStoreNeeded
-	}
 	e := &r.meet
 	e.Namespace, e.Job, e.ReadOnly = cmp.Or(r.namespace, "default"), c.Args().First(), readOnly
 	switch {
@@ -78,7 +74,7 @@ func (r *remote) connect(ctx context.Context, c *cli.Context, settings []*settin
 	if e.Job == "" {
 		return nil, &configError{"which job? give its name"}
 	}
-	s, err := r.open(ctx, r.meet)
+	s, err := stores.Open(ctx, r.meet)
 	if err != nil {
 		return nil, &configError{err.Error()}
 	}
@@ -122,8 +118,8 @@ func (r *remote) command(rc remoteCommand) *cli.Command {
 }
 
 // verbCommand leaves a command for a job and waits until it was taken.
-func verbCommand(p *program, verb, what string) *cli.Command {
-	r := newRemote(p)
+func verbCommand(verb, what string) *cli.Command {
+	r := newRemote()
 	return r.command(remoteCommand{
 		name: verb, usage: what, example: "my-job",
 		note: "Returns when the job's lead has taken the command; gangrun status shows what becomes of it.",
@@ -151,11 +147,11 @@ func whoami() string {
 	return host
 }
 
-func verbCommands(p *program) []*cli.Command {
+func verbCommands() []*cli.Command {
 	return []*cli.Command{
-		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again"),
-		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
-		verbCommand(p, rendezvous.VerbSuspend, "stop all workers of a job until it is resumed"),
-		verbCommand(p, rendezvous.VerbResume, "go on with a suspended job"),
+		verbCommand(rendezvous.VerbRestart, "stop all workers of a job and start them again"),
+		verbCommand(rendezvous.VerbStop, "end a job for good"),
+		verbCommand(rendezvous.VerbSuspend, "stop all workers of a job until it is resumed"),
+		verbCommand(rendezvous.VerbResume, "go on with a suspended job"),
 	}
 }

@@ -112,10 +112,7 @@ func (o *options) settleResume(argv []string, ranks int) error {
 	if err := r.formatFlags.check(); err != nil {
 		return err
 	}
-	switch {
-	case isURL(r.dir) && r.openTree == nil:
-		return ErrStoreNeeded
-	case isURL(r.dir) && r.quarantine:
+	if isURL(r.dir) && r.quarantine {
 		return &configError{"--checkpoint-quarantine: nothing can be moved at a URL"}
 	}
 	if !isURL(r.dir) {

@@ -46,7 +46,7 @@ func TestRoles(t *testing.T) {
 func TestRolesOfTensorFlow(t *testing.T) {
 	env := map[string]string{"TF_CONFIG": `{"cluster":{"chief":["127.0.0.1:2222"],"worker":["j-worker-0.ns.svc:2222"],` +
 		`"ps":["j-ps-0.ns.svc:2222"],"evaluator":["j-evaluator-0.ns.svc:2222"]},"task":{"type":"worker","index":0}}`}
-	o, err := settled(t, never, map[string]string{"roles": "worker=gang"}, env)
+	o, err := settled(t, map[string]string{"roles": "worker=gang"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func (o *options) runSettings() []*setting {
 
 func runCommand(p *program) *cli.Command {
 	o := defaultOptions()
-	o.open, o.resuming.openTree = p.open, p.openTree
+	o.resuming.openTree = p.openTree
 	settings := o.runSettings()
 	return &cli.Command{
 		Name:  "run",

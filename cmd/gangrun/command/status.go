@@ -21,7 +21,7 @@ import (
 )
 
 func statusCommand(p *program) *cli.Command {
-	r := newRemote(p)
+	r := newRemote()
 	return r.command(remoteCommand{
 		name: "status", usage: "show a job: its nodes, its rounds, and what it waits for", example: "--watch my-job",
 		note:     "Exits 0 when the store has a record of the job, 1 when it has none.",

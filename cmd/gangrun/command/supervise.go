@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,7 +20,7 @@ import (
 
 // badConfig leaves the error in the termination message too: in a cluster that is where people look first.
 func badConfig(o *options, err error) error {
-	if o.TerminationLog == "" || errors.Is(err, ErrStoreNeeded) {
+	if o.TerminationLog == "" {
 		return err
 	}
 	log, openErr := termlog.Open(o.TerminationLog, o.MessageMax)

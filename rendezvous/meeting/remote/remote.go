@@ -17,7 +17,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store/etcd"
 )
 
-// Open opens the store at a point.
+// Open opens the store at a point. Errors that trying again may change are store.ErrUnreachable.
 func Open(ctx context.Context, p meeting.Point) (store.Store, error) {
 	switch {
 	case p.Alone():

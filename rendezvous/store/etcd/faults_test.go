@@ -63,7 +63,7 @@ func alive(t *testing.T, l store.Lease) {
 // written is lost, every watch sees every change once and in order, and the lease is kept alive.
 func TestMembers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("takes half a minute: make test-long")
 	}
 	t.Parallel()
 	c := newCluster(t, 3, nil)

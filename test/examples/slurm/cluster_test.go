@@ -30,10 +30,10 @@ var (
 func needCluster(t *testing.T) *cluster {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		harness.Missing(t, "root", "run these tests as root")
+		harness.Missing(t, "root", "run the tests as root")
 	}
 	if program := missing(); program != "" {
-		harness.Missing(t, program, "run test/peers/install slurm")
+		harness.Missing(t, program, "make peers")
 	}
 	if err := begun(); err != nil {
 		t.Fatalf("the cluster does not start: %v\n%s", err, shared.logs())

@@ -34,7 +34,7 @@ var (
 func needMachine(t *testing.T) *machine {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		harness.Missing(t, "root", "run these tests as root")
+		harness.Missing(t, "root", "run the tests as root")
 	}
 	unshare := harness.Program(t, "unshare", "install util-linux")
 	root, gangrun := harness.Peer(t, "systemd"), harness.Binary(t)
