@@ -58,6 +58,10 @@ func New(cfg Config, stdout, stderr *output.Console) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newSupervisor(cfg, reaper, stdout, stderr), nil
+}
+
+func newSupervisor(cfg Config, reaper *process.Reaper, stdout, stderr *output.Console) *Supervisor {
 	s := &Supervisor{
 		cfg: cfg, log: cfg.Log, reaper: reaper, stdout: stdout, stderr: stderr,
 		terminal: findTerminal(cfg.Scope),
@@ -70,7 +74,7 @@ func New(cfg Config, stdout, stderr *output.Console) (*Supervisor, error) {
 	}
 	s.node, s.first = node.New(cfg.policy(s.terminal.found()), time.Now())
 	s.records.open(cfg, s.log)
-	return s, nil
+	return s
 }
 
 // Run supervises until the end and returns the exit code. Nothing of the workers runs any more when it returns,

@@ -283,6 +283,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	}
 	o.MaxRestarts, o.RestartAny = r.Max, r.Any
 	o.NoRestart = r.Never || r.Max == 0
+	o.Alone = o.meet.Alone()
 	cfg := agent.Config{
 		Connect: o.connect, Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: cmp.Or(o.namespace, "default"), KeepRecord: !o.nameless, Checkpoints: o.directory(log),
 		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/signals"
@@ -69,10 +70,14 @@ func supervise(o *options) (code int) {
 	if err != nil {
 		return crashed(o, err.Error(), nil)
 	}
+	fail := func(what any, stack []byte) int {
+		s.Kill()
+		return crashed(o, fmt.Sprint(what), stack)
+	}
+	crash.Handle(func(what any, stack []byte) { os.Exit(fail(what, stack)) }) // in any other goroutine
 	defer func() {
-		if p := recover(); p != nil {
-			s.Kill()
-			code = crashed(o, fmt.Sprint(p), debug.Stack())
+		if what := recover(); what != nil {
+			code = fail(what, debug.Stack())
 		}
 	}()
 	return s.Run()
