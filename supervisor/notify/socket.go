@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 const (
@@ -53,7 +55,7 @@ func Listen(path string, changed chan<- struct{}) (*Socket, error) {
 		return nil, fmt.Errorf("notify: %w", err)
 	}
 	s := &Socket{Path: path, conn: conn, raw: raw, done: make(chan struct{}), ranks: map[int]rank{}}
-	go s.listen(changed)
+	crash.Go(func() { s.listen(changed) })
 	return s, nil
 }
 

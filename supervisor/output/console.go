@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // DefaultLimit is how many bytes a [Console] holds back unless told otherwise.
@@ -99,7 +101,7 @@ func NewConsole(w io.Writer, options ConsoleOptions) *Console {
 	if c.report == nil {
 		c.report = func(error) {}
 	}
-	go c.write()
+	crash.Go(c.write)
 	return c
 }
 

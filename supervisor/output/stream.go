@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // maxDrain is more than is ever in a pipe: 64 KiB unless its writer asks for more, and 1 MiB is what it gets without
@@ -87,7 +89,7 @@ func NewStream(config StreamConfig) (*Stream, *os.File, error) {
 	if config.Tail != nil {
 		s.tail = config.Tail.join()
 	}
-	go s.run()
+	crash.Go(s.run)
 	return s, w, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // Event is a change of a started process, or, with a zero PID, of the orphans only.
@@ -50,7 +52,7 @@ func NewReaper() (*Reaper, error) {
 		inherited: inherited(),
 	}
 	signal.Notify(r.poke, unix.SIGCHLD)
-	go r.reap()
+	crash.Go(r.reap)
 	r.nudge() // children that were handed to us by exec may be dead already
 	return r, nil
 }

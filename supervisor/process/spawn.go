@@ -3,6 +3,8 @@ package process
 import (
 	"runtime"
 	"syscall"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // Spec says what to start and how.
@@ -35,13 +37,13 @@ type spawned struct {
 
 func newSpawner() *spawner {
 	s := &spawner{requests: make(chan Spec), results: make(chan spawned)}
-	go func() {
+	crash.Go(func() {
 		runtime.LockOSThread()
 		for spec := range s.requests {
 			pid, err := forkExec(spec)
 			s.results <- spawned{pid, err}
 		}
-	}()
+	})
 	return s
 }
 

@@ -8,8 +8,11 @@ package signals
 import (
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
 	"unsafe"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // The first real-time signal that may be used: the C library keeps 32 and 33, the Go runtime 34.
@@ -18,33 +21,36 @@ const (
 	last          = syscall.Signal(64)
 )
 
-// incoming has room for one of each signal and more: what does not fit is lost, and a burst of window changes must
-// not push a SIGTERM out.
+// Each signal has a channel of its own, since what does not fit is lost: a flood of one must not push another out, least of
+// all SIGTERM.
 var (
-	incoming = listenEarly()
-	rest     = listenToRest()
+	each [last + 1]chan os.Signal
+	_    = listenEarly()
+	rest = listenToRest()
 )
 
-func listenEarly() chan os.Signal {
-	ch := make(chan os.Signal, 256)
+// pending is how many of one signal may wait. The kernel keeps one of most.
+const pending = 16
+
+func listenEarly() struct{} {
 	// Those that would end this process, or that nobody sends twice. Each costs a handshake with another thread.
-	notify(ch, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGUSR1,
-		syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGPIPE)
-	return ch
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGPIPE} {
+		listen(sig)
+	}
+	return struct{}{}
 }
 
-// notify leaves alone what was ignored when the process was started, as nohup does with SIGHUP: it stays ignored here
+// listen leaves alone what was ignored when the process was started, as nohup does with SIGHUP: it stays ignored here
 // and in the workers.
-func notify(ch chan os.Signal, sigs ...os.Signal) {
-	wanted := sigs[:0]
-	for _, sig := range sigs {
-		if !ignoredAtStart(sig.(syscall.Signal)) {
-			wanted = append(wanted, sig)
-		}
+func listen(sig syscall.Signal) {
+	if each[sig] == nil && ignoredAtStart(sig) {
+		return
 	}
-	if len(wanted) > 0 { // Notify with no signals would mean all of them
-		signal.Notify(ch, wanted...)
+	if each[sig] == nil {
+		each[sig] = make(chan os.Signal, pending)
 	}
+	signal.Notify(each[sig], sig)
 }
 
 // ignoredAtStart asks the kernel: package signal knows of SIGHUP and SIGINT only. Of the others the Go runtime leaves
@@ -64,14 +70,14 @@ func ignoredAtStart(sig syscall.Signal) bool {
 func Ignoring(sig syscall.Signal, f func()) {
 	signal.Ignore(sig)
 	f()
-	signal.Notify(incoming, sig)
+	listen(sig)
 }
 
 // Defaulting runs f while sig, one of those that pass, has its default action.
 func Defaulting(sig syscall.Signal, f func()) {
 	signal.Reset(sig)
 	f()
-	signal.Notify(incoming, sig)
+	listen(sig)
 }
 
 // Passes reports whether the signal can be passed on to a worker. Not among them: SIGKILL and SIGSTOP, which cannot be
@@ -90,13 +96,11 @@ func listenToRest() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		var rest []os.Signal
 		for sig := syscall.Signal(1); sig <= last; sig++ {
-			if Passes(sig) {
-				rest = append(rest, sig)
+			if each[sig] == nil && Passes(sig) {
+				listen(sig)
 			}
 		}
-		notify(incoming, rest...)
 	}()
 	return done
 }
@@ -106,6 +110,19 @@ func listenToRest() <-chan struct{} {
 // an error, not the end of PID 1.
 func Listen() <-chan os.Signal {
 	<-rest
+	incoming := make(chan os.Signal)
+	var channels []reflect.SelectCase
+	for _, ch := range each {
+		if ch != nil {
+			channels = append(channels, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ch)})
+		}
+	}
+	crash.Go(func() {
+		for {
+			_, sig, _ := reflect.Select(channels)
+			incoming <- sig.Interface().(os.Signal)
+		}
+	})
 	return incoming
 }
 
