@@ -33,6 +33,19 @@ func hookNames(flag string, hooks [][]string) (names []string) {
 	return names
 }
 
+// Missing says which hooks could not be started from the directory dir, and why: better now than when training is over.
+// One that is not found within a few seconds is taken to be there.
+func (h *Hooks) Missing(dir string) (missing []error) {
+	for n := range len(h.OnExit) + len(h.OnJobEnd) {
+		flag, argv := h.number(n)
+		_, err := within(openTime, func() (string, error) { return process.Find(argv[0], dir, lookup(h.Env, "PATH")) }, nil)
+		if err != nil && err != errLate {
+			missing = append(missing, fmt.Errorf("--%s %s: %w", flag, argv[0], err))
+		}
+	}
+	return missing
+}
+
 // number is the hook of that number: its flag and its command.
 func (h *Hooks) number(n int) (flag string, argv []string) {
 	if n < len(h.OnExit) {

@@ -27,12 +27,13 @@ func (e Event) Ended() bool { return e.Status.Exited() || e.Status.Signaled() }
 // Reaper is the only owner of wait4 in the program. Its methods may be called from any goroutine; whoever starts
 // processes must keep reading Events.
 type Reaper struct {
-	events    chan Event
-	poke      chan os.Signal // SIGCHLD, and our own nudges
-	inherited map[int]string // children from before, and when they were started
+	events  chan Event
+	poke    chan os.Signal // SIGCHLD, and our own nudges
+	foreign foreign        // children from before
 
 	mu      sync.Mutex
 	started map[int]bool // not yet reaped; a PID in here cannot be anybody else's
+	leaders map[int]bool // all that were started, where there are children from before
 	spawner *spawner
 }
 
@@ -47,9 +48,10 @@ func NewReaper() (*Reaper, error) {
 		events:  make(chan Event, 16),
 		poke:    make(chan os.Signal, 1),
 		started: map[int]bool{},
+		leaders: map[int]bool{},
 		spawner: newSpawner(),
 
-		inherited: inherited(),
+		foreign: findForeign(),
 	}
 	signal.Notify(r.poke, unix.SIGCHLD)
 	crash.Go(r.reap)
@@ -67,6 +69,9 @@ func (r *Reaper) Start(spec Spec) (pid int, err error) {
 	pid, err = r.spawner.start(spec)
 	if err == nil {
 		r.started[pid] = true
+		if r.foreign.started != nil {
+			r.leaders[pid] = true
+		}
 	}
 	r.mu.Unlock()
 	r.nudge() // the child may have ended before anybody listened
@@ -86,6 +91,13 @@ func (r *Reaper) Signal(pid int, sig unix.Signal, group bool) {
 		return
 	}
 	_ = unix.Kill(pid, sig) // the only possible error is that it has just died, which wait4 is about to tell
+}
+
+// hasStarted reports whether the process was started here, or is in a group or session that one made which was.
+func (r *Reaper) hasStarted(d Descendant) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leaders[d.PID] || r.leaders[d.group] || r.leaders[d.session]
 }
 
 func (r *Reaper) nudge() {

@@ -16,6 +16,8 @@ type Descendant struct {
 	PID     int
 	Name    string // the kernel's short name of it, at most 15 bytes
 	State   byte   // R, S, D, T, Z, … as in proc(5)
+	group   int    // process group
+	session int
 	started string // with the PID, its identity
 }
 
@@ -27,31 +29,65 @@ func (d Descendant) Dead() bool { return d.State == 'Z' || d.State == 'X' }
 // Uninterruptible reports whether the process sleeps where not even SIGKILL reaches it.
 func (d Descendant) Uninterruptible() bool { return d.State == 'D' }
 
-// inherited are the children that this process had before it started any: "server & exec gangrun run ..." in an
-// entrypoint script. They and what descends from them belong to somebody else.
-func inherited() map[int]string {
+// foreign are the children that this process had before it started any, and what descended from them by then: "server &
+// exec gangrun run ..." in an entrypoint script. They belong to somebody else, and so does what descends from them later on.
+type foreign struct {
+	started  map[int]string // by PID
+	groups   map[int]bool
+	sessions map[int]bool
+	unmarked bool // what we start can be told by its environment
+}
+
+func findForeign() foreign {
 	var info unix.Siginfo
 	if err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err == unix.ECHILD {
-		return nil // no children, as nearly always; looking through /proc takes longer than all else at the start
+		return foreign{} // no children, as nearly always; looking through /proc takes longer than all else at the start
 	}
 	found, err := descendants(nil)
-	if err != nil {
-		return nil
+	if err != nil || len(found) == 0 {
+		return foreign{}
 	}
-	known := map[int]string{}
+	f := foreign{started: map[int]string{}, groups: map[int]bool{}, sessions: map[int]bool{}}
+	ours, _ := unix.Getsid(0)
 	for _, d := range found {
-		known[d.PID] = d.started
+		f.started[d.PID], f.groups[d.group] = d.started, true
+		if d.session != ours { // workers may be in ours
+			f.sessions[d.session] = true
+		}
 	}
-	return known
+	_, nested := os.LookupEnv(markVariable)
+	f.unmarked = !nested
+	return f
+}
+
+// markVariable is set for whatever a supervisor starts.
+const markVariable = "GANGRUN_ROUND"
+
+// has reports whether a child of ours that we did not start is theirs: one of them, or an orphan that has been handed to us.
+// Workers never are in a process group that was there before them. What has left its group may be told by its environment,
+// unless it has emptied that.
+func (f foreign) has(d Descendant) bool {
+	if f.started == nil {
+		return false
+	}
+	if f.started[d.PID] == d.started || f.groups[d.group] || f.sessions[d.session] {
+		return true
+	}
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", d.PID))
+	return f.unmarked && err == nil && len(environ) > 0 && !bytes.Contains(environ, []byte(markVariable+"="))
 }
 
 // Descendants lists every process that descends from this one, dead ones that are not reaped yet among them: one that
 // looks dead may have threads that still run. As PID 1 or subreaper that is everything that
 // any worker has ever left behind, whatever group or session it moved to. Not among them: what this process had as
-// children before it started any, and what entered the container in another way (kubectl exec).
-func (r *Reaper) Descendants() ([]Descendant, error) { return descendants(r.inherited) }
+// children before it started any and what descends from those, and what entered the container in another way (kubectl
+// exec).
+func (r *Reaper) Descendants() ([]Descendant, error) {
+	return descendants(func(d Descendant) bool { return !r.hasStarted(d) && r.foreign.has(d) })
+}
 
-func descendants(except map[int]string) ([]Descendant, error) {
+// descendants lists this process's, without the children, and what is below them, for which except says so.
+func descendants(except func(Descendant) bool) ([]Descendant, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return nil, err
@@ -62,10 +98,11 @@ func descendants(except map[int]string) ([]Descendant, error) {
 			children[parent] = append(children[parent], d)
 		}
 	}
+	self := os.Getpid()
 	var found []Descendant
-	for queue := []int{os.Getpid()}; len(queue) > 0; queue = queue[1:] {
+	for queue := []int{self}; len(queue) > 0; queue = queue[1:] {
 		for _, d := range children[queue[0]] {
-			if started, found := except[d.PID]; found && started == d.started {
+			if queue[0] == self && except != nil && except(d) {
 				continue
 			}
 			queue = append(queue, d.PID)
@@ -103,6 +140,8 @@ func readStat(file string) (d Descendant, parent int, ok bool) {
 	d.Name = string(data[open+1 : end])
 	d.State = fields[0][0]
 	parent, _ = strconv.Atoi(fields[1])
+	d.group, _ = strconv.Atoi(fields[2])
+	d.session, _ = strconv.Atoi(fields[3])
 	d.started = fields[19]
 	return d, parent, d.PID > 0
 }

@@ -8,11 +8,8 @@ package signals
 import (
 	"os"
 	"os/signal"
-	"reflect"
 	"syscall"
 	"unsafe"
-
-	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // The first real-time signal that may be used: the C library keeps 32 and 33, the Go runtime 34.
@@ -111,18 +108,16 @@ func listenToRest() <-chan struct{} {
 func Listen() <-chan os.Signal {
 	<-rest
 	incoming := make(chan os.Signal)
-	var channels []reflect.SelectCase
 	for _, ch := range each {
-		if ch != nil {
-			channels = append(channels, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ch)})
+		if ch == nil {
+			continue
 		}
+		go func() {
+			for sig := range ch {
+				incoming <- sig
+			}
+		}()
 	}
-	crash.Go(func() {
-		for {
-			_, sig, _ := reflect.Select(channels)
-			incoming <- sig.Interface().(os.Signal)
-		}
-	})
 	return incoming
 }
 

@@ -2,11 +2,17 @@ package pid1_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 // TestLeftoversFinish ends the worker while others of its making still run: one in its process group, one in a session
@@ -213,5 +219,39 @@ func TestLeftoversBetweenRounds(t *testing.T) {
 	j.exits(129)
 	if s := state(second); s != "" {
 		t.Errorf("%d still runs (%s) after the end", second, s)
+	}
+}
+
+// TestLeftoversOfOthers has a service that the entrypoint started before gangrun, whose children come and go meanwhile: an
+// orphan in its group, and one in a session of its own. They are nobody's leftovers; what the worker leaves is.
+func TestLeftoversOfOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// The service makes its orphans once gangrun runs, as the worker tells, and the worker ends once they are there.
+	script := `(read go <` + dir + `/go; (sh -c 'echo $$ >` + dir + `/same; exec sleep 60' & exit 0); setsid sh -c '(echo $$ >` + dir + `/away; exec sleep 60) &'; wait; while ! [ -s ` + dir + `/same -a -s ` + dir + `/away ]; do sleep 0.01; done; echo made >` + dir + `/made; exec sleep 60) &
+echo $! >` + dir + `/service
+exec "$GANGRUN" run --no-restart -- sh -c 'echo go >` + dir + `/go; read made <` + dir + `/made; (sh -c "echo \$\$ >` + dir + `/worker; exec env -i sleep 60" & ); while ! [ -s ` + dir + `/worker ]; do sleep 0.01; done'`
+	for _, name := range []string{"go", "made"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Env = append(os.Environ(), "GANGRUN="+harness.Binary(t))
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for name, alive := range map[string]bool{"service": true, "same": true, "away": true, "worker": false} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+		if got := syscall.Kill(pid, 0) == nil; got != alive {
+			t.Errorf("%s (%d) lives: %v", name, pid, got)
+		}
+		if alive {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 }

@@ -68,9 +68,9 @@ func TestHookAndTraining(t *testing.T) {
 		"both fail":                     {"exit 3", onExit("exit 7"), 3, exitcodes.Fatal, "Error", []int{7}},
 		"the hook would ask to retry":   {"exit 0", onExit("exit 200"), 92, exitcodes.Fatal, "ExitHookFailed", []int{200}},
 		"one code for each retry":       {"exit 0", append(onExit("exit 7"), "--retry-code", "138"), 92, exitcodes.Fatal, "ExitHookFailed", []int{7}},
-		"missing command":               {"exit 0", []string{"--on-exit", "/no/such -x"}, 92, exitcodes.Fatal, "ExitHookFailed", []int{127}},
-		"not executable":                {"exit 0", []string{"--on-exit", "/etc/passwd"}, 92, exitcodes.Fatal, "ExitHookFailed", []int{126}},
-		"missing after a failure":       {"exit 3", []string{"--on-exit", "/no/such"}, 3, exitcodes.Fatal, "Error", []int{127}},
+		"it is gone by then":            {"rm HOOK", []string{"--on-exit", "HOOK -x"}, 92, exitcodes.Fatal, "ExitHookFailed", []int{127}},
+		"not executable by then":        {"chmod 644 HOOK", []string{"--on-exit", "HOOK"}, 92, exitcodes.Fatal, "ExitHookFailed", []int{126}},
+		"gone after a failure":          {"rm HOOK; exit 3", []string{"--on-exit", "HOOK"}, 3, exitcodes.Fatal, "Error", []int{127}},
 		"failure ignored":               {"exit 0", append(onExit("exit 7"), ignore...), 0, exitcodes.Success, "Succeeded", []int{7}},
 		"a missing one ignored":         {"exit 0", append([]string{"--on-exit", "/no/such"}, ignore...), 0, exitcodes.Success, "Succeeded", []int{127}},
 		"all run though the first fail": {"exit 0", slices.Concat(onExit("exit 1"), onExit("exit 2"), onExit("exit 0")), 92, exitcodes.Fatal, "ExitHookFailed", []int{1, 2, 0}},
@@ -78,7 +78,14 @@ func TestHookAndTraining(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worker := harness.Shell(tt.worker)
+			hook := filepath.Join(t.TempDir(), "hook")
+			if err := os.WriteFile(hook, []byte("#!/bin/sh\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for i, flag := range tt.flags {
+				tt.flags[i] = strings.ReplaceAll(flag, "HOOK", hook)
+			}
+			worker := harness.Shell(strings.ReplaceAll(tt.worker, "HOOK", hook))
 			if tt.worker == "" {
 				worker = []string{"/no/such/training"}
 			}
@@ -88,6 +95,22 @@ func TestHookAndTraining(t *testing.T) {
 				t.Errorf("hooks %+v, want %v", e.Hooks, tt.hooks)
 			}
 		})
+	}
+}
+
+// TestHookThatIsNotThere is refused before training starts: after it the news would come too late.
+func TestHookThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	for command, says := range map[string]string{
+		"/no/such -x": "--on-exit /no/such: cannot start /no/such: no such file or directory",
+		"/etc/passwd": "--on-exit /etc/passwd: cannot start /etc/passwd: permission denied",
+		"no-such":     "--on-exit no-such: cannot start no-such: not found in PATH",
+	} {
+		e := harness.Job{Flags: []string{"--on-exit", command}, Worker: harness.Shell("echo trained")}.Run(t, limit)
+		e.Want(t, 64, exitcodes.Fatal, "BadConfig")
+		if e.Stdout != "" || !strings.Contains(e.Stderr, says) {
+			t.Errorf("%q, %q", e.Stdout, e.Stderr)
+		}
 	}
 }
 

@@ -36,11 +36,20 @@ const (
 	hookFailureIgnore = "ignore"
 )
 
-// prepareHooks gives the hooks their environment, if there are any.
-func (o *options) prepareHooks(settings []*setting) {
-	if len(o.Hooks.OnExit)+len(o.Hooks.OnJobEnd) > 0 {
-		o.Hooks.Env = workerEnvironment(settings)
+// prepareHooks gives the hooks their environment, if there are any, and refuses those that could not be started: it would
+// be found out when training is over. Where a hook's failure is only reported, so is this.
+func (o *options) prepareHooks(settings []*setting) error {
+	if len(o.Hooks.OnExit)+len(o.Hooks.OnJobEnd) == 0 {
+		return nil
 	}
+	o.Hooks.Env = workerEnvironment(settings)
+	for _, err := range o.Hooks.Missing(o.Dir) {
+		if !o.Hooks.Ignore {
+			return &configError{err.Error()}
+		}
+		o.warnings = append(o.warnings, err.Error())
+	}
+	return nil
 }
 
 func hookFailure(h *supervisor.Hooks) func(string) error {

@@ -38,6 +38,7 @@ type options struct {
 	logLevel    slog.Level
 	config      string
 	platform    platform.Platform
+	warnings    []string           // about the configuration, for the log
 	started     func(*slog.Logger) // called once gangrun's own log is there; may be nil
 }
 
@@ -309,7 +310,9 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if err := o.loadRules(); err != nil {
 		return err
 	}
-	o.prepareHooks(settings)
+	if err := o.prepareHooks(settings); err != nil {
+		return err
+	}
 	host, _ := os.Hostname() // without one, the node has no name
 	p := platform.Detect(os.LookupEnv, host)
 	if o.Job == "" {

@@ -53,6 +53,9 @@ func supervise(o *options) (code int) {
 		stderr = output.NewConsole(os.Stderr, output.ConsoleOptions{})
 	}
 	o.Log = slog.New(o.logHandler(stderr))
+	for _, w := range o.warnings {
+		o.Log.Warn(w)
+	}
 	if o.started != nil {
 		o.started(o.Log)
 	}
