@@ -50,24 +50,28 @@ race:
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m ./cmd/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/...
 
 # Counted, not timed: a time limit that ends while go's workers report to it is now and then taken for a failure
-# ("context deadline exceeded"). This is about a minute for each parser; FUZZTIME=100000x is a quick look.
+# ("context deadline exceeded"). This is about a minute for each parser; FUZZTIME=100000x is a quick look. A package is
+# built once for all its targets, which go test -fuzz does not do.
 FUZZTIME ?= 1000000x
 fuzz:
-	@set -e; for package in $$($(GO) list ./...); do \
-	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	@set -e; for package in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n 1 dirname | sort -u); do \
+	  binary=$(CURDIR)/bin/fuzz.test; $(GO) test -c -fuzz Fuzz -o "$$binary" $$package; cache=$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $$package); \
+	  for target in $$(cat $$package/*_test.go | sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p'); do \
 	    echo "$$package $$target"; \
-	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$package; \
+	    (cd $$package && "$$binary" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
+	      -test.fuzzminimizetime 1x -test.fuzzcachedir "$$cache"); \
 	  done; done
 
+STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
-	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	$(STATICCHECK) ./...
 	@set -e; for module in $(MODULES); do echo "$$module"; \
-	  (cd $$module && $(GO) mod tidy -diff && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...); done
+	  (cd $$module && $(GO) mod tidy -diff && $(GO) vet ./... && $(STATICCHECK) ./...); done
 
-# Needs the vulnerability database, vuln.go.dev.
+# Needs Go's vulnerability database.
 vulncheck:
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
 

@@ -134,4 +134,7 @@ def read(path):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except ConnectionError as e:  # where another rank's end was noticed is no news; the line is as a traceback ends
+        sys.exit(f"ConnectionError: {e}")

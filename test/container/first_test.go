@@ -80,7 +80,7 @@ func TestContainerIsStopped(t *testing.T) {
 	c := box{worker: harness.Shell(`trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.05; done`)}.start(t)
 	c.Await("ready")
 	c.Signal(syscall.SIGTERM) // runc passes it on
-	e := c.end(t)
+	e := c.End(t)
 	e.Want(t, 143, exitcodes.Preempted, "Preempted")
 	if !strings.Contains(e.Stdout, "saved") || *e.WorkerExitCode != 0 {
 		t.Errorf("%q, %s", e.Stdout, e.Raw)

@@ -80,14 +80,14 @@ signal.sigwait({signal.SIGUSR1})
 	modest := strings.Replace(greedy, `"1000"`, `"0"`, 1)
 	c := box{memory: 128 * mebi, oomScore: 1000, flags: []string{"--job", "llm"}, worker: []string{"python3", "-c", waiting + modest}}.start(t)
 	c.Await("ready")
-	dir, v2 := c.cgroup(t)
+	dir, v2 := cgroup(t, c)
 	if v2 {
 		if err := os.WriteFile(filepath.Join(dir, "memory.oom.group"), []byte("1"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.Signal(syscall.SIGUSR1) // runc passes it on to gangrun, and gangrun to the worker
-	e := c.end(t)
+	e := c.End(t)
 	e.Want(t, 137, exitcodes.Retry, "Killed")
 	if !strings.Contains(e.Stdout, "taking memory") {
 		t.Errorf("it was not memory: %q", e.Stdout)
@@ -103,7 +103,7 @@ func TestWholeCgroupIsKilled(t *testing.T) {
 	t.Parallel()
 	c := box{worker: harness.Shell("sleep 1000 & echo ready; wait")}.start(t)
 	c.Await("ready")
-	dir, _ := c.cgroup(t)
+	dir, _ := cgroup(t, c)
 	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,5 +115,5 @@ func TestWholeCgroupIsKilled(t *testing.T) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // PID 1's death may have been quicker
 	}
-	c.end(t).Want(t, 137, exitcodes.Retry, "Killed")
+	c.End(t).Want(t, 137, exitcodes.Retry, "Killed")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness/oci"
 )
 
 // TestInitContainer runs the pod of the page: the gangrun image's container puts gangrun into the volume, twice, since
@@ -73,22 +74,22 @@ func TestInstallCannot(t *testing.T) {
 	tests := []struct {
 		name    string
 		volume  func(*testing.T) string // nil: there is none
-		mount   mount
+		mount   oci.Mount
 		problem string
 	}{
-		{"not mounted", nil, mount{to: "/not/mounted"}, "/not/mounted: no such file or directory"},
-		{"read-only", volume, mount{to: "/shared", readOnly: true}, "read-only file system"},
-		{"of somebody else", (*testing.T).TempDir, mount{to: "/shared"}, "permission denied"},
-		{"full", small, mount{to: "/shared"}, "no space left on device"},
+		{"not mounted", nil, oci.Mount{Path: "/not/mounted"}, "/not/mounted: no such file or directory"},
+		{"read-only", volume, oci.Mount{Path: "/shared", ReadOnly: true}, "read-only file system"},
+		{"of somebody else", (*testing.T).TempDir, oci.Mount{Path: "/shared"}, "permission denied"},
+		{"full", small, oci.Mount{Path: "/shared"}, "no space left on device"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			b := box{image: own, user: 1000, args: []string{"install", tt.mount.to}}
+			b := box{image: own, user: 1000, args: []string{"install", tt.mount.Path}}
 			if tt.volume != nil {
-				tt.mount.from = tt.volume(t)
-				b.mounts = []mount{tt.mount}
-				if err := os.WriteFile(filepath.Join(tt.mount.from, "gangrun"), []byte("old"), 0o755); err != nil {
+				tt.mount.Host = tt.volume(t)
+				b.mounts = []oci.Mount{tt.mount}
+				if err := os.WriteFile(filepath.Join(tt.mount.Host, "gangrun"), []byte("old"), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -97,7 +98,7 @@ func TestInstallCannot(t *testing.T) {
 				t.Errorf("exit code %d, %q, %q, want one line with %q", e.Code, e.Stdout, e.Stderr, tt.problem)
 			}
 			if tt.volume != nil {
-				onlyGangrun(t, tt.mount.from, []byte("old"))
+				onlyGangrun(t, tt.mount.Host, []byte("old"))
 			}
 		})
 	}

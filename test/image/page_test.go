@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/gangrun/gangrun/test/harness"
+	"github.com/gangrun/gangrun/test/harness/oci"
 )
 
 // The images that docs/images.md speaks of.
@@ -101,7 +102,7 @@ func (p pod) box(c container, img *image, volumes map[string]string) box {
 	b := box{image: img, command: c.Command, args: c.Args, user: p.Spec.SecurityContext.RunAsUser,
 		writable: !c.SecurityContext.ReadOnlyRootFilesystem}
 	for _, m := range c.VolumeMounts {
-		b.mounts = append(b.mounts, mount{from: volumes[m.Name], to: m.MountPath, readOnly: m.ReadOnly})
+		b.mounts = append(b.mounts, oci.Mount{Host: volumes[m.Name], Path: m.MountPath, ReadOnly: m.ReadOnly})
 	}
 	return b
 }

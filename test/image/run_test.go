@@ -8,6 +8,7 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/test/harness"
+	"github.com/gangrun/gangrun/test/harness/oci"
 )
 
 // train is a training in a few lines of python: it says who its parent is and what it was given, reports a step if it
@@ -39,7 +40,7 @@ func TestTrainingImage(t *testing.T) {
 					b := box{image: images.train, user: user, noLog: !log, args: []string{"python3", "-c", train}}
 					given := "socket: 0 error file: 0"
 					if tmp {
-						b.mounts = []mount{{from: volume(t), to: "/tmp"}}
+						b.mounts = []oci.Mount{{Host: volume(t), Path: "/tmp"}}
 						given = "socket: 1 error file: 1"
 					}
 					e := b.run(t)
@@ -107,7 +108,7 @@ func TestStopped(t *testing.T) {
 			c := b.start(t)
 			c.Await("ready")
 			c.Signal(syscall.SIGTERM) // runc passes it on
-			e := c.end(t)
+			e := end(t, c)
 			e.Want(t, 143, exitcodes.Preempted, "Preempted")
 			if !strings.Contains(e.Stdout, "saved") {
 				t.Errorf("%q", e.Stdout)

@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/test/harness"
+	"github.com/gangrun/gangrun/test/harness/oci"
 )
 
 // instance is one run of a container: another one after each restart.
@@ -70,7 +70,7 @@ func (i *instance) prepare() (err error) {
 	if err := unix.Mount("overlay", filepath.Join(i.dir, "root"), "overlay", 0, layers); err != nil {
 		return fmt.Errorf("overlay %s: %w", layers, err)
 	}
-	config, err := json.MarshalIndent(i.spec(), "", "  ")
+	config, err := i.spec().JSON()
 	if err != nil {
 		return err
 	}
@@ -78,14 +78,12 @@ func (i *instance) prepare() (err error) {
 		"config.json": string(config),
 		"hosts":       fmt.Sprintf("127.0.0.1\tlocalhost\n%s\t%s\n", i.pod.address, i.pod.Pod.Hostname),
 		"resolv.conf": fmt.Sprintf("nameserver %s\nsearch %s\noptions ndots:5\n", i.pod.cluster.Host(), search),
-		// As the kubelet makes it: empty, and writable for whatever user the container has.
-		"termination-log": "",
 	} {
 		if err := os.WriteFile(filepath.Join(i.dir, name), []byte(content), 0o644); err != nil {
 			return err
 		}
 	}
-	return os.Chmod(i.log, 0o666)
+	return oci.MakeLog(i.log)
 }
 
 func (i *instance) pidFile() string { return filepath.Join(i.dir, "pid") }
