@@ -208,6 +208,7 @@ func newTurn(v View, now time.Time) *turn {
 func (t *turn) write(a Action) Decision {
 	t.job.V, t.job.Store = version, t.Token
 	t.job.Seq++
+	t.job.At = t.now.UTC()
 	d := Decision{Action: a, Job: t.job, DropRound: -1}
 	if t.job.Phase.finished() {
 		d.Keep = max(t.job.Spec.TTL.of(), time.Minute) // its nodes must be able to read it

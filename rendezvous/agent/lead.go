@@ -51,6 +51,9 @@ type lead struct {
 	puts     []rendezvous.Put    // of nodes, since the last look
 	bad      map[string]string   // keys that cannot be read, and why
 	seen     bool                // the whole state is there
+	job      jobRow              // the job's record as it was decoded last
+	wrote    *rendezvous.Job     // the last record that this leader has written
+	looks    bool                // nothing is decided: this only shows what there is
 	why      string              // the last reason not to go on
 	whySince time.Time
 	saidAt   time.Time
@@ -116,7 +119,7 @@ func (l *lead) update(u store.Update) {
 		l.puts, l.seen = nil, true
 	}
 	if l.cfg.Volatile && u.Token != l.view.Token {
-		l.view.NewSince = time.Now()
+		l.view.NewSince = l.now()
 	}
 	l.view.Rev, l.view.Token = u.Rev, u.Token
 	for _, d := range u.Deleted {
@@ -140,7 +143,7 @@ func (l *lead) decide() (time.Duration, error) {
 	if !l.seen {
 		return lookAgain, nil
 	}
-	now := time.Now()
+	now := l.now()
 	l.view.Sights = rendezvous.Observe(l.view.Sights, l.view, l.puts, now)
 	l.puts = nil
 	if why := l.bad[jobKey]; why != "" { // nothing is decided on what cannot be read, and nothing overwritten
@@ -164,7 +167,7 @@ func (l *lead) decide() (time.Duration, error) {
 	if d.Next.IsZero() {
 		return lookAgain, nil
 	}
-	return min(lookAgain, max(time.Until(d.Next), 0)), nil
+	return min(lookAgain, max(d.Next.Sub(l.now()), 0)), nil
 }
 
 // catchUp asks the store how far it is. Whether somebody is silent may be decided only on a view that is at least as
@@ -227,6 +230,9 @@ func (l *lead) commit(d rendezvous.Decision) error {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
 	defer cancel()
+	if d.Job != nil {
+		l.wrote = d.Job
+	}
 	res, err := l.store.Commit(ctx, txn)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Action, err)
@@ -323,7 +329,7 @@ func (l *lead) decodeJob() {
 	delete(l.bad, jobKey)
 	if kv, found := l.rows[jobKey]; found {
 		l.view.JobRev = kv.ModRev
-		job, err := rendezvous.ParseJob(kv.Key, kv.Value)
+		job, err := l.readJob(kv)
 		if err != nil {
 			l.bad[jobKey] = err.Error()
 			return
@@ -354,6 +360,34 @@ func (l *lead) decodeJob() {
 		l.view.Controls = append(l.view.Controls, rendezvous.ControlEntry{Control: *c, CreateRev: kv.CreateRev})
 	}
 	slices.SortFunc(l.view.Controls, func(a, b rendezvous.ControlEntry) int { return int(a.CreateRev - b.CreateRev) })
+}
+
+// jobRow is a job's record, decoded, and the key's revision and store.
+type jobRow struct {
+	token string
+	rev   int64
+	job   *rendezvous.Job
+}
+
+// readJob decodes the job's record, once, with its times by this machine's clock. This leader's own record has them so
+// already; of another one's the node's half knows when it came.
+func (l *lead) readJob(kv store.KV) (*rendezvous.Job, error) {
+	if l.job.job != nil && l.job.rev == kv.ModRev && l.job.token == l.view.Token {
+		return l.job.job, nil
+	}
+	job, err := rendezvous.ParseJob(kv.Key, kv.Value)
+	if err != nil {
+		return nil, err
+	}
+	switch heard := l.heard.Load(); {
+	case l.looks, job.At.IsZero(), job.Same(l.wrote):
+	case heard != nil && job.Same(heard):
+		job = job.Moved(heard.At.Sub(job.At))
+	default:
+		job = job.Moved(l.now().UTC().Sub(job.At))
+	}
+	l.job = jobRow{token: l.view.Token, rev: kv.ModRev, job: job}
+	return job, nil
 }
 
 // say logs why the job does not go on, once that has lasted for a while, and now and then.

@@ -199,6 +199,12 @@ func (n *node) readJob(kv store.KV) {
 		n.cannotUse(err)
 		return
 	}
+	if job.Same(n.lastJob) {
+		job = job.Moved(n.lastJob.At.Sub(job.At))
+	} else {
+		job = job.Moved(n.now().UTC().Sub(job.At))
+	}
+	n.heard.Store(job)
 	// A new store may hold a record already that others have begun there. It is not what this node brings.
 	if j := n.lastJob; j != nil && j.Store != job.Store && (n.earlierJob == nil || j.Next >= n.earlierJob.Next) {
 		n.earlierJob = j
@@ -223,7 +229,7 @@ func (n *node) tellRestart(before, job *rendezvous.Job) {
 	if job.Phase == rendezvous.Forming || job.Phase == rendezvous.Stopping {
 		round = job.Next
 		if !job.NotBefore.IsZero() {
-			after = max(0, time.Until(job.NotBefore))
+			after = max(0, job.NotBefore.Sub(n.now()))
 		}
 	}
 	n.log.Info("restarting", "round", round, "after", after.Round(time.Millisecond),
