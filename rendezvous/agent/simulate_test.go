@@ -274,10 +274,14 @@ func fails(t *testing.T, c simConfig) *sim {
 	return nil
 }
 
+// shrinkTime bounds how long report looks for fewer faults.
+const shrinkTime = 10 * time.Second
+
 // report drops faults as long as the run still goes wrong, and tells of the last run with its trace.
 func report(t *testing.T, c simConfig, first string) {
 	t.Helper()
-	for i := 0; i < len(c.faults); {
+	i := 0
+	for until := time.Now().Add(shrinkTime); i < len(c.faults) && time.Now().Before(until); {
 		less := c
 		less.faults = slices.Delete(slices.Clone(c.faults), i, i+1)
 		if fails(t, less) != nil {
