@@ -174,6 +174,7 @@ func (n *node) jobUpdate(u store.Update, ok bool) {
 	n.readRev = u.Rev
 	for _, d := range u.Deleted {
 		if d.Key == jobKey {
+			n.jobRev = 0
 			n.reading.Job, n.reading.Round = nil, nil
 		}
 	}
@@ -194,6 +195,7 @@ func (n *node) roundUpdate(u store.Update, ok bool) {
 }
 
 func (n *node) readJob(kv store.KV) {
+	n.jobRev = kv.ModRev
 	job, err := rendezvous.ParseJob(kv.Key, kv.Value)
 	if err != nil {
 		n.cannotUse(err)

@@ -41,7 +41,7 @@ func Watch(ctx context.Context, st store.Store, show func(Status) (more bool)) e
 			if !ok {
 				return errors.Join(ctx.Err(), store.ErrClosed)
 			}
-			l.update(u)
+			_ = l.update(u) // what is shown is the newest that has come
 		case <-ctx.Done():
 			return ctx.Err()
 		}

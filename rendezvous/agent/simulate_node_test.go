@@ -32,6 +32,7 @@ type simNode struct {
 	cutUntil    time.Duration // nothing passes between it and the store
 	slowUntil   time.Duration // its requests may come late
 	lateUntil   time.Duration // its watches deliver late
+	lostUntil   time.Duration // news of the job do not reach it at all
 	pausedUntil time.Duration // it stands still
 }
 
@@ -229,6 +230,26 @@ func (s *sim) strike(f fault) {
 		s.memory.Replace()
 	case "restart", "suspend":
 		s.command(f)
+	case "key deleted":
+		s.byHand(store.Delete("nodes/" + n.name))
+	case "key overwritten":
+		s.byHand(store.Put("nodes/"+n.name, []byte("garbage{")))
+	case "candidate deleted":
+		s.byHand(store.Delete(store.Candidates))
+	case "lease revoked":
+		if l := n.wire.lease; l != nil {
+			s.spawn(func() { _ = l.inner.Close(s.ctx) })
+		}
+	case "news lost":
+		s.failures += f.echoes()
+		n.lostUntil = until
+	}
+}
+
+// byHand changes the store as a person does who should not.
+func (s *sim) byHand(op store.Op) {
+	if _, err := s.server.Commit(s.ctx, store.Txn{Then: []store.Op{op}}); err != nil {
+		s.violate("by hand: %v", err)
 	}
 }
 

@@ -16,7 +16,8 @@ type wire struct {
 	n        *simNode
 	ctx      context.Context
 	stop     context.CancelFunc
-	farewell bool // the node ends well: what its agent still has to say passes
+	lease    *lease // the last
+	farewell bool   // the node ends well: what its agent still has to say passes
 }
 
 var errNoAnswer = fmt.Errorf("simulated: %w: no answer", store.ErrUnreachable)
@@ -195,6 +196,9 @@ func (w *wire) Join(ctx context.Context, ttl time.Duration) (store.Lease, error)
 		return nil, err
 	}
 	s.spawn(l.keep)
+	s.mu.Lock()
+	w.lease = l
+	s.mu.Unlock()
 	return l, nil
 }
 
@@ -277,7 +281,7 @@ func (w *wire) Watch(ctx context.Context, selector string) store.Watcher {
 		defer release()
 		defer close(out.out)
 		for u := range out.inner.Updates() {
-			for range w.deliveries(selector) {
+			for range w.deliveries(selector, u) {
 				if !w.arrives() {
 					return
 				}
@@ -293,10 +297,19 @@ func (w *wire) Watch(ctx context.Context, selector string) store.Watcher {
 }
 
 // deliveries is how often something is delivered.
-func (w *wire) deliveries(selector string) int {
-	w.n.s.mu.Lock()
-	defer w.n.s.mu.Unlock()
-	if w.n.s.chance(10) {
+func (w *wire) deliveries(selector string, u store.Update) int {
+	s := w.n.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ofJob := slices.ContainsFunc(u.Changed, func(kv store.KV) bool { return kv.Key == "job" })
+	again := 10
+	if selector == "" { // the leader reads everything anew each time
+		again = 200
+	}
+	switch {
+	case ofJob && !u.Reset && s.now() < w.n.lostUntil:
+		return 0
+	case s.chance(again):
 		return 2
 	}
 	return 1

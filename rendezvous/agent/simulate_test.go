@@ -53,7 +53,8 @@ func (f fault) String() string {
 var simKinds = []string{
 	"crash", "crash", "fail", "fail", "fail", "cut", "cut", "pause", "pause", "leave", "leave", "slow", "late", "move",
 	"leader crashes before its write", "leader crashes after its write", "leader paused before its write", "restart",
-	"suspend", "outage", "drain", "store lost", "flap",
+	"suspend", "outage", "drain", "store lost", "flap", "key deleted", "key overwritten", "candidate deleted",
+	"lease revoked", "news lost", "news lost",
 }
 
 type simConfig struct {

@@ -52,6 +52,18 @@ var mutants = []struct{ name, file, old, new, packages string }{
 		"a late event is accepted", "agent/link.go",
 		"u.Rev <= n.readRev && u.Token == n.reading.Store", "false", "./agent",
 	},
+	{
+		"a node does not compare what it knows", "agent/node.go",
+		"			n.compare()\n", "", "./agent",
+	},
+	{
+		"a deleted key is a death", "fence.go",
+		"if t.Candidates[CandidateName(m.Name, m.Incarnation)] &&", "if false &&", ".",
+	},
+	{
+		"a failed compare shows nothing", "agent/lead.go",
+		"l.view.JobRev == r.jobRev", "false", "./agent",
+	},
 }
 
 func TestEveryMutantIsFound(t *testing.T) {
