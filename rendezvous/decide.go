@@ -164,6 +164,9 @@ func (t *turn) adopt() (Decision, bool) {
 	here := t.job
 	t.job = newest.clone()
 	t.job.Round, t.job.Clear = -1, false
+	if left := newest.pause(); left > 0 {
+		t.job.NotBefore = t.now.Add(left).UTC()
+	}
 	phase := newest.Phase
 	if here != nil {
 		t.job.Round, t.job.Clear = here.Round, here.Clear

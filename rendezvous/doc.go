@@ -27,7 +27,8 @@
 // # What is promised, and by what
 //
 // Workers of two rounds never run at once (R1). A round is formed only when every member of the last one is out
-// (waitForBarrier). These carry it; model_test.go takes each of them out and shows what breaks:
+// (waitForBarrier). These carry it; model_test.go (-tags model) takes each of them out of the design and shows what
+// breaks, and agent/simulate_test.go holds the code to them:
 //
 //   - the lead's write compares the revision of job that it has read, and its election key (that alone would not do);
 //   - job and rounds/<r> are one transaction (without: a lead that dies between blocks the job for ever);
@@ -69,6 +70,7 @@
 // job record it saw (Brings), and the newest is adopted; nothing is formed until one fence after View.NewSince, unless
 // the whole gang is there and none of it brings a record.
 //
-// Times in records are the lead's clock; only waiting and the backoff go by them. What keeps rounds apart goes by
+// Times in records are the leader's clock, and moved to the reader's from when it first saw the record (Moved); only
+// waiting and the backoff go by them. What keeps rounds apart goes by
 // clocks that are never compared with another machine's.
 package rendezvous

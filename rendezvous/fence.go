@@ -79,6 +79,9 @@ func (t *turn) member(rank int, m Member) member {
 		r.standing = left
 		return r
 	}
+	if t.Candidates[CandidateName(m.Name, m.Incarnation)] && !(r.taken && proves(*e.Node, m)) {
+		return r // only its key has gone, by somebody's hand; it will put it back, or see that another one has it
+	}
 	sight := t.sight(rank)
 	r.until = sight.Silent.Add(t.fence())
 	switch {

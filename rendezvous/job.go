@@ -45,7 +45,9 @@ type Job struct {
 	// Seq grows by one with every write; of two records of one run the higher is the newer.
 	Seq   int64 `json:"seq"`
 	Phase Phase `json:"phase"`
-	// Since is when the phase began, by the clock of the lead of that time, and SinceSeq the Seq it began with.
+	// At is when this was written, by the clock of the leader of that time, as are the other times: see Moved.
+	At time.Time `json:"at,omitzero"`
+	// Since is when the phase began, and SinceSeq the Seq it began with.
 	Since    time.Time `json:"since"`
 	SinceSeq int64     `json:"sinceSeq"`
 	// Round is the newest round whose record is in this store, -1 before the first. Next is the number of the one

@@ -1,3 +1,5 @@
+//go:build model
+
 package rendezvous
 
 import (
@@ -8,6 +10,9 @@ import (
 	"strings"
 	"testing"
 )
+
+// The model proves the design, not this code: it calls none of it, so it is no part of the usual tests. Run it with
+// go test -tags model ./rendezvous when the design changes; the simulator (package agent) drives the code itself.
 
 // The model of the round protocol with an external, linearizable store: every order of events within its bounds is
 // looked at. Three node names of two incarnations each, rounds 0 to 2, and a few faults. Lead actions have the names

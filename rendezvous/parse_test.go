@@ -28,7 +28,7 @@ func fullJob() *Job {
 	outcome := fullOutcome()
 	stop := &Stop{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", Message: "killed", At: at, Judged: true, Charged: true, Outcome: &outcome}
 	return &Job{
-		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Seq: 17, Phase: Failed, Since: at, SinceSeq: 17, Round: 3, Next: 4,
+		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Seq: 17, Phase: Failed, At: at, Since: at, SinceSeq: 17, Round: 3, Next: 4,
 		Spec: spec, Clear: true, Quiet: "8e9e05c52164694d", Stop: stop, Suspend: true, NotBefore: at, Enough: at,
 		End: &End{Verdict: exitcodes.Retry, Reason: "RestartBudgetExhausted", Message: "spent", Code: 137, Cause: stop, At: at,
 			By: Author{Name: "a", Incarnation: "i0"}},

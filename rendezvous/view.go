@@ -25,7 +25,10 @@ type View struct {
 	Round    *Round // that of Job.Round; nil when it is -1
 	Nodes    map[string]NodeEntry
 	Controls []ControlEntry // in the order of their creation
-	Sights   Sights
+	// Candidates are those that stand for election, by CandidateName. Their keys are on the same leases as the nodes' own,
+	// so that a node whose key somebody has deleted is not taken for silent.
+	Candidates map[string]bool
+	Sights     Sights
 }
 
 // NodeEntry is a node's record, never nil and never changed, and what the store knows about its key.
@@ -94,6 +97,8 @@ func Observe(s Sights, v View, puts []Put, now time.Time) Sights {
 	for i, m := range v.Round.Members {
 		e, found := v.Nodes[m.Name]
 		switch {
+		case v.Candidates[CandidateName(m.Name, m.Incarnation)] && (!found || e.Incarnation != m.Incarnation || !e.Leased):
+			members[i].Silent = time.Time{} // its lease lives
 		case !found || e.Incarnation != m.Incarnation || e.Store != v.Token || !e.Leased:
 			if members[i].Silent.IsZero() {
 				members[i].Silent = now
@@ -111,6 +116,9 @@ func Observe(s Sights, v View, puts []Put, now time.Time) Sights {
 	}
 	return Sights{Store: v.Token, RunUID: v.Round.RunUID, Round: v.Round.Number, Member: members}
 }
+
+// CandidateName is what an incarnation of a node puts into its key in the election.
+func CandidateName(name, incarnation string) string { return name + " " + incarnation }
 
 // Action names what a decision or a node's next step is. The model of the protocol uses the same names.
 type Action string
@@ -208,6 +216,7 @@ func newTurn(v View, now time.Time) *turn {
 func (t *turn) write(a Action) Decision {
 	t.job.V, t.job.Store = version, t.Token
 	t.job.Seq++
+	t.job.At = t.now.UTC()
 	d := Decision{Action: a, Job: t.job, DropRound: -1}
 	if t.job.Phase.finished() {
 		d.Keep = max(t.job.Spec.TTL.of(), time.Minute) // its nodes must be able to read it

@@ -47,7 +47,9 @@ type Config struct {
 	// KeepRecord keeps the job's record beside its checkpoints, too, where the job has a name and they are on this machine.
 	KeepRecord bool
 	Clock      store.Clock // nil: the machine's
-	Log        *slog.Logger
+	// Now is the time of day, which goes into records; nil: the machine's. No two machines need agree on it.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // Order is what the node is to do next. Exactly one of Start, Stop and End is set.
@@ -94,6 +96,7 @@ type Stop struct {
 type Agent struct {
 	cfg     Config
 	clock   store.Clock
+	now     func() time.Time
 	log     *slog.Logger
 	orders  chan Order
 	reports chan func(*node)
@@ -104,6 +107,9 @@ type Agent struct {
 	saved    atomic.Pointer[format.Checkpoint] // the newest that is known of
 	// newest is the newest round that the node has heard of; the lead looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]
+	// heard is the newest record of the job that the node has heard of, its times by this machine's clock from that
+	// moment on. When it comes to lead, it knows by that how long things have lasted.
+	heard  atomic.Pointer[rendezvous.Job]
 	keeper atomic.Pointer[keeper] // of the job's record; nil where none is kept
 }
 
@@ -113,11 +119,14 @@ func Join(ctx context.Context, cfg Config) *Agent {
 	cfg.StoreTimeout = cmp.Or(cfg.StoreTimeout, DefaultStoreTimeout)
 	ctx, stop := context.WithCancel(ctx)
 	a := &Agent{
-		cfg: cfg, clock: cfg.Clock, log: cfg.Log, stop: stop,
+		cfg: cfg, clock: cfg.Clock, now: cfg.Now, log: cfg.Log, stop: stop,
 		orders: make(chan Order), reports: make(chan func(*node), 64), done: make(chan struct{}),
 	}
 	if a.clock == nil {
 		a.clock = store.Boottime
+	}
+	if a.now == nil {
+		a.now = time.Now
 	}
 	n := newNode(a, ctx)
 	go func() {

@@ -27,7 +27,7 @@ func (n *node) ruleAlone(o *rendezvous.Outcome, step *int64) {
 	case n.record.Leaving:
 		return
 	default:
-		budget, ruling := job.Spec.RestartAlone(a.budget, *o, step, time.Now(), job.RunUID+"/"+n.cfg.Name)
+		budget, ruling := job.Spec.RestartAlone(a.budget, *o, step, n.now(), job.RunUID+"/"+n.cfg.Name)
 		*a = alone{budget: budget, decided: true, again: ruling.Restart, at: n.clock() + ruling.After}
 		if a.again {
 			n.log.Info("this node restarts its workers alone", "role", n.record.Role, "after", ruling.After, "used", budget.Used)

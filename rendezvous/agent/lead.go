@@ -51,14 +51,18 @@ type lead struct {
 	puts     []rendezvous.Put    // of nodes, since the last look
 	bad      map[string]string   // keys that cannot be read, and why
 	seen     bool                // the whole state is there
-	why      string              // the last reason not to go on
+	job      jobRow              // the job's record as it was decoded last
+	refused  refusal
+	wrote    *rendezvous.Job // the last record that this leader has written
+	looks    bool            // nothing is decided: this only shows what there is
+	why      string          // the last reason not to go on
 	whySince time.Time
 	saidAt   time.Time
 }
 
 // lead returns when the lead is lost or the context ends.
 func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) error {
-	held, err := store.Campaign(ctx, st, lease, []byte(a.cfg.Name))
+	held, err := store.Campaign(ctx, st, lease, []byte(rendezvous.CandidateName(a.cfg.Name, a.cfg.Node.Incarnation)))
 	if err != nil {
 		return err
 	}
@@ -79,8 +83,9 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 			if !ok {
 				return errors.New("the watch has ended")
 			}
-			l.update(u)
-			l.drain()
+			if err := errors.Join(l.update(u), l.drain()); err != nil {
+				return err
+			}
 		case <-timer.C:
 		}
 		next, err := l.decide()
@@ -92,22 +97,34 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 }
 
 // drain takes in what else has come: one decision on all of it instead of one for each of a thousand nodes.
-func (l *lead) drain() {
+func (l *lead) drain() error {
 	for {
 		select {
 		case u, ok := <-l.watch.Updates():
 			if !ok {
-				return // the next look sees it, too
+				return nil // the next look sees it, too
 			}
-			l.update(u)
+			if err := l.update(u); err != nil {
+				return err
+			}
 		default:
-			return
+			return nil
 		}
 	}
 }
 
-// update folds news into the view.
-func (l *lead) update(u store.Update) {
+// errWrong says that something the view needs was missed. Another one is begun.
+var errWrong = errors.New("what is known of the store is wrong")
+
+// refusal is a write whose compare has failed: the job's revision that it expected, and that of the store then.
+type refusal struct{ jobRev, rev int64 }
+
+// update folds news into the view. News that are older than the view show that it is wrong.
+func (l *lead) update(u store.Update) error {
+	if !u.Reset && u.Token == l.view.Token && u.Rev <= l.view.Rev && len(u.Changed)+len(u.Deleted) > 0 {
+		l.log.Warn("news of the job have come late: reading everything anew", "revision", u.Rev, "known", l.view.Rev)
+		return fmt.Errorf("%w: revision %d came after %d", errWrong, u.Rev, l.view.Rev)
+	}
 	if u.Reset {
 		clear(l.rows)
 		clear(l.bad)
@@ -116,7 +133,7 @@ func (l *lead) update(u store.Update) {
 		l.puts, l.seen = nil, true
 	}
 	if l.cfg.Volatile && u.Token != l.view.Token {
-		l.view.NewSince = time.Now()
+		l.view.NewSince = l.now()
 	}
 	l.view.Rev, l.view.Token = u.Rev, u.Token
 	for _, d := range u.Deleted {
@@ -130,6 +147,7 @@ func (l *lead) update(u store.Update) {
 	if r := l.view.Round; r != nil && r.Store == l.view.Token { // whoever formed it has waited long enough
 		l.view.NewSince = time.Time{}
 	}
+	return nil
 }
 
 // lookAgain bounds how long the lead goes without a look at the clock, for the same reason as a node's tick.
@@ -140,7 +158,13 @@ func (l *lead) decide() (time.Duration, error) {
 	if !l.seen {
 		return lookAgain, nil
 	}
-	now := time.Now()
+	if r := l.refused; r.rev > 0 && l.view.Rev >= r.rev {
+		if l.refused = (refusal{}); l.view.JobRev == r.jobRev {
+			l.log.Warn("the job's record is not what was read last: reading everything anew", "revision", r.jobRev)
+			return 0, fmt.Errorf("%w: the job's record is not that of revision %d", errWrong, r.jobRev)
+		}
+	}
+	now := l.now()
 	l.view.Sights = rendezvous.Observe(l.view.Sights, l.view, l.puts, now)
 	l.puts = nil
 	if why := l.bad[jobKey]; why != "" { // nothing is decided on what cannot be read, and nothing overwritten
@@ -164,7 +188,7 @@ func (l *lead) decide() (time.Duration, error) {
 	if d.Next.IsZero() {
 		return lookAgain, nil
 	}
-	return min(lookAgain, max(time.Until(d.Next), 0)), nil
+	return min(lookAgain, max(d.Next.Sub(l.now()), 0)), nil
 }
 
 // catchUp asks the store how far it is. Whether somebody is silent may be decided only on a view that is at least as
@@ -177,13 +201,24 @@ func (l *lead) catchUp() error {
 	case err != nil:
 		return err
 	case !res.OK:
-		return errors.New("another node leads now")
+		return errDeposed
 	}
 	l.view.Read = res.Rev
 	if l.view.Rev < res.Rev {
 		l.watch.Sync(res.Rev)
 	}
 	return nil
+}
+
+var errDeposed = errors.New("another node leads now")
+
+// leads asks whether this node still leads.
+func (l *lead) leads(ctx context.Context) error {
+	res, err := l.store.Commit(ctx, store.Txn{If: []store.Cond{l.held.Held()}})
+	if err == nil && !res.OK {
+		return errDeposed
+	}
+	return err
 }
 
 func (l *lead) somebodySilent() bool {
@@ -227,6 +262,9 @@ func (l *lead) commit(d rendezvous.Decision) error {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
 	defer cancel()
+	if d.Job != nil {
+		l.wrote = d.Job
+	}
 	res, err := l.store.Commit(ctx, txn)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Action, err)
@@ -234,10 +272,8 @@ func (l *lead) commit(d rendezvous.Decision) error {
 	l.view.Read = res.Rev // nothing is decided before the watch has brought what was written
 	l.watch.Sync(res.Rev)
 	if !res.OK {
-		if _, err := l.store.Commit(ctx, store.Txn{If: []store.Cond{l.held.Held()}}); err != nil {
-			return err
-		}
-		return nil
+		l.refused = refusal{jobRev: l.view.JobRev, rev: res.Rev}
+		return l.leads(ctx)
 	}
 	l.log.Debug("decided", "action", d.Action, "revision", res.Rev)
 	if k := l.keeper.Load(); k != nil && d.Job != nil {
@@ -286,14 +322,36 @@ func (l *lead) decode(u store.Update) {
 	}
 	other := false
 	for _, kv := range u.Changed {
-		if name, found := strings.CutPrefix(kv.Key, nodesKey); found {
+		switch name, found := strings.CutPrefix(kv.Key, nodesKey); {
+		case found:
 			l.decodeNode(name, kv)
-		} else {
+		case !strings.HasPrefix(kv.Key, store.Candidates):
 			other = true
 		}
 	}
+	l.decodeCandidates(u)
 	if other || len(u.Deleted) > 0 || u.Reset {
 		l.decodeJob()
+	}
+}
+
+// decodeCandidates notes who stands for election.
+func (l *lead) decodeCandidates(u store.Update) {
+	changed := u.Reset
+	for _, kv := range u.Changed {
+		changed = changed || strings.HasPrefix(kv.Key, store.Candidates)
+	}
+	for _, d := range u.Deleted {
+		changed = changed || strings.HasPrefix(d.Key, store.Candidates)
+	}
+	if !changed {
+		return
+	}
+	l.view.Candidates = map[string]bool{}
+	for key, kv := range l.rows {
+		if strings.HasPrefix(key, store.Candidates) && kv.Leased {
+			l.view.Candidates[string(kv.Value)] = true
+		}
 	}
 }
 
@@ -303,6 +361,7 @@ func (l *lead) decodeNode(escaped string, kv store.KV) {
 		var n *rendezvous.Node
 		if n, err = rendezvous.ParseNode(kv.Key, kv.Value); err == nil {
 			delete(l.bad, kv.Key)
+			l.sayOverlap(name, n)
 			l.view.Nodes[name] = rendezvous.NodeEntry{
 				Node: n, CreateRev: kv.CreateRev, ModRev: kv.ModRev, Leased: kv.Leased,
 			}
@@ -317,13 +376,24 @@ func (l *lead) decodeNode(escaped string, kv store.KV) {
 	l.bad[kv.Key] = err.Error()
 }
 
+// sayOverlap says that a node has come back with the workers of a round after which another one has begun.
+func (l *lead) sayOverlap(name string, n *rendezvous.Node) {
+	j, before := l.view.Job, l.view.Nodes[name].Node
+	if j == nil || l.looks || n.Store != l.view.Token || n.RunUID != j.RunUID || n.State != rendezvous.NodeRunning ||
+		n.Round < 0 || n.Round >= j.Round || before != nil && before.Incarnation == n.Incarnation && before.Round >= n.Round {
+		return
+	}
+	l.log.Error("a node that had counted as gone is back, and its workers have run beside another round", "from", name,
+		"its_round", n.Round, "round", j.Round)
+}
+
 // decodeJob reads the job, its round and the commands anew: there are few.
 func (l *lead) decodeJob() {
 	l.view.Job, l.view.JobRev, l.view.Round, l.view.Controls = nil, 0, nil, nil
 	delete(l.bad, jobKey)
 	if kv, found := l.rows[jobKey]; found {
 		l.view.JobRev = kv.ModRev
-		job, err := rendezvous.ParseJob(kv.Key, kv.Value)
+		job, err := l.readJob(kv)
 		if err != nil {
 			l.bad[jobKey] = err.Error()
 			return
@@ -354,6 +424,34 @@ func (l *lead) decodeJob() {
 		l.view.Controls = append(l.view.Controls, rendezvous.ControlEntry{Control: *c, CreateRev: kv.CreateRev})
 	}
 	slices.SortFunc(l.view.Controls, func(a, b rendezvous.ControlEntry) int { return int(a.CreateRev - b.CreateRev) })
+}
+
+// jobRow is a job's record, decoded, and the key's revision and store.
+type jobRow struct {
+	token string
+	rev   int64
+	job   *rendezvous.Job
+}
+
+// readJob decodes the job's record, once, with its times by this machine's clock. This leader's own record has them so
+// already; of another one's the node's half knows when it came.
+func (l *lead) readJob(kv store.KV) (*rendezvous.Job, error) {
+	if l.job.job != nil && l.job.rev == kv.ModRev && l.job.token == l.view.Token {
+		return l.job.job, nil
+	}
+	job, err := rendezvous.ParseJob(kv.Key, kv.Value)
+	if err != nil {
+		return nil, err
+	}
+	switch heard := l.heard.Load(); {
+	case l.looks, job.At.IsZero(), job.Same(l.wrote):
+	case heard != nil && job.Same(heard):
+		job = job.Moved(heard.At.Sub(job.At))
+	default:
+		job = job.Moved(l.now().UTC().Sub(job.At))
+	}
+	l.job = jobRow{token: l.view.Token, rev: kv.ModRev, job: job}
+	return job, nil
 }
 
 // say logs why the job does not go on, once that has lasted for a while, and now and then.

@@ -174,6 +174,7 @@ func (n *node) jobUpdate(u store.Update, ok bool) {
 	n.readRev = u.Rev
 	for _, d := range u.Deleted {
 		if d.Key == jobKey {
+			n.jobRev = 0
 			n.reading.Job, n.reading.Round = nil, nil
 		}
 	}
@@ -194,11 +195,18 @@ func (n *node) roundUpdate(u store.Update, ok bool) {
 }
 
 func (n *node) readJob(kv store.KV) {
+	n.jobRev = kv.ModRev
 	job, err := rendezvous.ParseJob(kv.Key, kv.Value)
 	if err != nil {
 		n.cannotUse(err)
 		return
 	}
+	if job.Same(n.lastJob) {
+		job = job.Moved(n.lastJob.At.Sub(job.At))
+	} else {
+		job = job.Moved(n.now().UTC().Sub(job.At))
+	}
+	n.heard.Store(job)
 	// A new store may hold a record already that others have begun there. It is not what this node brings.
 	if j := n.lastJob; j != nil && j.Store != job.Store && (n.earlierJob == nil || j.Next >= n.earlierJob.Next) {
 		n.earlierJob = j
@@ -223,7 +231,7 @@ func (n *node) tellRestart(before, job *rendezvous.Job) {
 	if job.Phase == rendezvous.Forming || job.Phase == rendezvous.Stopping {
 		round = job.Next
 		if !job.NotBefore.IsZero() {
-			after = max(0, time.Until(job.NotBefore))
+			after = max(0, job.NotBefore.Sub(n.now()))
 		}
 	}
 	n.log.Info("restarting", "round", round, "after", after.Round(time.Millisecond),

@@ -32,7 +32,7 @@ func Watch(ctx context.Context, st store.Store, show func(Status) (more bool)) e
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	l := &lead{
-		Agent: &Agent{log: slog.New(slog.DiscardHandler)}, ctx: ctx, store: st,
+		Agent: &Agent{log: slog.New(slog.DiscardHandler), now: time.Now}, looks: true, ctx: ctx, store: st,
 		rows: map[string]store.KV{}, bad: map[string]string{}, watch: st.Watch(ctx, ""),
 	}
 	for {
@@ -41,7 +41,7 @@ func Watch(ctx context.Context, st store.Store, show func(Status) (more bool)) e
 			if !ok {
 				return errors.Join(ctx.Err(), store.ErrClosed)
 			}
-			l.update(u)
+			_ = l.update(u) // what is shown is the newest that has come
 		case <-ctx.Done():
 			return ctx.Err()
 		}

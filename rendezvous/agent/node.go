@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/gangrun/gangrun/rendezvous"
@@ -19,8 +20,11 @@ type node struct {
 	readRev int64
 	round   *rendezvous.Round // the newest that was heard of, perhaps before the job's record
 
+	jobRev int64 // the revision of the job's record that was read last; 0: there was none
+
 	link        link
 	writer      writer
+	check       check
 	checkpoints checkpoints
 	pending     []Order          // to be given out
 	started     bool             // an order to start is out, and Gone has not answered it
@@ -60,6 +64,7 @@ func newNode(a *Agent, ctx context.Context) *node {
 	n.link.leases = make(chan leased, 1)
 	n.checkpoints = checkpoints{results: make(chan func(*node)), round: -1}
 	n.writer.results = make(chan written, 1)
+	n.check = check{results: make(chan checked, 1), at: n.clock() + time.Duration(rand.Int64N(int64(a.cfg.Lease)/3))}
 	return n
 }
 
@@ -99,6 +104,8 @@ func (n *node) run() {
 			n.jobUpdate(u, ok)
 		case u, ok := <-n.link.rounds:
 			n.roundUpdate(u, ok)
+		case c := <-n.check.results:
+			n.checked(c)
 		case w := <-n.writer.results:
 			n.written(w)
 		case result := <-n.checkpoints.results:
@@ -106,6 +113,7 @@ func (n *node) run() {
 		case <-n.wake:
 		case <-ticker.C:
 			n.missing()
+			n.compare()
 		}
 	}
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous"
@@ -30,7 +29,7 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	case o.Verdict == exitcodes.Success:
 		n.record.State = rendezvous.NodeDone
 	case o.Verdict == "" && (n.cutOff || !n.halted && !n.record.Leaving): // or it was too late to start anything
-		o = rendezvous.CutOff(n.self.Store, n.self.RunUID, round, time.Now())
+		o = rendezvous.CutOff(n.self.Store, n.self.RunUID, round, n.now())
 	}
 	n.started, n.halted, n.hurried = false, false, false
 	guard := n.self.Guard

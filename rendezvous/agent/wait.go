@@ -25,7 +25,7 @@ func (n *node) say(why string) {
 
 // backoff tells of a pause before the next round.
 func (n *node) backoff() string {
-	if j := n.reading.Job; j != nil && j.Phase == rendezvous.Forming && j.NotBefore.After(time.Now()) {
+	if j := n.reading.Job; j != nil && j.Phase == rendezvous.Forming && j.NotBefore.After(n.now()) {
 		return "; restarting not before " + j.NotBefore.Local().Format(time.TimeOnly)
 	}
 	return ""

@@ -18,6 +18,7 @@ type writer struct {
 	rejoin  bool // the next write reads the job, too
 	claimed bool // the key is ours
 	expect  int64
+	under   store.Lease     // the lease that it was put under last
 	last    *rendezvous.End // the last write is the farewell; this order follows
 	retryAt time.Time
 	pause   time.Duration
@@ -121,7 +122,7 @@ func (n *node) written(out written) {
 // wrote goes on after a write that happened.
 func (n *node) wrote(out written) {
 	w := &n.writer
-	w.claimed, w.expect, w.pause = true, out.Rev, 0
+	w.claimed, w.expect, w.under, w.pause = true, out.Rev, out.lease, 0
 	if out.outcome != nil && n.record.Outcome != nil && n.record.OutcomeRev == 0 && !n.record.Outcome.Outranks(out.outcome) {
 		n.record.OutcomeRev = out.Rev // later writes tell since when the outcome is known
 	}
@@ -170,6 +171,9 @@ func (n *node) lostKey(out written, own store.KV, found bool) {
 	w.dirty = true
 	w.rejoin = true
 	if !found {
+		if w.under == n.link.lease {
+			n.log.Warn("somebody has deleted this node's key: putting it back")
+		}
 		w.expect = 0
 		if out.Token != n.record.Store && out.Token != "" {
 			n.read(out)
@@ -181,8 +185,8 @@ func (n *node) lostKey(out written, own store.KV, found bool) {
 	case err == nil && previous.Incarnation == n.cfg.Node.Incarnation:
 		w.expect = own.ModRev
 	case err != nil:
-		n.say("the key of this node's name holds something else: " + err.Error())
-		n.retry()
+		n.log.Warn("somebody has overwritten this node's key: putting it back", "err", err)
+		w.expect = own.ModRev
 	default:
 		n.self.Taken = true
 	}
@@ -194,7 +198,7 @@ func (n *node) read(out written) {
 	if out.Token == n.reading.Store && out.Rev < n.readRev { // the watch has overtaken this answer
 		return
 	}
-	n.readRev = out.Rev
+	n.readRev, n.jobRev = out.Rev, 0
 	n.reading = rendezvous.Reading{Store: out.Token}
 	if n.round != nil && n.round.Store != out.Token { // else the watch may have brought it before this answer
 		n.round = nil

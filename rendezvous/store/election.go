@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// candidates is where the candidates for the lead put their keys, one each.
-const candidates = "lead/"
+// Candidates is where the candidates for the lead put their keys, one each.
+const Candidates = "lead/"
 
 // Leadership is a won election. It holds for as long as its key is there: every write of the lead has the condition
 // Held among its own.
@@ -24,7 +24,7 @@ func (l Leadership) Held() Cond { return Since(l.Key, l.CreateRev) }
 // The value says who the candidate is. Campaign may be called again on the same lease, after an error too. It returns
 // ErrLeaseLost if the candidate's key is gone.
 func Campaign(ctx context.Context, s Store, lease Lease, value []byte) (Leadership, error) {
-	key := candidates + lease.ID()
+	key := Candidates + lease.ID()
 	res, err := s.Commit(ctx, Txn{
 		If:   []Cond{Absent(key)},
 		Then: []Op{PutLeased(key, value, lease)},
@@ -38,7 +38,7 @@ func Campaign(ctx context.Context, s Store, lease Lease, value []byte) (Leadersh
 	}
 	me := Leadership{Key: key, CreateRev: res.Read[0].CreateRev}
 	for {
-		earlier, found, err := s.Before(ctx, candidates, me.CreateRev)
+		earlier, found, err := s.Before(ctx, Candidates, me.CreateRev)
 		if err != nil {
 			return Leadership{}, fmt.Errorf("ask who leads: %w", err)
 		}

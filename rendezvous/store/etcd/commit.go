@@ -57,14 +57,14 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Result, error)
 		select {
 		case <-replaced: // somebody has found out already
 		default:
-			s.meet(now, res.Header.Revision, 0)
+			s.meet(now, res.Header.Revision, position{})
 		}
 		return store.Result{}, fmt.Errorf("%s: commit: %w", s.where, store.ErrChanged)
 	}
 	if now == token {
 		s.saw(token, res.Header.Revision)
 	} else { // this was our first look, or we have just deleted everything
-		s.meet(now, res.Header.Revision, 0)
+		s.meet(now, res.Header.Revision, position{})
 	}
 	out := store.Result{OK: res.Succeeded, Rev: res.Header.Revision, Token: now}
 	for _, a := range answers[1:] {

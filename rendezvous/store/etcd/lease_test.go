@@ -83,7 +83,7 @@ func TestRenewed(t *testing.T) {
 	}
 
 	before := l.Renewed()
-	s.meet("b", 1, 0) // the store is another one: the lease asks at once
+	s.meet("b", 1, position{}) // the store is another one: the lease asks at once
 	<-leases.asked
 	leases.answer <- 0
 	<-l.Lost()

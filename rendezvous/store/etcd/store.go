@@ -41,6 +41,7 @@ type Store struct {
 	prefix  string
 	timeout time.Duration
 	reader  bool // writes no token
+	suspect bool // its members may say too early how far a watch is
 	log     *slog.Logger
 	clock   store.Clock
 	ctx     context.Context
@@ -100,7 +101,10 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	s.leases = clientv3.RetryLeaseClient(s.client)
-	return s.meetFirst(ctx)
+	if s, err = s.meetFirst(ctx); err == nil {
+		s.askVersions(ctx)
+	}
+	return s, err
 }
 
 // New makes a Store of clients that are connected already, those of a server in this process. Where is for errors, the
@@ -174,6 +178,13 @@ func (s *Store) saw(token string, rev int64) {
 	}
 }
 
+// known is the record and its newest revision, as far as any answer has shown them.
+func (s *Store) known() position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return position{rev: s.rev, token: s.token}
+}
+
 // newest returns what saw has noted.
 func (s *Store) newest() (rev int64, heard time.Duration) {
 	s.mu.Lock()
@@ -189,11 +200,16 @@ func (s *Store) identity() (token string, replaced <-chan struct{}) {
 }
 
 // meet takes the token and the revision of an answer, and reports whether this is still the same record. A record
-// without a token has never been written to. A revision that has gone back is that of a restored backup.
-func (s *Store) meet(token string, rev, atLeast int64) bool {
+// without a token has never been written to. A revision that is behind what was known before the question is that of a
+// restored backup.
+func (s *Store) meet(token string, rev int64, known position) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = s.clock()
+	atLeast := known.rev
+	if known.token != s.token { // it was of a record that somebody has found to be gone since
+		atLeast = 0
+	}
 	if (s.token == "" || s.token == token) && rev >= atLeast {
 		s.token, s.rev = token, max(s.rev, rev)
 		return true
@@ -207,7 +223,7 @@ func (s *Store) meet(token string, rev, atLeast int64) bool {
 
 // verify asks the cluster, with a quorum, whether the record is still the same.
 func (s *Store) verify(ctx context.Context) (same bool, err error) {
-	seen, _ := s.newest()
+	known := s.known()
 	req, done := s.request(ctx)
 	defer done()
 	got, err := s.client.Get(req, s.prefix+tokenKey)
@@ -218,7 +234,7 @@ func (s *Store) verify(ctx context.Context) (same bool, err error) {
 	if len(got.Kvs) > 0 {
 		token = string(got.Kvs[0].Value)
 	}
-	return s.meet(token, got.Header.Revision, seen), nil
+	return s.meet(token, got.Header.Revision, known), nil
 }
 
 // establish gives the record a token if it has none and may have one.
@@ -243,6 +259,6 @@ func (s *Store) establish(ctx context.Context) (string, error) {
 			token = string(kvs[0].Value)
 		}
 	}
-	s.meet(token, res.Header.Revision, 0)
+	s.meet(token, res.Header.Revision, position{})
 	return token, nil
 }

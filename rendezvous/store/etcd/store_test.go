@@ -24,7 +24,7 @@ func TestMeet(t *testing.T) {
 			s := newStore("/p/", 0, slog.New(slog.DiscardHandler))
 			s.token, s.rev = tt.known, tt.seen
 			_, replaced := s.identity()
-			if same := s.meet(tt.token, tt.rev, tt.seen); same != tt.same {
+			if same := s.meet(tt.token, tt.rev, position{token: tt.known, rev: tt.seen}); same != tt.same {
 				t.Errorf("same: %v", same)
 			}
 			told := false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,9 @@ type watch struct {
 	wake     chan struct{}
 	asking   atomic.Bool
 
+	keys   map[string]bool // that there are, as etcd names them: kept where progress has to be proven
+	proofs chan proof
+
 	mu   sync.Mutex
 	sync int64 // the newest revision that the reader has asked for
 	told int64 // and the one that it was told of
@@ -43,7 +47,7 @@ type watch struct {
 
 // Watch implements store.Store.
 func (s *Store) Watch(ctx context.Context, selector string) store.Watcher {
-	w := &watch{store: s, selector: selector, box: mailbox.New[store.Update](), wake: make(chan struct{}, 1)}
+	w := &watch{store: s, selector: selector, box: mailbox.New[store.Update](), wake: make(chan struct{}, 1), proofs: make(chan proof, 1)}
 	ctx, stop := context.WithCancel(ctx)
 	started := s.spawn(func() {
 		defer stop()
@@ -108,6 +112,7 @@ type position struct {
 var (
 	errReplaced = errors.New("the record is another one")
 	errStalled  = errors.New("the watch has fallen behind")
+	errOld      = errors.New("news have come that are older than what was known already")
 )
 
 func (w *watch) run(ctx context.Context) {
@@ -118,7 +123,11 @@ func (w *watch) run(ctx context.Context) {
 			err = w.follow(ctx, at, pause)
 		}
 		if ctx.Err() == nil {
-			w.store.log.Info("a watch starts again", "store", w.store.where, "keys", w.selector, "reason", err)
+			level := slog.LevelInfo
+			if errors.Is(err, errOld) {
+				level = slog.LevelWarn
+			}
+			w.store.log.Log(ctx, level, "a watch starts again", "store", w.store.where, "keys", w.selector, "reason", err)
 			pause.wait(ctx)
 		}
 	}
@@ -133,7 +142,7 @@ func (w *watch) snapshot(ctx context.Context) (position, error) {
 	if err != nil {
 		return at, err
 	}
-	w.store.meet(at.token, at.rev, 0)
+	w.store.meet(at.token, at.rev, position{})
 	var token string
 	if token, at.replaced = w.store.identity(); token != at.token {
 		return at, errReplaced // between the two lines above
@@ -147,6 +156,7 @@ func (w *watch) read(ctx context.Context, limit int64) ([]store.KV, position, er
 	s := w.store
 	var at position
 	var kvs []store.KV
+	w.keys = make(map[string]bool)
 	first, next := s.prefix+w.selector, s.prefix+w.selector
 	opts := []clientv3.OpOption{clientv3.WithLimit(limit)}
 	if store.IsPrefix(w.selector) {
@@ -176,6 +186,9 @@ func (w *watch) read(ctx context.Context, limit int64) ([]store.KV, position, er
 		}
 		got := res.Responses[1].GetResponseRange()
 		kvs = append(kvs, s.kvs(got)...)
+		for i := 0; s.suspect && i < len(got.Kvs); i++ {
+			w.keys[string(got.Kvs[i].Key)] = true
+		}
 		if !got.More || len(got.Kvs) == 0 {
 			return kvs, at, nil
 		}
@@ -188,7 +201,7 @@ func (w *watch) follow(ctx context.Context, at position, pause *pause) error {
 	for {
 		began := w.store.clock()
 		err := w.stream(ctx, &at)
-		if ctx.Err() != nil || errors.Is(err, errReplaced) || errors.Is(err, rpctypes.ErrCompacted) {
+		if ctx.Err() != nil || errors.Is(err, errReplaced) || errors.Is(err, errOld) || errors.Is(err, rpctypes.ErrCompacted) {
 			return err
 		}
 		w.store.log.Debug("a watch goes on over another stream", "store", w.store.where, "keys", w.selector, "reason", err)
@@ -243,10 +256,15 @@ func (w *watch) stream(ctx context.Context, at *position) error {
 			if err := r.Err(); err != nil {
 				return fmt.Errorf("the stream has ended: %w", err)
 			}
+			if len(r.Events) > 0 && r.Events[0].Kv.ModRevision <= at.rev {
+				return fmt.Errorf("%w: revision %d after %d", errOld, r.Events[0].Kv.ModRevision, at.rev)
+			}
 			if r.Header.Revision < at.rev {
 				return fmt.Errorf("revision %d after %d", r.Header.Revision, at.rev)
 			}
 			w.take(r, at)
+		case p := <-w.proofs:
+			w.prove(p, at)
 		case <-w.wake:
 			delay = soon
 			w.ask(ctx, at, w.wanted())
@@ -283,6 +301,9 @@ func (w *watch) stream(ctx context.Context, at *position) error {
 
 // take sends what a response has to tell.
 func (w *watch) take(r clientv3.WatchResponse, at *position) {
+	if len(r.Events) == 0 && w.store.suspect {
+		return // it proves nothing
+	}
 	if len(r.Events) == 0 {
 		at.rev = max(at.rev, r.Header.Revision)
 		if want := w.wanted(); 0 < want && want <= at.rev {
@@ -290,7 +311,15 @@ func (w *watch) take(r clientv3.WatchResponse, at *position) {
 		}
 		return
 	}
-	for _, u := range w.updates(r.Events, at.rev) {
+	for i := 0; w.store.suspect && i < len(r.Events); i++ {
+		e := r.Events[i]
+		if e.Type == clientv3.EventTypeDelete {
+			delete(w.keys, string(e.Kv.Key))
+		} else {
+			w.keys[string(e.Kv.Key)] = true
+		}
+	}
+	for _, u := range w.updates(r.Events) {
 		at.rev = u.Rev
 		w.send(u)
 	}
@@ -298,7 +327,7 @@ func (w *watch) take(r clientv3.WatchResponse, at *position) {
 
 // updates makes as few updates of the events as there can be when a key is in each at most once, and the events of one
 // revision are not torn apart.
-func (w *watch) updates(events []*clientv3.Event, from int64) []store.Update {
+func (w *watch) updates(events []*clientv3.Event) []store.Update {
 	var out []store.Update
 	in := make(map[string]bool) // the keys of the last update
 	for len(events) > 0 {
@@ -308,9 +337,6 @@ func (w *watch) updates(events []*clientv3.Event, from int64) []store.Update {
 		}
 		same := events[:n]
 		events = events[n:]
-		if rev <= from {
-			continue
-		}
 		if !fits {
 			out = append(out, store.Update{})
 			clear(in)
@@ -335,7 +361,7 @@ func (w *watch) updates(events []*clientv3.Event, from int64) []store.Update {
 // ask asks the member to say how far the stream has come, if it is not there yet.
 func (w *watch) ask(ctx context.Context, at *position, want int64) {
 	if want <= at.rev {
-		if w.wanted() > 0 {
+		if asked := w.wanted(); 0 < asked && asked <= at.rev {
 			w.send(store.Update{Rev: at.rev})
 		}
 		return
@@ -345,6 +371,12 @@ func (w *watch) ask(ctx context.Context, at *position, want int64) {
 	}
 	go func() { // it may wait for a connection
 		defer w.asking.Store(false)
+		if w.store.suspect {
+			if err := w.askForProof(ctx); err != nil && ctx.Err() == nil {
+				w.store.log.Debug("a watch could not be compared with the store", "keys", w.selector, "error", err)
+			}
+			return
+		}
 		if err := w.store.client.RequestProgress(ctx); err != nil && ctx.Err() == nil {
 			w.store.log.Debug("a watch was not told how far it is", "keys", w.selector, "error", err)
 		}

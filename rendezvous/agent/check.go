@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// check compares what the node knows with the store, once in the time of a renewal: its own key and the job's record, in
+// one small read. News can be missed, and a key can be deleted or overwritten by anybody while the lease lives; nothing
+// else would ever show it.
+type check struct {
+	results chan checked
+	busy    bool
+	at      time.Duration // when the next is due
+	doubt   bool          // the last one has found a difference, which may have been news on their way
+}
+
+type checked struct {
+	ok       bool
+	err      error
+	own, job int64 // the revisions that were compared
+}
+
+// compare begins a check when one is due, and the node's key is as this node has left it.
+func (n *node) compare() {
+	c, w := &n.check, &n.writer
+	if c.busy || n.clock() < c.at || !n.settled() {
+		return
+	}
+	c.busy, c.at = true, n.clock()+n.link.lease.TTL()/3
+	out := checked{own: w.expect, job: n.jobRev}
+	txn := store.Txn{Token: n.record.Store, If: []store.Cond{
+		store.Unchanged(nodesKey+store.Escape(n.cfg.Name), out.own), store.Unchanged(jobKey, out.job),
+	}}
+	st := n.link.store
+	go func() {
+		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
+		defer cancel()
+		var res store.Result
+		res, out.err = st.Commit(ctx, txn)
+		out.ok = res.OK
+		c.results <- out
+	}()
+}
+
+// settled reports whether the node's key is there and nothing of it is being written.
+func (n *node) settled() bool {
+	w := &n.writer
+	return w.claimed && !w.busy && !w.dirty && !w.rejoin && !n.ended && n.link.lease != nil && n.record.Store != ""
+}
+
+// checked takes in what a check has shown. A difference may be news that are on their way; when it is there still a
+// moment later, everything is read again, and the key put back.
+func (n *node) checked(c checked) {
+	n.check.busy = false
+	switch {
+	case errors.Is(c.err, store.ErrChanged):
+		n.writer.rejoin, n.writer.claimed, n.writer.dirty = true, false, true
+		return
+	case c.err != nil, !n.settled(), c.own != n.writer.expect, c.job != n.jobRev:
+		return // the renewals tell of a store that does not answer; the rest has changed meanwhile
+	case c.ok:
+		n.check.doubt = false
+		return
+	case !n.check.doubt:
+		n.check.doubt, n.check.at = true, n.clock()+tick
+		return
+	}
+	n.check.doubt = false
+	n.log.Warn("the store is not what this node has heard of it: reading it again")
+	n.writer.rejoin, n.writer.dirty = true, true
+}

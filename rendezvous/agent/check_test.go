@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/rendezvous/store/storetest"
+)
+
+// heard keeps what nodes log.
+type heard struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(p)
+}
+
+func (h *heard) has(what string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Contains(h.text.String(), what)
+}
+
+// TestAKeyComesBack deletes and overwrites a node's key by hand while its workers run. The others may not even notice:
+// nothing stops, the key is there again within two renewals, and the node says what has happened.
+func TestAKeyComesBack(t *testing.T) {
+	const name, key = "node1", nodesKey + "node1"
+	for what, tc := range map[string]struct {
+		op   store.Op
+		says string
+	}{
+		"deleted":                {store.Delete(key), "somebody has deleted this node's key"},
+		"overwritten":            {store.Put(key, []byte("garbage{")), "somebody has overwritten this node's key"},
+		"another version":        {store.Put(key, []byte(`{"v":99}`)), "somebody has overwritten this node's key"},
+		"everything was deleted": {store.Delete(""), ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := store.NewMemory()
+				byHand := m.Connect(clock)
+				defer byHand.Close()
+				var log heard
+				spec := rendezvous.DefaultSpec(2)
+				spec.MinNodes, spec.LastCall = 1, rendezvous.Duration(200*time.Millisecond)
+				one := join(t, m.Connect(clock), "node0", spec, nil)
+				other := join(t, m.Connect(clock), name, spec, func(c *Config) {
+					c.Log = slog.New(slog.NewTextHandler(&log, nil))
+				})
+				one.starts(0)
+				other.starts(0)
+				time.Sleep(time.Minute)
+				storetest.Commit(t, byHand, store.Txn{Then: []store.Op{tc.op}})
+				if what == "everything was deleted" {
+					one.stops()
+					other.stops()
+					return
+				}
+				time.Sleep(2*DefaultLease/3 + 2*tick)
+				res := storetest.Commit(t, byHand, store.Txn{Read: []string{key}})
+				if len(res.Read) != 1 || !res.Read[0].Leased {
+					t.Fatalf("the key is not there again: %+v", res.Read)
+				}
+				if n, err := rendezvous.ParseNode(key, res.Read[0].Value); err != nil || n.State != rendezvous.NodeRunning {
+					t.Errorf("%+v, %v", n, err)
+				}
+				if !log.has(tc.says) {
+					t.Errorf("it does not say so: %s", log.text.String())
+				}
+				time.Sleep(5 * time.Minute)
+				for _, p := range []*party{one, other} {
+					select {
+					case o := <-p.Orders():
+						t.Fatalf("%s: got %s", p.name, describe(o))
+					default:
+					}
+					p.Gone(0, well, nil)
+				}
+				one.ends()
+				other.ends()
+			})
+		})
+	}
+}

@@ -1,0 +1,207 @@
+// Package realstores runs whole jobs, by real agents with workers of straw, on real etcd servers of several releases.
+package realstores
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/rendezvous/store/etcd"
+	"github.com/gangrun/gangrun/test/harness/etcdserver"
+)
+
+func TestMain(m *testing.M) {
+	etcdserver.Main()
+	os.Exit(m.Run())
+}
+
+// jobTime is far beyond what one job here takes; a job that takes longer hangs.
+const jobTime = time.Minute
+
+// jobs is how many are run on each cluster.
+func jobs() int {
+	if os.Getenv("GANGRUN_TEST_LONG") != "" {
+		return 100
+	}
+	return 10
+}
+
+// TestJobsOnTheLinkedEtcd runs jobs on three members of the release that gangrun brings along.
+func TestJobsOnTheLinkedEtcd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	runJobs(t, etcdserver.StartFor(t, "127.0.0.1", 3, nil).Endpoints())
+}
+
+// TestJobsOnOtherEtcds runs jobs on three members of each etcd that GANGRUN_TEST_ETCD names, a list of programs with
+// colons between: that of Debian 12 is 3.4.23, whose progress answers overtake events.
+func TestJobsOnOtherEtcds(t *testing.T) {
+	programs := filepath.SplitList(os.Getenv("GANGRUN_TEST_ETCD"))
+	if len(programs) == 0 {
+		t.Skip("GANGRUN_TEST_ETCD names no etcd")
+	}
+	for _, program := range programs {
+		t.Run(strings.Trim(strings.ReplaceAll(program, "/", "_"), "_"), func(t *testing.T) {
+			runJobs(t, startProgram(t, program, 3))
+		})
+	}
+}
+
+// startProgram starts a cluster of a program's servers, which ends with the test.
+func startProgram(t *testing.T, program string, members int) (endpoints []string) {
+	t.Helper()
+	var peers, clients, cluster []string
+	for i := range members {
+		for _, list := range []*[]string{&peers, &clients} {
+			address, err := etcdserver.FreeAddr("127.0.0.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			*list = append(*list, "http://"+address)
+		}
+		cluster = append(cluster, fmt.Sprintf("m%d=%s", i, peers[i]))
+	}
+	for i := range members {
+		cmd := exec.Command(program, "--name", fmt.Sprint("m", i), "--data-dir", t.TempDir(),
+			"--listen-client-urls", clients[i], "--advertise-client-urls", clients[i],
+			"--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
+			"--initial-cluster", strings.Join(cluster, ","), "--log-level", "error")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	}
+	for _, client := range clients {
+		await(t, client+"/health")
+	}
+	return clients
+}
+
+// await waits until the server is ready.
+func await(t *testing.T, url string) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		answer, err := http.Get(url)
+		if err != nil {
+			continue
+		}
+		body, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
+		_ = answer.Body.Close()
+		if answer.StatusCode == http.StatusOK && strings.Contains(string(body), "true") {
+			return
+		}
+	}
+	t.Fatalf("%s is not ready", url)
+}
+
+// runJobs runs jobs of two to four nodes, a few at a time. Workers fail twice in each, and then succeed.
+func runJobs(t *testing.T, endpoints []string) {
+	t.Helper()
+	places := make(chan struct{}, 4)
+	var group sync.WaitGroup
+	var hung atomic.Int64
+	for i := range jobs() {
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			ctx, stop := context.WithTimeout(t.Context(), jobTime)
+			defer stop()
+			if err := runJob(ctx, endpoints, fmt.Sprint("job", i), 2+i%3); err != nil {
+				hung.Add(1)
+				t.Errorf("job %d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("%d of %d jobs did not succeed", hung.Load(), jobs())
+}
+
+const failures = 2
+
+// runJob runs one job to its end.
+func runJob(ctx context.Context, endpoints []string, job string, nodes int) error {
+	spec := rendezvous.DefaultSpec(nodes)
+	spec.Restarts.Backoff = 0
+	ends := make(chan error, nodes)
+	var log lines
+	for i := range nodes {
+		go func() { ends <- runNode(ctx, endpoints, job, fmt.Sprint("node", i), i == 0, spec, &log) }()
+	}
+	for range nodes {
+		if err := <-ends; err != nil {
+			return fmt.Errorf("%w\n%s", err, log.String())
+		}
+	}
+	return nil
+}
+
+// runNode is one node of a job. The workers of the first one fail.
+func runNode(ctx context.Context, endpoints []string, job, name string, fails bool, spec rendezvous.Spec, log *lines) error {
+	logger := slog.New(slog.NewTextHandler(log, nil)).With("job", job, "node", name)
+	a := agent.Join(context.Background(), agent.Config{
+		Connect: func(ctx context.Context) (store.Store, error) {
+			return etcd.Open(ctx, etcd.Config{Endpoints: endpoints, Namespace: "test", Job: job, Log: logger})
+		},
+		Name: name, Spec: spec, StopTime: time.Second, Log: logger,
+		Node: rendezvous.Node{Incarnation: name + "#1", Slots: 1, Address: name},
+	})
+	defer a.Close()
+	for {
+		var o agent.Order
+		select {
+		case o = <-a.Orders():
+		case <-ctx.Done():
+			return fmt.Errorf("%s: no order came", name)
+		}
+		switch {
+		case o.Start != nil && fails && o.Start.Round.Number < failures:
+			failed := rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: "Injected", Code: 1, Role: exitcodes.RoleRoot.String()}
+			a.Failing(o.Start.Round.Number, failed, nil)
+			a.Gone(o.Start.Round.Number, failed, nil)
+		case o.Start != nil && o.Start.Round.Number == failures:
+			a.Gone(failures, rendezvous.Outcome{Verdict: exitcodes.Success}, nil)
+		case o.Stop != nil:
+			a.Gone(o.Stop.Round, rendezvous.Outcome{}, nil)
+		case o.End != nil:
+			if o.End.Verdict != exitcodes.Success {
+				return fmt.Errorf("%s: %+v", name, *o.End)
+			}
+			return nil
+		}
+	}
+}
+
+// lines keeps what the nodes of a job have logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

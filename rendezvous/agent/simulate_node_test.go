@@ -1,0 +1,300 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// simNode is one incarnation of one node: its agent, its way to the store, and its workers.
+type simNode struct {
+	s           *sim
+	name        string
+	incarnation string
+	place       int // its index among the names; -1: the operator does not replace it
+	host        int
+	agent       *agent.Agent
+	wire        *wire
+	died        chan struct{}
+	dead        bool
+	why         string // what its log last said that it waits for
+	workers
+
+	// Until when:
+	cutUntil    time.Duration // nothing passes between it and the store
+	slowUntil   time.Duration // its requests may come late
+	lateUntil   time.Duration // its watches deliver late
+	lostUntil   time.Duration // news of the job do not reach it at all
+	pausedUntil time.Duration // it stands still
+}
+
+// sideRole is that of a node whose workers no promise is about but that of their place.
+const sideRole = "side"
+
+func (n *simNode) alone() bool { return n.s.side && strings.HasPrefix(n.name, "n000") }
+
+// birth starts a node, as an operator starts a pod.
+func (s *sim) birth(place, host int) {
+	s.born++
+	n := &simNode{
+		s: s, name: fmt.Sprintf("n%03d", place), place: place, host: host, died: make(chan struct{}),
+	}
+	n.incarnation = fmt.Sprintf("%s#%d", n.name, s.born)
+	record := rendezvous.Node{
+		RunUID: "run", Incarnation: n.incarnation, BootID: fmt.Sprint("boot", host%100_000), PIDNS: fmt.Sprint("ns", host),
+		Unique: s.unique, Address: n.name, Port: 1000, Slots: 1,
+	}
+	if s.pinned {
+		record.Pin = &place
+	}
+	if n.alone() {
+		record.Role = sideRole
+	}
+	if s.nameless {
+		if s.job != nil && s.job.End != nil {
+			return // it would begin another run
+		}
+		record.RunUID = ""
+	}
+	n.wire = newWire(n)
+	s.nodes = append(s.nodes, n)
+	s.say("%s: started on host %d", n.incarnation, host)
+	skew := s.random(2*s.skew) - s.skew
+	cfg := agent.Config{
+		Connect: func(context.Context) (store.Store, error) { return n.wire, nil },
+		Name:    n.name, Volatile: s.volatile, Node: record, Spec: s.spec, StopTime: simStop, Lease: simLease,
+		Clock: s.now, Log: slog.New(nodeLog{n}),
+		Now: func() time.Time { return time.Now().Add(skew) },
+	}
+	if s.saves {
+		cfg.Checkpoints = s.checkpoints()
+	}
+	n.agent = agent.Join(s.ctx, cfg)
+	s.spawn(n.follow)
+}
+
+// follow takes orders until the node ends.
+func (n *simNode) follow() {
+	for {
+		select {
+		case o := <-n.agent.Orders():
+			if !n.awake() {
+				return
+			}
+			n.s.mu.Lock()
+			if !n.dead {
+				n.ordered(o)
+			}
+			n.s.mu.Unlock()
+		case <-n.died:
+			n.agent.Close()
+			return
+		case <-n.s.ctx.Done():
+			return
+		}
+	}
+}
+
+// awake waits until the node does not stand still; false when the simulation is over.
+func (n *simNode) awake() bool {
+	for {
+		n.s.mu.Lock()
+		left := n.pausedUntil - n.s.now()
+		n.s.mu.Unlock()
+		if left <= 0 {
+			return n.s.ctx.Err() == nil
+		}
+		if !n.s.sleep(left) {
+			return false
+		}
+	}
+}
+
+// later does something on this node's own time: not when it is dead, and after a pause.
+func (n *simNode) later(d time.Duration, do func()) {
+	n.s.spawn(func() {
+		if !n.s.sleep(d) || !n.awake() {
+			return
+		}
+		n.s.mu.Lock()
+		defer n.s.mu.Unlock()
+		if !n.dead {
+			do()
+		}
+	})
+}
+
+// ends is the node's end as its agent has ordered it.
+func (n *simNode) ends(e rendezvous.End) {
+	if n.s.endedNode(n, e) {
+		n.place = -1
+	}
+	n.wire.farewell = true
+	n.die(true)
+}
+
+// die ends the node; the operator replaces it.
+func (n *simNode) die(replaced bool) {
+	s := n.s
+	if n.dead {
+		return
+	}
+	n.dead = true
+	n.gone()
+	close(n.died)
+	s.nodes = slices.DeleteFunc(s.nodes, func(o *simNode) bool { return o == n })
+	if n.place < 0 || !replaced || slices.ContainsFunc(s.nodes, func(o *simNode) bool { return o.place == n.place }) {
+		return
+	}
+	place, host := n.place, n.host
+	if s.chance(2) {
+		host = s.born + 1000
+	}
+	s.after(s.random(8*time.Second), func() { s.birth(place, host) })
+}
+
+// strike lets a fault happen.
+func (s *sim) strike(f fault) {
+	if strings.HasPrefix(f.kind, "leader ") {
+		s.armed = append(s.armed, f)
+		return
+	}
+	s.say("fault: %s", f)
+	if len(s.nodes) == 0 {
+		return
+	}
+	n, until := s.nodes[f.node%len(s.nodes)], s.now()+f.long
+	switch f.kind {
+	case "crash":
+		s.failures++
+		n.die(true)
+	case "fail":
+		if n.runs == "" || n.halting || s.now() < n.pausedUntil {
+			return
+		}
+		s.failures++
+		verdict := exitcodes.Retry
+		if s.fatal {
+			s.fatals++
+			verdict = exitcodes.Fatal
+		}
+		n.fail(verdict, "Injected", exitcodes.RoleRoot)
+	case "cut":
+		s.failures++
+		n.cutUntil = max(n.cutUntil, until)
+	case "flap": // away, back for a moment, away again
+		s.failures += 2
+		n.cutUntil = max(n.cutUntil, s.now()+simLease+2*time.Second)
+		s.after(simLease+2500*time.Millisecond+s.random(time.Second), func() { n.cutUntil = max(n.cutUntil, s.now()+f.long) })
+	case "move": // the operator gives the name to another pod while the old one lives, cut off
+		s.failures++
+		n.cutUntil = max(n.cutUntil, until)
+		place, host := n.place, s.born+1000
+		if s.chance(2) {
+			host = n.host + 100_000 // another container on the same machine
+		}
+		s.after(s.random(8*time.Second), func() { s.birth(place, host) })
+	case "pause":
+		s.failures++
+		n.pausedUntil = max(n.pausedUntil, until)
+	case "leave":
+		s.leave(n)
+	case "drain":
+		for _, n := range slices.Clone(s.nodes) {
+			s.leave(n)
+		}
+	case "slow":
+		s.failures += f.echoes()
+		n.slowUntil = until
+	case "late":
+		s.failures += f.echoes()
+		n.lateUntil = until
+	case "outage":
+		for _, n := range s.nodes {
+			n.cutUntil = max(n.cutUntil, until)
+			s.failures++
+		}
+	case "store lost":
+		if s.job != nil && s.job.End != nil {
+			return // its host waits until all have read the end
+		}
+		s.failures += len(s.nodes)
+		s.memory.Replace()
+	case "restart", "suspend":
+		s.command(f)
+	case "key deleted":
+		s.byHand(store.Delete("nodes/" + n.name))
+	case "key overwritten":
+		s.byHand(store.Put("nodes/"+n.name, []byte("garbage{")))
+	case "candidate deleted":
+		s.byHand(store.Delete(store.Candidates))
+	case "lease revoked":
+		if l := n.wire.lease; l != nil {
+			s.spawn(func() { _ = l.inner.Close(s.ctx) })
+		}
+	case "news lost":
+		s.failures += f.echoes()
+		n.lostUntil = until
+	}
+}
+
+// byHand changes the store as a person does who should not.
+func (s *sim) byHand(op store.Op) {
+	if _, err := s.server.Commit(s.ctx, store.Txn{Then: []store.Op{op}}); err != nil {
+		s.violate("by hand: %v", err)
+	}
+}
+
+func (s *sim) leave(n *simNode) {
+	s.leaves++
+	n.later(0, n.agent.Leave)
+}
+
+// echoes bounds how often a node that starts late, since it does not hear, can make the others fail.
+func (f fault) echoes() int { return 1 + int(f.long/(3*time.Second)) }
+
+// command sends one, and again, as one does that was not answered; a suspended job is resumed some time later.
+func (s *sim) command(f fault) {
+	id := fmt.Sprint(f.kind, f.at.Milliseconds())
+	s.send(id, f.kind)
+	s.after(s.random(5*time.Second), func() { s.send(id, f.kind) })
+	if f.kind == "suspend" {
+		s.after(10*time.Second+f.long, func() { s.send(id+"resume", rendezvous.VerbResume) })
+		// A command can be lost with the store; whoever sent it looks again.
+		s.after(simCalm+20*time.Second-s.now(), func() { s.send(id+"again", rendezvous.VerbResume) })
+	}
+}
+
+func (s *sim) send(id, verb string) {
+	value, err := rendezvous.Encode(&rendezvous.Control{V: 1, ID: id, Verb: verb})
+	if err == nil {
+		_, err = s.server.Commit(s.ctx, store.Txn{Then: []store.Op{store.Put("control/"+store.Escape(id), value)}})
+	}
+	if err != nil {
+		s.violate("command: %v", err)
+	}
+}
+
+// nodeLog keeps what a node says for the trace.
+type nodeLog struct{ n *simNode }
+
+func (nodeLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l nodeLog) WithAttrs([]slog.Attr) slog.Handler     { return l }
+func (l nodeLog) WithGroup(string) slog.Handler          { return l }
+func (l nodeLog) Handle(_ context.Context, r slog.Record) error {
+	l.n.s.mu.Lock()
+	defer l.n.s.mu.Unlock()
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	l.n.why = text
+	l.n.s.say("%s: log: %s", l.n.incarnation, text)
+	return nil
+}

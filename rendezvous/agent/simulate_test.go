@@ -1,0 +1,384 @@
+package agent_test
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// The simulator runs whole jobs: real agents, each over a store that loses, delays and repeats what passes, with
+// workers that are played by a stand-in. It holds every moment to the promises, and a job that is left in peace must
+// come to its end. Time is the bubble's; what happens at one instant happens in any order, so a seed that fails may
+// have to be run a few times to fail again.
+
+var (
+	simSeed  = flag.Int64("sim.seed", -1, "run only this seed of the simulator, with its trace")
+	simSeeds = flag.Int("sim.seeds", 0, "number of seeds of the simulator; 0: 500, or 10000 with GANGRUN_TEST_LONG=1")
+)
+
+const (
+	simLease = 5 * time.Second
+	simFence = 20 * time.Second
+	simStop  = 3 * time.Second  // at most, until the workers are gone
+	simWork  = 25 * time.Second // of training, in one round
+	simPause = 10 * time.Second // the longest: less than half of the fence and the lease
+	simCalm  = 90 * time.Second // no fault begins later
+	simLimit = 500 * time.Second
+)
+
+// fault is one thing that goes wrong.
+type fault struct {
+	at   time.Duration
+	kind string
+	node int // which of the live nodes
+	long time.Duration
+}
+
+func (f fault) String() string {
+	return fmt.Sprintf("%v %s node %d for %v", f.at.Round(time.Millisecond), f.kind, f.node, f.long.Round(time.Millisecond))
+}
+
+var simKinds = []string{
+	"crash", "crash", "fail", "fail", "fail", "cut", "cut", "pause", "pause", "leave", "leave", "slow", "late", "move",
+	"leader crashes before its write", "leader crashes after its write", "leader paused before its write", "restart",
+	"suspend", "outage", "drain", "store lost", "flap", "key deleted", "key overwritten", "candidate deleted",
+	"lease revoked", "news lost", "news lost",
+}
+
+type simConfig struct {
+	seed     int64
+	n, min   int
+	unique   bool // names that the operator never gives twice
+	pinned   bool
+	volatile bool          // the store may be lost
+	nameless bool          // the run has no uid of its own
+	saves    bool          // the workers save checkpoints, which all nodes can read
+	fatal    bool          // the first failure is fatal
+	side     bool          // the node at place 0 has a role that restarts alone
+	calm     bool          // workers whose peers are gone hang, they do not fail
+	skew     time.Duration // the most by which the nodes' times of day differ from the true one
+	lateNews bool          // one node is cut off when the first round begins, and hears of it much later
+	faults   []fault
+	leader   *fault // what meets a leader, after it has written skip times
+	skip     int
+	trace    bool
+}
+
+func simConfigOf(seed int64) simConfig {
+	rng := rand.New(rand.NewPCG(uint64(seed), 1))
+	c := simConfig{
+		seed: seed, n: 2 + rng.IntN(12), unique: rng.IntN(3) == 0, pinned: rng.IntN(4) == 0, volatile: rng.IntN(4) == 0,
+		nameless: rng.IntN(4) == 0, fatal: rng.IntN(20) == 0, side: seed%7 == 0,
+		saves: seed%3 == 0, skew: []time.Duration{0, time.Minute, time.Hour}[seed%5%3],
+	}
+	if seed%50 == 0 {
+		c.n = 40
+	}
+	c.min = c.n
+	if rng.IntN(3) == 0 {
+		c.min = 1 + c.n/2
+	}
+	for range rng.IntN(8) {
+		c.faults = append(c.faults, simFault(rng, c))
+	}
+	return c
+}
+
+func simFault(rng *rand.Rand, c simConfig) fault {
+	f := fault{
+		at: time.Duration(rng.Int64N(int64(simCalm))), kind: simKinds[rng.IntN(len(simKinds))], node: rng.IntN(c.n),
+		long: time.Duration(rng.Int64N(int64(40 * time.Second))),
+	}
+	if f.kind == "store lost" && !c.volatile || f.kind == "move" && c.unique {
+		f.kind = "cut"
+	}
+	if strings.Contains(f.kind, "pause") {
+		f.long = min(f.long, simPause)
+	}
+	return f
+}
+
+// sim is one job. All but the store is guarded by mu, which nobody holds while waiting.
+type sim struct {
+	simConfig
+	ctx    context.Context
+	stop   context.CancelFunc
+	tasks  sync.WaitGroup
+	began  time.Time
+	spec   rendezvous.Spec
+	memory *store.Memory
+	server *store.Connection // where requests arrive; it is never cut
+
+	mu       sync.Mutex
+	rng      *rand.Rand
+	nodes    []*simNode // that live
+	log      []string
+	wrong    string  // the first violation
+	armed    []fault // what the leader's next write is to meet
+	born     int
+	failures int // that may have cost a restart
+	leaves   int
+	fatals   int
+	records
+	saved
+}
+
+func (s *sim) now() time.Duration { return time.Since(s.began) }
+
+func (s *sim) say(format string, args ...any) {
+	if s.trace {
+		s.log = append(s.log, fmt.Sprintf("%9.3f ", s.now().Seconds())+fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *sim) violate(format string, args ...any) {
+	if s.wrong == "" && s.ctx.Err() == nil {
+		s.wrong = fmt.Sprintf("%9.3f ", s.now().Seconds()) + fmt.Sprintf(format, args...)
+		s.say("VIOLATION: %s", s.wrong)
+	}
+}
+
+// spawn runs a part of the simulation that ends with it.
+func (s *sim) spawn(do func()) { s.tasks.Go(do) }
+
+// sleep reports whether the simulation still goes on after that time.
+func (s *sim) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return s.ctx.Err() == nil
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// after does something later, with the lock held.
+func (s *sim) after(d time.Duration, do func()) {
+	s.spawn(func() {
+		if s.sleep(d) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			do()
+		}
+	})
+}
+
+// random needs the lock.
+func (s *sim) random(most time.Duration) time.Duration {
+	return time.Duration(s.rng.Int64N(int64(most) + 1))
+}
+
+// chance needs the lock, too.
+func (s *sim) chance(one int) bool { return s.rng.IntN(one) == 0 }
+
+// latency is one way to or from the store.
+func (s *sim) latency() time.Duration { return time.Millisecond + s.random(4*time.Millisecond) }
+
+// simulate runs one job to its end, or to a violation. It must run in a bubble.
+func simulate(c simConfig) *sim {
+	s := &sim{simConfig: c, rng: rand.New(rand.NewPCG(uint64(c.seed), 2)), began: time.Now(), memory: store.NewMemory()}
+	s.records = newRecords()
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.server = s.memory.Connect(s.now)
+	s.spec = rendezvous.DefaultSpec(c.n)
+	s.spec.MinNodes, s.spec.Fence, s.spec.LastCall = c.min, rendezvous.Duration(simFence), rendezvous.Duration(2*time.Second)
+	r := &s.spec.Restarts
+	r.Max, r.MaxSameFailure, r.BackoffMax = 1000, 0, rendezvous.Duration(2*time.Second)
+	s.spec.Resume.Look = c.saves
+	if c.side {
+		s.spec.Roles = map[string]rendezvous.RolePolicy{sideRole: {Restart: rendezvous.RestartSelf, Optional: true}}
+	}
+	s.spawn(s.observe)
+	s.mu.Lock()
+	for i := range c.n {
+		s.after(s.random(3*time.Second), func() { s.birth(i, i) })
+	}
+	for _, f := range c.faults {
+		s.after(f.at, func() { s.strike(f) })
+	}
+	s.mu.Unlock()
+	for s.now() < simLimit && s.sleep(time.Second) && !s.over() {
+	}
+	s.mu.Lock()
+	s.finish()
+	s.stop()
+	nodes := s.nodes
+	s.mu.Unlock()
+	for _, n := range nodes {
+		n.agent.Close()
+	}
+	s.tasks.Wait()
+	_ = s.server.Close()
+	return s
+}
+
+func (s *sim) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wrong != "" || len(s.nodes) == 0 && s.now() > simCalm && s.job != nil && s.job.End != nil
+}
+
+// wants is what a job that is left in peace comes to.
+func (s *sim) finish() {
+	if s.wrong != "" {
+		return
+	}
+	j := s.job
+	switch {
+	case j == nil:
+		s.violate("no job at the end")
+		return
+	case s.fatals > 0 && j.Phase == rendezvous.Failed:
+	case j.Phase != rendezvous.Succeeded:
+		why := ""
+		for _, n := range s.nodes {
+			why += fmt.Sprintf("\n   %s runs %q: %s", n.incarnation, n.runs, n.why)
+		}
+		s.violate("no progress: phase %s of round %d%s", j.Phase, j.Round, why)
+	}
+	if j.Budget.Total > s.failures || j.Budget.Preemptions > s.leaves {
+		s.violate("R2: %d restarts charged for %d failures, %d preemptions for %d leaves",
+			j.Budget.Total, s.failures, j.Budget.Preemptions, s.leaves)
+	}
+}
+
+// run is simulate in a bubble of its own.
+func run(t *testing.T, c simConfig) (s *sim) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { s = simulate(c) })
+	return s
+}
+
+// attempts is how often a seed is run again before it counts as one that goes well.
+const attempts = 4
+
+// fails runs a configuration until it goes wrong, a few times at most.
+func fails(t *testing.T, c simConfig) *sim {
+	for range attempts {
+		if s := run(t, c); s.wrong != "" {
+			return s
+		}
+	}
+	return nil
+}
+
+// shrinkTime bounds how long report looks for fewer faults.
+const shrinkTime = 10 * time.Second
+
+// report drops faults as long as the run still goes wrong, and tells of the last run with its trace.
+func report(t *testing.T, c simConfig, first string) {
+	t.Helper()
+	i := 0
+	for until := time.Now().Add(shrinkTime); i < len(c.faults) && time.Now().Before(until); {
+		less := c
+		less.faults = slices.Delete(slices.Clone(c.faults), i, i+1)
+		if fails(t, less) != nil {
+			c = less
+		} else {
+			i++
+		}
+	}
+	c.trace = true
+	s := fails(t, c)
+	if s == nil {
+		t.Fatalf("seed %d (run it alone with -sim.seed=%d), which did not go wrong again: %s\n%+v", c.seed, c.seed, first, c)
+	}
+	t.Fatalf("seed %d (run it alone with -sim.seed=%d): %s\n%+v\n%s", c.seed, c.seed, s.wrong, c,
+		strings.Join(s.log[max(0, len(s.log)-400):], "\n"))
+}
+
+func TestSimulation(t *testing.T) {
+	if *simSeed >= 0 {
+		report(t, simConfigOf(*simSeed), "as asked for")
+	}
+	seeds := 500
+	if os.Getenv("GANGRUN_TEST_LONG") != "" {
+		seeds = 10_000
+	}
+	seeds = cmp.Or(*simSeeds, seeds)
+	if testing.Short() {
+		seeds = cmp.Or(seeds/10, 1)
+	}
+	for seed := range int64(seeds) {
+		c := simConfigOf(seed)
+		if s := run(t, c); s.wrong != "" {
+			report(t, c, s.wrong)
+		}
+	}
+}
+
+// TestTheLeaderCrashesAtEveryWrite kills or stops the leader before and after each write of a job that has a restart,
+// a departure and a loss.
+func TestTheLeaderCrashesAtEveryWrite(t *testing.T) {
+	for _, kind := range []string{
+		"leader crashes before its write", "leader crashes after its write", "leader paused before its write",
+	} {
+		for seed := range int64(2) {
+			writes := 0
+			for write := 0; ; write++ {
+				c := simConfig{seed: seed, n: 4, min: 4, unique: seed%2 == 0, faults: []fault{
+					{at: 8 * time.Second, kind: "fail", node: 1},
+					{at: 20 * time.Second, kind: "leave", node: 2},
+					{at: 40 * time.Second, kind: "crash", node: 3},
+				}}
+				c.skip, c.leader = write, &fault{kind: kind, long: simPause}
+				s := run(t, c)
+				if s.wrong != "" {
+					report(t, c, s.wrong)
+				}
+				writes = write
+				if s.leader != nil {
+					break // there were not that many writes
+				}
+			}
+			if writes < 6 {
+				t.Errorf("only %d writes: the test tests nothing", writes)
+			}
+		}
+	}
+}
+
+// TestAnOutageCostsNothing takes the store away from all nodes. A short outage nobody notices; after a long one they
+// begin again, and no restart is charged.
+func TestAnOutageCostsNothing(t *testing.T) {
+	for _, tc := range []struct {
+		long  time.Duration
+		round int
+	}{{4 * time.Second, 0}, {12 * time.Second, 1}, {60 * time.Second, 1}} {
+		for seed := range int64(6) {
+			c := simConfig{seed: seed, n: 6, min: 6, calm: seed%2 == 0}
+			c.faults = []fault{{at: 10 * time.Second, kind: "outage", long: tc.long}}
+			s := run(t, c)
+			if s.wrong != "" {
+				report(t, c, s.wrong)
+			}
+			if j := s.job; j.Round != tc.round || j.Budget.Total > 0 || j.Budget.Preemptions > 0 {
+				t.Fatalf("outage of %v, seed %d: round %d, want %d; budget %+v", tc.long, seed, j.Round, tc.round, j.Budget)
+			}
+		}
+	}
+}
+
+// TestANodeThatHearsTooLateStartsNothing cuts a node off just when a round begins, of which it then hears so late that
+// the others have long begun the next one without it.
+func TestANodeThatHearsTooLateStartsNothing(t *testing.T) {
+	for seed := range int64(6) {
+		c := simConfig{seed: seed, n: 3, min: 2, calm: true, lateNews: true}
+		if s := run(t, c); s.wrong != "" {
+			report(t, c, s.wrong)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package rendezvous
+
+import (
+	"testing"
+	"time"
+)
+
+// TestADeletedKeyIsNoDeath: somebody deletes a member's key by hand. As long as its lease lives, which its key in the
+// election shows, it is not silent, and nobody begins a round beside its workers.
+func TestADeletedKeyIsNoDeath(t *testing.T) {
+	s := newStage(t, DefaultSpec(2))
+	s.spec.MinNodes = 1
+	s.join("a")
+	s.join("b")
+	s.run(ActCreate, ActForm)
+	incarnation := s.v.Nodes["b"].Incarnation
+	s.v.Candidates = map[string]bool{CandidateName("b", incarnation): true}
+	s.expire("b")
+	s.settle()
+	s.sleep(2 * DefaultFence)
+	s.settle()
+	s.join("b", func(n *Node) { n.PIDNS = "another" }) // the name is free, and somebody takes it: no proof of anything
+	s.settle(ActStop)
+	s.put("a", stops)
+	s.settle()
+	s.sleep(2 * DefaultFence)
+	if d := s.settle(); d.Why.For != WaitsForLeaving {
+		t.Errorf("waits for %+v, want it to wait for who may still run", d.Why)
+	}
+	s.v.Candidates = nil // it has seen that it was replaced, and gone
+	s.settle()
+	s.sleep(2*DefaultFence + time.Second)
+	s.settle(ActForm)
+}

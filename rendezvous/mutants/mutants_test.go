@@ -1,0 +1,118 @@
+// Package mutants takes single lines out of the rounds, one at a time, and wants a test to turn red for each.
+package mutants
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each mutant is one promise that is not kept. Its tests are those that run with it in the usual time.
+var mutants = []struct{ name, file, old, new, packages string }{
+	{
+		"the leader does not compare", "agent/lead.go",
+		"If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}", "", "./agent",
+	},
+	{
+		"the leader compares its election only", "agent/lead.go",
+		"l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)", "l.held.Held()", "./agent",
+	},
+	{
+		"a node acknowledges before its workers are gone", "agent/order.go",
+		"	n.order(Order{Stop: stop})\n", "	n.order(Order{Stop: stop})\n	n.gone(step.Round, rendezvous.Outcome{}, nil)\n", "./agent",
+	},
+	{
+		"the start guard is dropped by the node", "react.go",
+		"case s.Guard.Expired(at):\n		return Step{Do: ActWait", "case false:\n		return Step{Do: ActWait", ". ./agent",
+	},
+	{
+		"the start guard is dropped by the agent", "agent/agent.go",
+		"return int64(a.clock()) < a.mayStart.Load()", "return true", "./agent",
+	},
+	{
+		"a lease is taken over without proof", "agent/writer.go",
+		"case own.Leased:", "case false:", "./agent",
+	},
+	{
+		"any newcomer proves a death", "fence.go",
+		"if newcomer.Unique && m.Unique {", "if true {", ". ./agent",
+	},
+	{
+		"the budget is never charged", "budget.go",
+		"	b.Used++\n	b.Total++\n", "", ".",
+	},
+	{
+		"the resume vote ignores a node", "resume.go",
+		"		own := slices.Clone(n.Checkpoints.Steps)\n", "		own := slices.Clone(n.Checkpoints.Steps)\n		if n.name == nodes[len(nodes)-1].name {\n			own = slices.Clone(nodes[0].Checkpoints.Steps)\n		}\n", ".",
+	},
+	{
+		"a late event is accepted", "agent/link.go",
+		"u.Rev <= n.readRev && u.Token == n.reading.Store", "false", "./agent",
+	},
+	{
+		"a node does not compare what it knows", "agent/node.go",
+		"			n.compare()\n", "", "./agent",
+	},
+	{
+		"a deleted key is a death", "fence.go",
+		"if t.Candidates[CandidateName(m.Name, m.Incarnation)] &&", "if false &&", ".",
+	},
+	{
+		"a failed compare shows nothing", "agent/lead.go",
+		"l.view.JobRev == r.jobRev", "false", "./agent",
+	},
+}
+
+func TestEveryMutantIsFound(t *testing.T) {
+	if os.Getenv("GANGRUN_TEST_LONG") == "" {
+		t.Skip("builds the package once for each mutant: set GANGRUN_TEST_LONG=1")
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			path, err := filepath.Abs(filepath.Join("..", m.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Count(string(source), m.old) != 1 {
+				t.Fatalf("%s has not one %q", m.file, m.old)
+			}
+			mutated, overlay := filepath.Join(t.TempDir(), "mutated.go"), filepath.Join(t.TempDir(), "overlay.json")
+			paths, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutated}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, data := range map[string][]byte{
+				mutated: []byte(strings.Replace(string(source), m.old, m.new, 1)), overlay: paths,
+			} {
+				if err := os.WriteFile(name, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			args := append([]string{"test", "-count=1", "-failfast", "-timeout", "2m", "-overlay", overlay}, strings.Fields(m.packages)...)
+			cmd := exec.CommandContext(t.Context(), "go", args...)
+			cmd.Dir = ".."
+			cmd.Env = append(os.Environ(), "GANGRUN_TEST_LONG=") // it is to be found in the usual time
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Fatal("no test turns red")
+			}
+			red := ""
+			for line := range strings.Lines(string(out)) {
+				if strings.HasPrefix(line, "--- FAIL: ") {
+					red += " " + strings.Fields(line)[2]
+				}
+			}
+			if red == "" {
+				t.Fatalf("it does not even run:\n%s", out)
+			}
+			t.Logf("found by%s", red)
+		})
+	}
+}
