@@ -190,12 +190,12 @@ func TestDCPUnreadable(t *testing.T) {
 	for _, err := range []error{syscall.EIO, syscall.EACCES, syscall.ESTALE} {
 		for _, path := range []string{"step-100/.metadata", "step-100/__1_0.distcp"} {
 			c := one(t, see(t, failing{d.fs(), path, err}, dcpOptions), "step-100")
-			if c.Reason != problem.Permission || c.Complete {
+			if !c.Reason.Unknown() || c.Complete {
 				t.Errorf("%s: %v is %q", path, err, c.Reason)
 			}
 		}
 		_, found := Find(context.Background(), failing{d.fs(), "step-100", err}, dcpOptions)
-		if problem.Of(found, problem.NoMarker).Reason != problem.Permission {
+		if !problem.Of(found, problem.NoMarker).Reason.Unknown() {
 			t.Errorf("%v of the directory is %v", err, found)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 //
 // The directories of Orbax's emergency checkpoints are the same, one for each node: what they have in common is for all
 // nodes to find out.
-var orbax = kind{"orbax", findOrbax, checkOrbax}
+var orbax = kind{name: "orbax", find: findOrbax, check: checkOrbax, claims: claimedByOrbax, movable: true}
 
 const (
 	orbaxTemporary = ".orbax-checkpoint-tmp" // in a name, perhaps with a time after it
@@ -88,6 +88,16 @@ func findOrbax(l *look, root *dir) ([]*Checkpoint, error) {
 		}
 	}
 	return cs, nil
+}
+
+func claimedByOrbax(l *look, c *Checkpoint) (claim, error) {
+	if c.Path == c.Root || c.Root == "" && c.Path == "." || strings.Contains(path.Base(c.Path), orbaxTemporary) {
+		return yes, nil
+	}
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		is, err := l.isOrbax(d, true)
+		return whether(is), err
+	})
 }
 
 // isOrbax reports whether a directory is a step, torn or whole. A step of a manager has items.

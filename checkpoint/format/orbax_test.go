@@ -192,7 +192,7 @@ func TestOrbaxUnreadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := one(t, found.Checkpoints, "100")
-		if Check(t.Context(), fsys, c, Options{Level: Manifests}); c.Reason != problem.Permission {
+		if Check(t.Context(), fsys, c, Options{Level: Manifests}); !c.Reason.Unknown() {
 			t.Errorf("%s: %s %s", path, c.Reason, c.Detail)
 		}
 	}
