@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -23,21 +24,27 @@ const (
 // sayResume says what the round goes on from, given the step that the last one had come to.
 func (s *Supervisor) sayResume(last *int64) {
 	resume, found := s.round.Round.Resume, s.round.Resumed
-	if found == nil || resume.Step == nil {
+	if found == nil {
 		if s.round.Round.Number > 0 && last != nil && s.round.Looked {
-			s.log.Warn("there is no checkpoint yet: training begins anew", "round", s.number(), "lost_steps", *last)
+			s.log.Warn("there is no checkpoint yet: training starts over", "round", s.number(), "lost_steps", *last)
 		}
 		return
 	}
-	attrs := []any{"round", s.number(), "step", *resume.Step, "path", found.Path}
-	if last != nil && *last > *resume.Step {
+	attrs := []any{"round", s.number()}
+	if resume.Step == nil {
+		s.log.Info("resuming from checkpoint", append(attrs, "path", found.Path, "content", resume.Identity)...)
+		return
+	}
+	unit := cmp.Or(resume.Unit, "step")
+	attrs = append(attrs, unit, *resume.Step, "path", found.Path)
+	if resume.Unit == "" && last != nil && *last > *resume.Step {
 		attrs = append(attrs, "lost_steps", *last-*resume.Step)
 	}
 	if resume.Decision == rendezvous.ResumeFallback {
 		s.log.Warn("going back to an older checkpoint", attrs...)
 		return
 	}
-	s.log.Info("going on from a checkpoint", attrs...)
+	s.log.Info("resuming from checkpoint", attrs...)
 }
 
 // checkResumed compares the first step that each worker reports with the checkpoint that the round goes on from.
@@ -48,8 +55,8 @@ func (s *Supervisor) checkResumed() {
 		return
 	}
 	from := s.round.Round.Resume.Step
-	if from == nil || s.round.Resumed == nil {
-		return
+	if from == nil || s.round.Resumed == nil || s.round.Round.Resume.Unit != "" {
+		return // an epoch is never compared with a step
 	}
 	for _, w := range s.workers {
 		if w.checked || w.ended || w.notify == nil {

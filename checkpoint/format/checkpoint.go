@@ -61,6 +61,10 @@ type Checkpoint struct {
 	Level     Level  `json:"level"`           // that was reached
 	// Training is set for what holds more than weights: the state of an optimizer, a step, what only a trainer writes.
 	Training bool `json:"training,omitempty"`
+	// Optimizer is set where the state of an optimizer was seen in it. That it is not says nothing.
+	Optimizer bool `json:"optimizer,omitempty"`
+	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
+	First bool `json:"-"`
 
 	series string // what belongs to one training, as far as names and formats tell
 	save   *save  // of a format that goes by what a program of somebody's own has written

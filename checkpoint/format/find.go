@@ -28,6 +28,8 @@ type kind struct {
 	claims func(*look, *Checkpoint) (claim, error)
 	// owns, when set, knows more names that belong to the checkpoints than their paths.
 	owns func(name string) bool
+	// export is set where the checkpoints are models to be used, and no states of a training.
+	export bool
 	// pointer, when set, is the file by which the framework finds its newest checkpoint.
 	pointer *Pointer
 	// movable is set where a checkpoint is one directory or file, or files of one stem, so that it can be told from others
@@ -41,6 +43,9 @@ func (c *Checkpoint) Movable() bool {
 	k := lookup(name)
 	return c.Path != "." && (k == nil || k.movable) && (c.save == nil || c.save.directory || len(c.save.members) == 1)
 }
+
+// SaysOwnStep reports whether its step is known only when it is looked into: its name is no framework's.
+func (c *Checkpoint) SaysOwnStep() bool { return c.save != nil }
 
 // Pointer is the file by which the framework of the checkpoint finds its newest one, nil when there is none.
 func (c *Checkpoint) Pointer() *Pointer {
@@ -144,6 +149,7 @@ func (l *look) findIn(root *dir) (Found, error) {
 			c.Format = cmp.Or(c.Format, k.name)
 			c.Root = cmp.Or(c.Root, root.path)
 			c.ShardsExpected = -1
+			c.InPlace = c.Step < 0 && !k.export && (c.save == nil || !isHFWeights(path.Base(c.Path))) && !strings.HasSuffix(c.Path, indexSuffix)
 			c.series = k.name + "|" + c.Root
 			if c.save != nil {
 				c.series += "|" + c.save.title.family

@@ -278,7 +278,7 @@ func compare(all []*save) {
 
 // checkpoint is the candidate that a save makes.
 func (s *save) checkpoint(root *dir) *Checkpoint {
-	c := &Checkpoint{Step: -1, InPlace: s.step < 0, save: s}
+	c := &Checkpoint{Step: -1, save: s}
 	if s.step >= 0 {
 		c.Step, c.Unit, c.StepFrom = s.step, s.unit, StepFromName
 	}

@@ -127,7 +127,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	default:
 		c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent
 	}
-	c.Training = optimizer || more
+	c.Training, c.Optimizer = optimizer || more, optimizer
 	switch {
 	case optimizer || more:
 	case alone:
