@@ -93,6 +93,8 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 	var o Offer
 	other := p.Owner.mismatch(m.Run, reader)
 	began := reader.UID != "" && m.Run == reader // this run has begun a round here
+	s.Checkpoints = slices.Clone(s.Checkpoints)
+	slices.SortStableFunc(s.Checkpoints, newestFirst)
 	good := p.eligible(s, m)
 	for i, c := range s.Checkpoints {
 		if c.Reason.Unknown() {
@@ -148,6 +150,15 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 		o.Veto, o.Fresh = nil, ""
 	}
 	return o, nil
+}
+
+// newestFirst orders by steps, and what says none by when it was written: some say of which step they are only when they
+// are looked into.
+func newestFirst(a, b format.Checkpoint) int {
+	if c := cmp.Compare(b.Step, a.Step); c != 0 || a.Step >= 0 {
+		return c
+	}
+	return b.Modified.Compare(a.Modified)
 }
 
 // weigh says what one checkpoint is worth, and why it is not to be used. other says whose it is when it is not the

@@ -178,7 +178,6 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		c.First = !c.Complete && c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
-	// Some say of which step they are only when they are looked at.
-	slices.SortStableFunc(r.scan.Checkpoints, func(a, b format.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
+	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)
 	return r
 }

@@ -173,8 +173,10 @@ func stepIn(s *file.Shape, depth int) (step int64, unit Unit) {
 
 func numberOf(s *file.Shape, keys []string) (int64, bool) {
 	for _, key := range keys {
-		if v := s.Get(key); v != nil && v.Kind == file.Number && v.Number >= 0 {
-			return v.Number, true
+		for i, k := range s.Keys {
+			if v := s.Values[i]; v != nil && v.Kind == file.Number && v.Number >= 0 && strings.EqualFold(k, key) {
+				return v.Number, true
+			}
 		}
 	}
 	return 0, false

@@ -275,6 +275,14 @@ func (l *look) dcpPart(c *Checkpoint, d *dir, marker, temporary string, shards [
 	if err != nil || l.Level < Manifests {
 		return err
 	}
+	if err := l.eachOf(len(paths), func(i int) error {
+		if end := need[shards[i]]; end > 0 && found[i].size >= end {
+			return l.inside(paths[i], func(r io.ReaderAt, _ int64) error { return file.DCPShard(r, end) })
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	sizes := make(map[string]int64, len(shards))
 	for i, name := range shards {
 		sizes[name] = found[i].size

@@ -310,7 +310,7 @@ func checkFSDP(l *look, c *Checkpoint, d *dir) (found bool, err error) {
 // (_load_optimizer_and_scheduler).
 func checkHFOptimizer(l *look, c *Checkpoint, d *dir, engine hfEngine) (optimizer bool, err error) {
 	var paths []string
-	for _, name := range []string{"optimizer.pt", "optimizer.bin", "scheduler.pt", "scaler.pt", hfArgs} {
+	for _, name := range []string{"optimizer.pt", "optimizer.bin", "scheduler.pt", "scaler.pt"} {
 		if d.has(name) {
 			paths = append(paths, d.join(name))
 		}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"path"
@@ -32,6 +33,7 @@ const (
 	orbaxCommitted = "commit_success.txt"
 	orbaxIdentity  = "orbax.checkpoint" // of version 1, always empty
 	orbaxManifest  = "manifest.ocdbt"
+	orbaxArrays    = "array_metadatas" // what the arrays are, by a file for each process
 	orbaxProcess   = "ocdbt.process_"
 	orbaxProcesses = "process_metadata" // an item of emergency checkpoints
 
@@ -160,9 +162,9 @@ func checkOrbax(l *look, c *Checkpoint) error {
 			return err
 		}
 		c.Modified, c.ModifiedFrom = found[0].mod, ModifiedMarker
+	case l.Level < Ends, meta.Committed > 0:
 	case committed:
 		return problem.New(problem.NoMarker, "%s is missing, which the items of %s have", d.join(orbaxCommitted), c.Path)
-	case l.Level < Ends, meta.Committed > 0:
 	case meta.Begun > 0:
 		return problem.New(problem.NoMarker, "%s has no commit_timestamp_nsecs, and there is no %s", d.join(orbaxMetadata),
 			d.join(orbaxCommitted))
@@ -220,7 +222,11 @@ func (l *look) orbaxMetadata(d *dir) (m orbaxMeta, err error) {
 	if l.Level < Ends || !d.isFile(orbaxMetadata) {
 		return m, nil
 	}
-	return m, l.orbaxJSON(d.join(orbaxMetadata), &m)
+	err = l.orbaxJSON(d.join(orbaxMetadata), &m)
+	if p, wrong := errors.AsType[*problem.Error](err); wrong && p.Reason == problem.BadJSON {
+		return orbaxMeta{}, nil // Orbax restores without it
+	}
+	return m, err
 }
 
 // orbaxJSON reads a file that may be empty: Orbax itself puts up with that.
@@ -268,11 +274,7 @@ func (l *look) orbaxItem(c *Checkpoint, item *dir) error {
 	if l.Level < Ends {
 		return nil
 	}
-	if l.Level >= Manifests {
-		for _, name := range processes {
-			manifests = append(manifests, item.join(path.Join(name, orbaxManifest)))
-		}
-	}
+	// Those of the processes were merged into it, and are not read again.
 	err := l.each(manifests, func(name string) error {
 		return l.inside(name, func(r io.ReaderAt, size int64) error {
 			return file.OCDBTManifest(r, size, l.Level >= Manifests)
@@ -283,7 +285,25 @@ func (l *look) orbaxItem(c *Checkpoint, item *dir) error {
 	}
 	if l.Level >= Manifests && item.isFile("_METADATA") {
 		var tree map[string]json.RawMessage
-		return l.orbaxJSON(item.join("_METADATA"), &tree)
+		if err := l.orbaxJSON(item.join("_METADATA"), &tree); err != nil {
+			return err
+		}
+	}
+	if l.Level < Manifests || !item.isDir(orbaxArrays) {
+		return nil
+	}
+	arrays, err := l.dir(item.join(orbaxArrays))
+	if err != nil {
+		return err
+	}
+	for _, name := range arrays.files(func(name string) bool { return strings.HasPrefix(name, "process_") }) {
+		text, err := l.small(arrays.join(name), 0)
+		if err != nil {
+			return err
+		}
+		if !json.Valid(text) {
+			return problem.New(problem.BadJSON, "%s is no JSON", arrays.join(name))
+		}
 	}
 	return nil
 }

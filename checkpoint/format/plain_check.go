@@ -187,6 +187,7 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 			var names []string
 			if names, err = h.Names(r); err == nil {
 				c.kerasResumable(name, names)
+				err = file.ZeroHalf(r, size)
 			}
 		}
 		return content{step: -1, tensors: true, alone: !c.Resumable}, err

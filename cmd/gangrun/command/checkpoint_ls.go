@@ -1,11 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -103,6 +105,9 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 	for _, c := range l.Checkpoints {
 		format.Check(ctx, fsys, c, o)
 	}
+	defer func() {
+		slices.SortStableFunc(l.Checkpoints, func(a, b *format.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
+	}()
 	o.Level = format.Manifests
 	for n, c := range l.Checkpoints {
 		if !c.Complete {
