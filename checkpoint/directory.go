@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
@@ -25,9 +27,12 @@ type Directory struct {
 	Within     func(path string) string
 	// Quarantine moves aside what must not be read.
 	Quarantine bool
-	Log        *slog.Logger
+	// Own says that the training finds its state by itself: then nothing in the directory is changed.
+	Own bool
+	Log *slog.Logger
 
 	scan      Scan
+	fresh     string         // why the last look has found nothing to resume from
 	memory    *Memory        // nil before the first look
 	forgotten *problem.Error // why the memory of an earlier run makes no sense
 	unwritten bool           // it was said that the memory cannot be written
@@ -39,8 +44,10 @@ type Report struct {
 	Offer
 	// Reached is the highest step of which this run has had a complete checkpoint here, nil when none is known of.
 	Reached *int64
-	// Newest is the one that Steps begins with, nil when there is none.
+	// Newest is the one that Steps or Identities begin with, nil when there is none.
 	Newest *format.Checkpoint
+	// Empty says that there is nothing at all that may be a checkpoint.
+	Empty bool
 }
 
 // Look looks what is there now. The error says that nobody knows, and is a [problem.Error].
@@ -58,25 +65,44 @@ func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	d.scan = scan
+	d.scan, d.fresh = scan, cmp.Or(offer.Fresh, nothing(d.Name, scan))
+	if len(scan.Below) > 0 && !scan.Apart {
+		d.once("no checkpoint in the directory itself; those below it are used", "dir", d.Name, "in", strings.Join(scan.Below, ", "))
+	}
 	for _, w := range offer.Warnings {
 		d.once(w)
 	}
 	for _, c := range offer.Refused {
 		d.once("checkpoint passed over", "path", c.Path, "step", c.Step, "reason", string(c.Reason), "why", c.Detail)
 	}
-	r := Report{Offer: offer}
-	if d.forgotten != nil && len(r.Steps) == 0 {
+	r := Report{Offer: offer, Empty: len(scan.Checkpoints) == 0}
+	if d.forgotten != nil && len(r.Steps)+len(r.Identities) == 0 {
 		r.Veto = d.forgotten // there may have been progress
 	}
-	if len(offer.Steps) > 0 {
-		r.Newest = d.Policy.At(scan, *d.memory, offer.Steps[0])
+	if first := offer.First(); !first.Fresh() {
+		r.Newest = d.Policy.At(scan, *d.memory, first)
 	}
 	if run.UID != "" && d.memory.UID == run.UID { // what another run had reached says nothing about this one
-		d.remember(d.memory.Saw(offer.Steps))
+		d.remember(d.memory.Saw(offer.Steps, offer.Identities))
 		r.Reached = d.memory.Reached
 	}
 	return r, nil
+}
+
+// nothing says that there are no checkpoints.
+func nothing(name string, s Scan) string {
+	const most = 5
+	switch {
+	case s.Missing:
+		return "there is no such directory"
+	case len(s.Checkpoints) > 0:
+		return "what is there is no state to resume from"
+	case len(s.Others) > most:
+		return fmt.Sprintf("nothing in it is known to be one (%s and %d more)", strings.Join(s.Others[:most], ", "), len(s.Others)-most)
+	case len(s.Others) > 0:
+		return fmt.Sprintf("nothing in it is known to be one (%s)", strings.Join(s.Others, ", "))
+	}
+	return "the directory is empty"
 }
 
 // recall reads the memory. There is none in a tree in which nothing can be written. One that makes no sense is left as
@@ -88,7 +114,7 @@ func (d *Directory) recall() error {
 	}
 	m, err := ReadMemory(d.Scanner.FS)
 	if err != nil {
-		p := problem.Of(err, problem.Permission)
+		p := problem.Of(err, problem.IOError)
 		if p.Reason.Unknown() {
 			d.memory = nil
 			return p
@@ -101,52 +127,67 @@ func (d *Directory) recall() error {
 	return nil
 }
 
-// Begin prepares a round that goes on from the checkpoint of a step, nil for the start: it looks closely at the
-// checkpoint once more, sets aside what is newer, makes the framework's pointer name it, and remembers. It returns the
-// checkpoint, nil when there is none. The error is a [problem.Error].
-func (d *Directory) Begin(ctx context.Context, run Run, from *int64) (*format.Checkpoint, error) {
+// Begin prepares a round that resumes from a checkpoint, or from nothing: it looks closely at the checkpoint once more,
+// sets aside what is newer, makes the framework's pointer name it, and remembers. It returns the checkpoint, nil when
+// there is none, and says which it is. The error is a [problem.Error].
+func (d *Directory) Begin(ctx context.Context, run Run, from From) (*format.Checkpoint, error) {
 	if d.memory == nil {
 		if _, err := d.Look(ctx, run); err != nil {
 			return nil, err
 		}
 	}
-	var chosen *format.Checkpoint
-	if from != nil {
-		c := d.Policy.At(d.scan, *d.memory, *from)
-		if c == nil {
-			return nil, problem.New(problem.NoMarker, "the checkpoint of step %d is not in %s any more", *from, d.Name)
-		}
-		scan, err := d.Scanner.Scan(ctx, c.Path)
-		if err != nil {
-			return nil, err
-		}
-		d.scan = scan
-		if chosen = d.Policy.At(scan, *d.memory, *from); chosen == nil {
-			return nil, d.lost(*from, c.Path)
-		}
+	if from.Fresh() {
+		d.sayFresh()
+		d.remember(d.memory.Begin(run, from, d.scan))
+		return nil, nil
+	}
+	c := d.Policy.At(d.scan, *d.memory, from)
+	if c == nil {
+		return nil, problem.New(problem.NoMarker, "%v is not in %s any more", from, d.Name)
+	}
+	scan, err := d.Scanner.Scan(ctx, c.Path)
+	if err != nil {
+		return nil, err
+	}
+	d.scan = scan
+	chosen := d.Policy.At(scan, *d.memory, from)
+	if chosen == nil {
+		return nil, d.lost(from, c.Path)
+	}
+	if !d.Own {
 		d.aside(*chosen)
-		if d.Path != "" {
-			was, err := repoint(d.Path, *chosen)
-			if err != nil {
-				return nil, problem.Of(fmt.Errorf("making %s the one that is read: %w", chosen.Path, err), problem.Permission)
-			}
-			if was != "" {
-				d.Log.Warn("the framework's pointer named another checkpoint", "was", was, "now", chosen.Tag)
-			}
+	}
+	if d.Path != "" && !d.Own {
+		was, err := repoint(d.Path, *chosen)
+		if err != nil {
+			return nil, problem.Of(fmt.Errorf("making %s the one that is read: %w", chosen.Path, err), problem.IOError)
+		}
+		if was != "" {
+			d.Log.Warn("the framework's pointer named another checkpoint", "was", was, "now", chosen.Tag)
 		}
 	}
 	d.remember(d.memory.Begin(run, from, d.scan))
 	return chosen, nil
 }
 
+// sayFresh says why a round starts from nothing. An empty directory before the first round is as it should be.
+func (d *Directory) sayFresh() {
+	why := cmp.Or(d.fresh, "the directory is empty")
+	if len(d.scan.Checkpoints) == 0 && len(d.scan.Others) == 0 && !d.scan.Missing && d.memory.UID == "" {
+		d.Log.Info("no checkpoint found; starting fresh", "dir", d.Name, "why", why)
+		return
+	}
+	d.Log.Warn("no checkpoint to resume from was found; starting fresh", "dir", d.Name, "why", why)
+}
+
 // lost says what has become of a checkpoint that was offered.
-func (d *Directory) lost(step int64, path string) error {
+func (d *Directory) lost(from From, path string) error {
 	for _, c := range d.scan.Checkpoints {
 		if c.Path == path && c.Reason != "" {
 			return problem.New(c.Reason, "%s: %s", c.Path, c.Detail)
 		}
 	}
-	return problem.New(problem.NoMarker, "the checkpoint of step %d, %s, has gone", step, path)
+	return problem.New(problem.NoMarker, "%v, %s, has gone", from, path)
 }
 
 // aside moves away what the framework could take instead of the one that was chosen, or write over. What nobody knows of
@@ -154,7 +195,7 @@ func (d *Directory) lost(step int64, path string) error {
 func (d *Directory) aside(chosen format.Checkpoint) {
 	for _, c := range d.scan.Checkpoints {
 		pointer := c.Reason == problem.PointerDangling || c.Reason == problem.PointerMalformed
-		if c.Step <= chosen.Step || c.Reason.Unknown() || pointer {
+		if chosen.Step < 0 || c.Step <= chosen.Step || c.Unit != chosen.Unit || c.Reason.Unknown() || pointer {
 			continue
 		}
 		if !d.Quarantine || d.Path == "" {

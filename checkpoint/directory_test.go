@@ -26,7 +26,7 @@ func mustLook(t *testing.T, d *Directory, run Run) Report {
 
 func mustBegin(t *testing.T, d *Directory, from *int64) *format.Checkpoint {
 	t.Helper()
-	c, err := d.Begin(t.Context(), thisRun, from)
+	c, err := d.Begin(t.Context(), thisRun, From{Step: from})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestDirectoryProgress(t *testing.T) {
 	if r := mustLook(t, d, Run{"job", "run2"}); r.Reached != nil {
 		t.Errorf("%s", asJSON(t, r))
 	}
-	if c, err := d.Begin(t.Context(), Run{"job", "run2"}, nil); err != nil || c != nil {
+	if c, err := d.Begin(t.Context(), Run{"job", "run2"}, From{}); err != nil || c != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 	tr.save("step-1")
@@ -110,7 +110,7 @@ func TestDirectoryMemoryUnreadable(t *testing.T) {
 		if r, err := d.Look(t.Context(), thisRun); err == nil || !Unknown(err) {
 			t.Errorf("%s, %v", asJSON(t, r), err)
 		}
-		if c, err := d.Begin(t.Context(), thisRun, step(1)); err == nil || !Unknown(err) {
+		if c, err := d.Begin(t.Context(), thisRun, From{Step: step(1)}); err == nil || !Unknown(err) {
 			t.Errorf("%+v, %v", c, err)
 		}
 	}
@@ -131,18 +131,18 @@ func TestDirectoryBegin(t *testing.T) {
 		t.Errorf("%v", r.Steps)
 	}
 	// By its names and sizes step 3 is whole.
-	if c, err := d.Begin(t.Context(), thisRun, step(3)); err == nil || Unknown(err) || !strings.Contains(err.Error(), "step-3") {
+	if c, err := d.Begin(t.Context(), thisRun, From{Step: step(3)}); err == nil || Unknown(err) || !strings.Contains(err.Error(), "step-3") {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err := d.Begin(t.Context(), thisRun, step(8)); err == nil || Unknown(err) || !strings.Contains(err.Error(), "step 8") {
+	if c, err := d.Begin(t.Context(), thisRun, From{Step: step(8)}); err == nil || Unknown(err) || !strings.Contains(err.Error(), "step 8") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	tr.remove("step-7")
-	if c, err := d.Begin(t.Context(), thisRun, step(7)); err == nil || Unknown(err) || !strings.Contains(err.Error(), "step-7") {
+	if c, err := d.Begin(t.Context(), thisRun, From{Step: step(7)}); err == nil || Unknown(err) || !strings.Contains(err.Error(), "step-7") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	w.fails["step-6/w.safetensors"] = syscall.EIO
-	if c, err := d.Begin(t.Context(), thisRun, step(6)); err == nil || !Unknown(err) {
+	if c, err := d.Begin(t.Context(), thisRun, From{Step: step(6)}); err == nil || !Unknown(err) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if tr.has(MemoryFile) {
@@ -169,7 +169,7 @@ func TestDirectoryBack(t *testing.T) {
 		if r := mustLook(t, d, thisRun); !slices.Equal(r.Steps, []int64{1}) || asJSON(t, r.Reached) != "1" || paths(r.Refused) != "step-3 quarantined, step-2 quarantined" {
 			t.Errorf("%s: %s", name, asJSON(t, r))
 		}
-		if c, err := d.Begin(t.Context(), thisRun, step(2)); err == nil {
+		if c, err := d.Begin(t.Context(), thisRun, From{Step: step(2)}); err == nil {
 			t.Errorf("%s: begun from %+v", name, c)
 		}
 	}
@@ -221,7 +221,7 @@ func TestDirectoryUnknownStays(t *testing.T) {
 	d.Scanner.FS = w
 	mustLook(t, d, thisRun)
 	w.fails["step-2/w.safetensors"] = syscall.EIO
-	if _, err := d.Begin(t.Context(), thisRun, step(1)); err != nil || !tr.has("step-2") {
+	if _, err := d.Begin(t.Context(), thisRun, From{Step: step(1)}); err != nil || !tr.has("step-2") {
 		t.Errorf("%v", err)
 	}
 }

@@ -28,6 +28,9 @@ type Memory struct {
 	// Aside are those that were newer than the one that a round began from, as they were then. One that is written again
 	// counts again.
 	Aside []Aside `json:"aside,omitempty"`
+	// Before are those that lay there when this run began its first round, as they were then. What of them cannot be
+	// resumed from is none of this run's.
+	Before []Aside `json:"before,omitempty"`
 }
 
 // Aside is one checkpoint that is not to be read as it was then.
@@ -46,8 +49,16 @@ func (m Memory) setAside(c format.Checkpoint) bool {
 	return slices.ContainsFunc(m.Aside, func(a Aside) bool { return a.Path == c.Path && a.Modified.Equal(c.Modified) })
 }
 
-// Saw takes in which steps are complete now.
-func (m Memory) Saw(steps []int64) Memory {
+// lay reports whether a checkpoint lay there before this run began, as it is now.
+func (m Memory) lay(c format.Checkpoint) bool {
+	return slices.ContainsFunc(m.Before, func(a Aside) bool { return a.Path == c.Path && a.Modified.Equal(c.Modified) })
+}
+
+// Saw takes in which steps are complete now. One that says no step counts as step 0: it is more than nothing.
+func (m Memory) Saw(steps []int64, identities []string) Memory {
+	if len(steps) == 0 && len(identities) > 0 {
+		steps = []int64{0}
+	}
 	if len(steps) > 0 && (m.Reached == nil || steps[0] > *m.Reached) {
 		newest := steps[0]
 		m.Reached = &newest
@@ -55,17 +66,28 @@ func (m Memory) Saw(steps []int64) Memory {
 	return m
 }
 
-// Begin takes in that a run goes on from a step, nil for the start. What is newer is set aside: it belongs to a way that
-// is not taken, and will be written over, half of it at first.
-func (m Memory) Begin(run Run, from *int64, s Scan) Memory {
-	next := Memory{V: memoryVersion, Run: run, Reached: from}
+// Begin takes in that a run resumes from something. What is newer is set aside: it belongs to a way that is not taken,
+// and will be written over, half of it at first.
+func (m Memory) Begin(run Run, from From, s Scan) Memory {
+	next := Memory{V: memoryVersion, Run: run, Reached: from.Step, Before: m.Before}
+	if from.Identity != "" {
+		next.Reached = new(int64)
+	}
+	first := m.UID == "" || m.UID != run.UID
+	if first {
+		next.Before = nil
+	}
 	for _, c := range s.Checkpoints {
-		newer := from == nil && c.Step >= 0 || from != nil && c.Step > *from
+		newer := from.Fresh() && c.Step >= 0 || from.Step != nil && c.Step > *from.Step
 		if m.setAside(c) || newer && c.Complete && !c.Modified.IsZero() {
 			next.Aside = append(next.Aside, Aside{c.Path, c.Modified})
 		}
+		if first {
+			next.Before = append(next.Before, Aside{c.Path, c.Modified})
+		}
 	}
 	next.Aside = next.Aside[:min(len(next.Aside), maxAside)]
+	next.Before = next.Before[:min(len(next.Before), maxAside)]
 	return next
 }
 
@@ -97,7 +119,7 @@ func parseMemory(data []byte) (m Memory, err error) {
 	switch {
 	case m.V != memoryVersion:
 		return Memory{}, problem.New(problem.BadJSON, "%s: version %d, and this gangrun knows %d", MemoryFile, m.V, memoryVersion)
-	case len(m.Aside) > maxAside:
+	case len(m.Aside) > maxAside || len(m.Before) > maxAside:
 		return Memory{}, problem.New(problem.BadJSON, "%s: more than %d checkpoints are set aside", MemoryFile, maxAside)
 	case m.Reached != nil && *m.Reached < 0:
 		return Memory{}, problem.New(problem.BadJSON, "%s: step %d reached", MemoryFile, *m.Reached)
@@ -153,7 +175,6 @@ func syncDir(dir string) error {
 }
 
 func sameMemory(a, b Memory) bool {
-	return a.V == b.V && a.Run == b.Run && slices.EqualFunc(a.Aside, b.Aside, func(x, y Aside) bool {
-		return x.Path == y.Path && x.Modified.Equal(y.Modified)
-	}) && (a.Reached == b.Reached || a.Reached != nil && b.Reached != nil && *a.Reached == *b.Reached)
+	same := func(x, y Aside) bool { return x.Path == y.Path && x.Modified.Equal(y.Modified) }
+	return a.V == b.V && a.Run == b.Run && slices.EqualFunc(a.Aside, b.Aside, same) && slices.EqualFunc(a.Before, b.Before, same) && (a.Reached == b.Reached || a.Reached != nil && b.Reached != nil && *a.Reached == *b.Reached)
 }

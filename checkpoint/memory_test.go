@@ -157,7 +157,12 @@ func TestMemoryBegin(t *testing.T) {
 		{"what is gone is forgotten", Memory{Run: run1, Aside: gone}, run1, step(4), Memory{V: 1, Run: run1, Reached: step(4)}},
 		{"what was written again is forgotten", Memory{Run: run1, Aside: rewritten}, run1, step(4), Memory{V: 1, Run: run1, Reached: step(4)}},
 	} {
-		if got := tt.m.Begin(tt.run, tt.from, all); !sameMemory(got, tt.want) {
+		got := tt.m.Begin(tt.run, From{Step: tt.from}, all)
+		if tt.run != tt.m.Run && len(got.Before) != len(all.Checkpoints) || tt.run == tt.m.Run && len(got.Before) != 0 {
+			t.Errorf("%s: %d lay there before", tt.name, len(got.Before))
+		}
+		got.Before = nil
+		if !sameMemory(got, tt.want) {
 			t.Errorf("%s: %s, want %s", tt.name, asJSON(t, got), asJSON(t, tt.want))
 		}
 	}
@@ -165,7 +170,7 @@ func TestMemoryBegin(t *testing.T) {
 	for n := range int64(maxAside + 10) {
 		long.Checkpoints = append(long.Checkpoints, format.Checkpoint{Path: fmt.Sprint(n), Step: maxAside + 10 - n, Modified: saved, Complete: true})
 	}
-	if m := (Memory{}).Begin(run1, step(0), long); len(m.Aside) != maxAside || m.Aside[0].Path != "0" {
+	if m := (Memory{}).Begin(run1, From{Step: step(0)}, long); len(m.Aside) != maxAside || m.Aside[0].Path != "0" {
 		t.Errorf("%d are set aside", len(m.Aside))
 	}
 }
@@ -176,7 +181,7 @@ func TestMemorySaw(t *testing.T) {
 		steps []int64
 		want  *int64
 	}{{nil, nil, nil}, {nil, []int64{3, 2}, step(3)}, {step(2), []int64{3}, step(3)}, {step(5), []int64{3}, step(5)}, {step(5), nil, step(5)}, {nil, []int64{0}, step(0)}} {
-		if got := (Memory{Reached: tt.had}).Saw(tt.steps); asJSON(t, got.Reached) != asJSON(t, tt.want) {
+		if got := (Memory{Reached: tt.had}).Saw(tt.steps, nil); asJSON(t, got.Reached) != asJSON(t, tt.want) {
 			t.Errorf("%s after %s: %s", asJSON(t, tt.had), asJSON(t, tt.steps), asJSON(t, got.Reached))
 		}
 	}
@@ -207,6 +212,6 @@ func FuzzMemory(f *testing.F) {
 		if err != nil || !sameMemory(again, m) {
 			t.Fatalf("%q: %+v, then %+v, %v", data, m, again, err)
 		}
-		_ = m.Begin(m.Run, step(1), Scan{Checkpoints: []format.Checkpoint{{Path: "a", Step: 2, Modified: time.Unix(1, 0)}}})
+		_ = m.Begin(m.Run, From{Step: step(1)}, Scan{Checkpoints: []format.Checkpoint{{Path: "a", Step: 2, Modified: time.Unix(1, 0)}}})
 	})
 }

@@ -108,8 +108,9 @@ func FuzzBundlePointer(f *testing.F) {
 			return
 		}
 		c := format.Checkpoint{Tag: tag}
-		next := bundlePointer(c, now)
-		if got := bundlePointed(next); got != tag {
+		c.Format = "tf_bundle"
+		next := c.Pointer().Point(c, now)
+		if got := c.Pointer().To(next); got != tag {
 			t.Fatalf("%q over %q is %q, which names %q", tag, now, next, got)
 		}
 		before, err := file.ReadCheckpointState(now)

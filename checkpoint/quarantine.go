@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,16 +19,11 @@ import (
 // Another name in the root itself would not do: some match theirs anywhere in a name.
 const QuarantineDir = "quarantine"
 
-// scattered are the formats whose checkpoints are not one directory or file, nor files of one stem: their parts could
-// not be told from those of others for sure, and stay where they are.
-var scattered = []string{"composer", "keras_backup", "nemo", "nvrx_local"}
-
 // quarantine moves a checkpoint aside, with a note on why, and reports whether there was anything to move: another node
 // that shares the directory may have been faster. Nothing is ever deleted.
 func quarantine(root string, c format.Checkpoint, now time.Time) (moved bool, err error) {
-	name, _, _ := strings.Cut(c.Format, "+")
-	if c.Path == "." || slices.Contains(scattered, name) {
-		return false, fmt.Errorf("a %s checkpoint is not one directory or file", name)
+	if !c.Movable() {
+		return false, fmt.Errorf("a %s checkpoint is not one directory or file", c.Format)
 	}
 	from := filepath.Join(root, filepath.FromSlash(c.Path))
 	files, err := stemmed(from)

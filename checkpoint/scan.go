@@ -21,6 +21,9 @@ const (
 	// depth is how many complete checkpoints are looked at closely. The others are taken by the names and sizes of their
 	// files; one that is chosen is looked at closely before anything starts from it.
 	depth = 3
+	// maxLooks is how many are looked at closely in all, where the newest are not to be resumed from, or say of which step
+	// they are only when they are looked at.
+	maxLooks = 64
 	// most is how many complete checkpoints a node tells of. Nodes whose newest ones differ by more have been apart.
 	most = 16
 	// DefaultTimeout is how long a look may take.
@@ -35,6 +38,8 @@ type Scanner struct {
 	Open    func(context.Context) (fs.FS, error)
 	Options format.Options // its Level is not used
 	Timeout time.Duration  // of one look; 0 is DefaultTimeout
+	// First, when set, reports whether a file was made by the save that wrote it last, as far as its file system tells.
+	First func(path string) bool
 
 	seen    map[string]seen
 	pending chan scanned // of a look that did not come back in time: a file server hangs
@@ -62,6 +67,14 @@ type Scan struct {
 	Checkpoints []format.Checkpoint
 	// More is set when there are older candidates that were not looked at.
 	More bool
+	// Below are the directories in which they were found, when those are further down, and Apart says that these are of
+	// different writers.
+	Below []string
+	Apart bool
+	// Others are the names of what is not understood.
+	Others []string
+	// Missing is set when there is no such directory.
+	Missing bool
 }
 
 type scanned struct {
@@ -121,7 +134,7 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 	if s.Open != nil {
 		var err error
 		if fsys, err = s.Open(ctx); err != nil {
-			return scanned{err: problem.Of(err, problem.Permission)}
+			return scanned{err: problem.Of(err, problem.IOError)}
 		}
 	}
 	found, err := format.Find(ctx, fsys, o)
@@ -129,14 +142,17 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		if p := problem.Of(err, problem.NoMarker); p.Reason != problem.NoMarker {
 			return scanned{err: p}
 		}
-		return scanned{} // there is no such directory
+		return scanned{scan: Scan{Missing: true}}
 	}
-	r := scanned{scan: Scan{Format: found.Format}, seen: make(map[string]seen)}
-	complete := 0
-	for i, c := range found.Checkpoints {
-		if complete == most {
-			r.scan.More = i < len(found.Checkpoints)
-			break
+	r := scanned{
+		scan: Scan{Format: found.Format, Below: found.Below, Apart: found.Apart, Others: found.Others}, seen: make(map[string]seen),
+	}
+	complete, looked := 0, 0
+	for _, c := range found.Checkpoints {
+		// What says no step is not older for standing at the end.
+		if complete >= most && (c.Step >= 0 || looked >= maxLooks) {
+			r.scan.More = true
+			continue
 		}
 		o.Level = format.Names
 		format.Check(ctx, fsys, c, o)
@@ -147,7 +163,8 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 			case cached && k.quick == quick:
 				*c = k.result
 				r.seen[c.Path] = k
-			case complete < depth || slices.Contains(closely, c.Path):
+			case looked < maxLooks && (complete < depth || c.SaysOwnStep() || c.Step < 0) || slices.Contains(closely, c.Path):
+				looked++
 				o.Level = format.Manifests
 				format.Check(ctx, fsys, c, o)
 				if !c.Reason.Unknown() {
@@ -155,12 +172,12 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 				}
 			}
 		}
-		if c.Complete {
+		if c.Complete && c.Resumable {
 			complete++
 		}
+		c.First = !c.Complete && c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
-	// Some say of which step they are only when they are looked at.
-	slices.SortStableFunc(r.scan.Checkpoints, func(a, b format.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
+	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)
 	return r
 }

@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +12,12 @@ type Checkpoints struct {
 	// Asked is the SinceSeq of the newest phase of the job before whose begin nothing of this was seen: a round is formed
 	// on what was seen after the last worker had ended.
 	Asked int64 `json:"asked"`
-	// Steps are those of the complete ones that may be gone on from, newest first.
+	// Steps are those of the complete ones that may be resumed from, newest first, and Unit what they count: "epoch", or
+	// nothing for steps.
 	Steps []int64 `json:"steps"`
+	Unit  string  `json:"unit,omitempty"`
+	// Identities stand for the content of those that say no step, newest first. They count where there are no steps.
+	Identities []string `json:"identities,omitempty"`
 	// Reached is the highest step of which this run has had a complete one on this node.
 	Reached *int64 `json:"reached,omitempty"`
 	// Problem says why the node cannot tell what is there; the rest means nothing then.
@@ -32,6 +37,7 @@ const (
 // look at.
 type ResumePolicy struct {
 	Look         bool   `json:"look,omitempty"` // the nodes look for checkpoints
+	Own          bool   `json:"own,omitempty"`  // the training finds its state itself: nothing is refused, and nobody waited for
 	Require      string `json:"require,omitempty"`
 	MaxLostSteps int64  `json:"maxLostSteps,omitempty"` // steps that may be lost by going back; 0 is no limit
 	MinProgress  int64  `json:"minProgress,omitempty"`  // steps by which a checkpoint has to be newer to count
@@ -56,7 +62,7 @@ func (t *turn) unasked(nodes []named) (waiting []string, why string) {
 		switch c := n.Checkpoints; {
 		case c == nil || c.Asked < t.job.SinceSeq || c.Asked > t.job.Seq: // or it is about another record
 			waiting = append(waiting, n.name)
-		case c.Problem != "":
+		case c.Problem != "" && !t.job.Spec.Resume.Own:
 			waiting, why = append(waiting, n.name), n.name+": "+c.Problem
 		}
 	}
@@ -67,7 +73,7 @@ func (t *turn) unasked(nodes []named) (waiting []string, why string) {
 func common(nodes []named) (steps []int64) {
 	count := make(map[int64]int)
 	for _, n := range nodes {
-		if n.Checkpoints == nil {
+		if n.Checkpoints == nil || n.Checkpoints.Unit != nodes[0].Checkpoints.Unit {
 			return nil
 		}
 		own := slices.Clone(n.Checkpoints.Steps)
@@ -84,6 +90,21 @@ func common(nodes []named) (steps []int64) {
 	slices.Sort(steps)
 	slices.Reverse(steps)
 	return steps
+}
+
+// identity is the content of the newest checkpoint without a step that all of the nodes have, empty when there is none.
+func identity(nodes []named) string {
+	if len(nodes) == 0 || nodes[0].Checkpoints == nil {
+		return ""
+	}
+	for _, id := range nodes[0].Checkpoints.Identities {
+		if !slices.ContainsFunc(nodes, func(n named) bool {
+			return n.Checkpoints == nil || len(n.Checkpoints.Steps) > 0 || !slices.Contains(n.Checkpoints.Identities, id)
+		}) {
+			return id
+		}
+	}
+	return ""
 }
 
 // reached is the highest step of which all nodes have had a complete checkpoint, as far as they know. A node that has
@@ -109,38 +130,54 @@ func (t *turn) chooseResume(nodes []named) (Resume, error) {
 	if !policy.Look {
 		return Resume{Decision: ResumeFresh}, nil
 	}
-	if policy.Require != RequireNever {
+	if policy.Require != RequireNever && !policy.Own {
 		if err := t.lost(policy, nodes, steps); err != nil {
 			return Resume{}, err
 		}
 	}
-	switch {
-	case len(steps) == 0:
+	if len(steps) == 0 {
+		if id := identity(nodes); id != "" {
+			return Resume{Decision: ResumeNewest, Identity: id}, nil
+		}
 		return Resume{Decision: ResumeFresh}, nil
-	case t.job.Fallback && len(steps) > 1:
-		return Resume{Decision: ResumeFallback, Step: &steps[1]}, nil
 	}
-	return Resume{Decision: ResumeNewest, Step: &steps[0]}, nil
+	unit := nodes[0].Checkpoints.Unit
+	if t.job.Fallback && len(steps) > 1 {
+		return Resume{Decision: ResumeFallback, Step: &steps[1], Unit: unit}, nil
+	}
+	return Resume{Decision: ResumeNewest, Step: &steps[0], Unit: unit}, nil
 }
 
 // lost says what would be lost by starting from what all nodes have.
 func (t *turn) lost(policy ResumePolicy, nodes []named, steps []int64) error {
 	const what = "complete checkpoint common to all nodes"
 	before := t.job.Reached
-	switch {
-	case len(steps) == 0 && before != nil:
-		return fmt.Errorf("step %d had been reached, and no %s is left (%s)", *before, what, held(nodes))
-	case len(steps) == 0 && vetoed(nodes) != "":
-		return fmt.Errorf("%s", vetoed(nodes))
-	case len(steps) == 0 && slices.ContainsFunc(nodes, func(n named) bool { return len(n.Checkpoints.Steps) > 0 }):
-		return fmt.Errorf("there is no %s (%s)", what, held(nodes))
-	case len(steps) == 0 && policy.Require == RequireAlways:
-		return fmt.Errorf("there is no %s, and one is required", what)
-	case len(steps) == 0:
+	if len(steps) == 0 {
+		has := func(n named) bool {
+			return n.Checkpoints != nil && len(n.Checkpoints.Steps)+len(n.Checkpoints.Identities) > 0
+		}
+		switch {
+		case identity(nodes) != "":
+			return nil
+		case before != nil && vetoed(nodes) != "":
+			return fmt.Errorf("%s had been reached: %s", reachedText(*before), vetoed(nodes))
+		case before != nil:
+			return fmt.Errorf("%s had been reached, and no %s is left (%s)", reachedText(*before), what, held(nodes))
+		case vetoed(nodes) != "":
+			return errors.New(vetoed(nodes))
+		case slices.ContainsFunc(nodes, has):
+			return fmt.Errorf("there is no %s (%s)", what, held(nodes))
+		case policy.Require == RequireAlways:
+			return fmt.Errorf("there is no %s, and one is required", what)
+		}
 		return nil
-	case before != nil && steps[0] < *before:
+	}
+	if before != nil && steps[0] < *before {
 		return fmt.Errorf("step %d had been reached, and the newest %s is of step %d (%s)",
 			*before, what, steps[0], held(nodes))
+	}
+	if nodes[0].Checkpoints.Unit != "" {
+		return nil // an epoch is never compared with a step
 	}
 	for _, n := range nodes {
 		if n.Step != nil && policy.MaxLostSteps > 0 && *n.Step-steps[0] > policy.MaxLostSteps {
@@ -151,9 +188,17 @@ func (t *turn) lost(policy ResumePolicy, nodes []named, steps []int64) error {
 	return nil
 }
 
+// reachedText is a step that had been reached. Step 0 is that of checkpoints that say none.
+func reachedText(step int64) string {
+	if step == 0 {
+		return "a checkpoint"
+	}
+	return fmt.Sprintf("step %d", step)
+}
+
 func vetoed(nodes []named) string {
 	for _, n := range nodes {
-		if n.Checkpoints.Veto != "" {
+		if n.Checkpoints != nil && n.Checkpoints.Veto != "" {
 			return n.name + ": " + n.Checkpoints.Veto
 		}
 	}
@@ -169,7 +214,14 @@ func held(nodes []named) string {
 			parts = append(parts, fmt.Sprintf("and %d more nodes", len(nodes)-most))
 			break
 		}
+		if n.Checkpoints == nil {
+			continue
+		}
 		steps := n.Checkpoints.Steps
+		if len(steps) == 0 && len(n.Checkpoints.Identities) > 0 {
+			parts = append(parts, n.name+" has content "+n.Checkpoints.Identities[0])
+			continue
+		}
 		if len(steps) == 0 {
 			parts = append(parts, n.name+" has none")
 			continue

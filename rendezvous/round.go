@@ -42,6 +42,9 @@ const (
 type Resume struct {
 	Decision string `json:"decision"`
 	Step     *int64 `json:"step,omitempty"`
+	// Unit is what Step counts: "epoch", or nothing for steps. Identity stands for a checkpoint that says no step.
+	Unit     string `json:"unit,omitempty"`
+	Identity string `json:"identity,omitempty"`
 }
 
 // Rank is the rank of the node in this round, -1 when it is no member.

@@ -100,3 +100,22 @@ func textBefore(b []byte) string {
 	}
 	return ""
 }
+
+// DCPShard looks at both ends of what a .metadata names of a file, the last byte of which is before end. Items are written
+// one behind another by torch.save, each a zip; with another serialization or compressed they are anything, but no zeros.
+func DCPShard(r io.ReaderAt, end int64) error {
+	head, tail := make([]byte, min(end, 64)), make([]byte, min(end, endSize))
+	if err := readAt(r, head, 0); err != nil {
+		return err
+	}
+	if err := readAt(r, tail, end-int64(len(tail))); err != nil {
+		return err
+	}
+	switch {
+	case IsZip(head) && len(tail) == endSize && !bytes.HasPrefix(tail, []byte(endSignature)):
+		return problem.New(problem.BadZip, "what ends at byte %d does not end as a zip does", end)
+	case !IsZip(head) && end > endSize && len(bytes.Trim(head, "\x00")) == 0 && len(bytes.Trim(tail, "\x00")) == 0:
+		return problem.New(problem.BadZip, "it begins and ends with zeros")
+	}
+	return nil
+}

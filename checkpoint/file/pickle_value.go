@@ -1,9 +1,6 @@
 package file
 
-import (
-	"errors"
-	"strconv"
-)
+import "errors"
 
 // storage is the persistent identifier of a storage, as torch.save writes it (persistent_id in torch/serialization.py).
 type storage struct {
@@ -23,11 +20,16 @@ type valueKind uint8
 
 const (
 	opaque valueKind = iota
+	none
+	truth
+	falsehood
 	number
 	text
 	global
 	persistent // a tuple that names a storage
+	list
 	dict
+	instance
 )
 
 // value is what the walk knows of one object on the stack.
@@ -37,11 +39,15 @@ type value struct {
 	text    string
 	storage *storage
 	stretch *stretch // of a dict, when it has the keys of one
+	shape   *Shape   // of a dict, a list or an object, when somebody asks for it
 }
 
+// remembered is what the memo keeps of a value.
 type remembered struct {
-	kind valueKind
-	text string
+	kind  valueKind
+	n     int64
+	text  string
+	shape *Shape
 }
 
 // pickle walks through one pickle of Python, protocols 0 to 5, and executes nothing: of what it would build it knows
@@ -57,6 +63,7 @@ type pickle struct {
 	fresh    func(text string)      // called for each text that is spelled out
 	storages func(storage)          // called for each persistent identifier of a storage
 	built    func(stretch)          // called for each object that has the attributes of a stretch
+	shapes   *shaper                // when the shape of the whole is asked for
 }
 
 func (p *pickle) push(v value) { p.stack = append(p.stack, v) }
@@ -109,14 +116,94 @@ func (p *pickle) top() *value {
 	return &p.stack[len(p.stack)-1]
 }
 
-func (p *pickle) put(index uint64) error {
+// push makes an opcode that puts a value of a kind on the stack.
+func push(kind valueKind) func(*pickle, argument) error {
+	return func(p *pickle, _ argument) error {
+		p.push(p.shaped(value{kind: kind}))
+		return nil
+	}
+}
+
+// fromMark makes an opcode that puts one value in the place of those above the mark.
+func fromMark(kind valueKind) func(*pickle, argument) error {
+	return func(p *pickle, a argument) error {
+		values, err := p.sinceMark()
+		if err != nil {
+			return err
+		}
+		v := p.shaped(value{kind: kind, text: a.text})
+		v.adopt(values)
+		p.push(v)
+		return nil
+	}
+}
+
+// gather makes an opcode that puts a tuple in the place of n values.
+func gather(n int) func(*pickle, argument) error {
+	return func(p *pickle, _ argument) error {
+		if len(p.stack)-n < p.floor() {
+			return errUnderflow
+		}
+		v := value{}
+		if p.shapes != nil {
+			v = p.shaped(value{kind: list})
+			v.adopt(p.stack[len(p.stack)-n:])
+			v.kind = opaque
+		}
+		return p.replace(n, v)
+	}
+}
+
+// made makes an opcode that puts what a callable returns in the place of it and of its n-1 arguments.
+func made(n int) func(*pickle, argument) error {
+	return func(p *pickle, _ argument) error {
+		if len(p.stack)-n < p.floor() {
+			return errUnderflow
+		}
+		return p.replace(n, p.returned(p.stack[len(p.stack)-n:]))
+	}
+}
+
+func (p *pickle) mark(argument) error {
+	p.marks = append(p.marks, len(p.stack))
+	return nil
+}
+
+// drop takes the uppermost value, or a mark.
+func (p *pickle) drop(argument) error {
+	if len(p.marks) > 0 && len(p.stack) == p.floor() {
+		p.marks = p.marks[:len(p.marks)-1]
+		return nil
+	}
+	_, err := p.pop()
+	return err
+}
+
+func (p *pickle) unmark(argument) error {
+	_, err := p.sinceMark()
+	return err
+}
+
+func (p *pickle) double(argument) error {
+	v := p.top()
+	if v == nil {
+		return errUnderflow
+	}
+	p.push(value{kind: v.kind, n: v.n, text: v.text, shape: v.shape})
+	return nil
+}
+
+func (p *pickle) memoize(argument) error { return p.put(argument{n: int64(p.puts)}) }
+
+func (p *pickle) put(a argument) error {
 	v := p.top()
 	if v == nil {
 		return errUnderflow
 	}
 	p.puts++
 	switch {
-	case v.kind == text && (p.keep == nil || p.keep(v.text)), v.kind == global:
+	case v.kind == text && (p.keep == nil || p.keep(v.text)), v.kind == global, v.shape != nil:
+	case v.kind == number && p.shapes != nil:
 	default:
 		return nil
 	}
@@ -126,67 +213,74 @@ func (p *pickle) put(index uint64) error {
 	if p.memo == nil {
 		p.memo = make(map[uint64]remembered)
 	}
-	p.memo[index] = remembered{v.kind, v.text}
+	p.memo[uint64(a.n)] = remembered{v.kind, v.n, v.text, v.shape}
 	return nil
 }
 
-func (p *pickle) get(index uint64) {
-	m := p.memo[index] // what is not remembered is opaque
-	p.push(value{kind: m.kind, text: m.text})
+func (p *pickle) get(a argument) error {
+	m := p.memo[uint64(a.n)] // what is not remembered is opaque
+	p.push(value{kind: m.kind, n: m.n, text: m.text, shape: m.shape})
+	return nil
 }
 
-// string pushes a text of n bytes.
-func (p *pickle) string(n uint64) {
-	if n > maxText {
-		p.w.skip(n)
+func (p *pickle) string(a argument) error {
+	if a.kept {
+		p.push(value{kind: text, text: a.text})
+	} else {
 		p.push(value{})
-		return
 	}
-	s := string(p.w.take(int(n)))
-	if p.w.err != nil {
-		return
-	}
-	if p.fresh != nil {
-		p.fresh(s)
-	}
-	p.push(value{kind: text, text: s})
+	return nil
 }
 
-// long pushes an integer of n bytes, little-endian and of two's complement.
-func (p *pickle) long(n uint64) {
-	if n > 8 {
-		p.w.skip(n)
+func (p *pickle) integer(a argument) error {
+	if a.known {
+		p.push(value{kind: number, n: a.n})
+	} else {
 		p.push(value{})
-		return
 	}
-	u := p.w.number(int(n))
-	if shift := 64 - 8*n; n > 0 {
-		u = uint64(int64(u<<shift) >> shift)
-	}
-	p.push(value{kind: number, n: int64(u)})
+	return nil
 }
 
-// integer pushes what a line of protocol 0 says.
-func (p *pickle) integer() {
-	line := p.w.line(maxLine)
-	if n, err := strconv.ParseInt(string(trimLong(line)), 10, 64); err == nil {
-		p.push(value{kind: number, n: n})
-		return
+func (p *pickle) global(a argument) error {
+	p.push(value{kind: global, text: a.text})
+	return nil
+}
+
+func (p *pickle) stackGlobal(argument) error {
+	if len(p.stack)-2 < p.floor() {
+		return errUnderflow
+	}
+	module, name := p.stack[len(p.stack)-2], p.stack[len(p.stack)-1]
+	return p.replace(2, value{kind: global, text: module.text + " " + name.text})
+}
+
+func (p *pickle) persistent(argument) error {
+	v, err := p.pop()
+	if err != nil {
+		return err
 	}
 	p.push(value{})
-}
-
-func trimLong(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == 'L' {
-		return line[:n-1]
+	if v.kind == persistent && p.storages != nil {
+		p.storages(*v.storage)
 	}
-	return line
+	return nil
 }
 
-// tuple makes one of the values.
-func tuple(values []value) value {
+// tuple makes one of the values above the mark, and knows the identifier of a storage.
+func (p *pickle) tuple(argument) error {
+	values, err := p.sinceMark()
+	if err != nil {
+		return err
+	}
 	if len(values) < 5 || values[0].kind != text || values[0].text != "storage" || values[2].kind != text {
-		return value{}
+		v := value{}
+		if p.shapes != nil {
+			v = p.shaped(value{kind: list})
+			v.adopt(values)
+			v.kind = opaque
+		}
+		p.push(v)
+		return nil
 	}
 	s := &storage{key: values[2].text, count: -1}
 	if values[1].kind == global {
@@ -195,11 +289,99 @@ func tuple(values []value) value {
 	if values[4].kind == number {
 		s.count = values[4].n
 	}
-	return value{kind: persistent, storage: s}
+	p.push(value{kind: persistent, storage: s})
+	return nil
+}
+
+func (p *pickle) dict(argument) error {
+	values, err := p.sinceMark()
+	if err != nil {
+		return err
+	}
+	v := p.shaped(value{kind: dict})
+	for i := 0; i+1 < len(values); i += 2 {
+		v.set(values[i], values[i+1])
+	}
+	p.push(v)
+	return nil
+}
+
+func (p *pickle) append(argument) error {
+	item, err := p.pop()
+	if err != nil {
+		return err
+	}
+	to := p.top()
+	if to == nil {
+		return errUnderflow
+	}
+	to.adopt([]value{item})
+	return nil
+}
+
+func (p *pickle) extend(argument) error {
+	items, err := p.sinceMark()
+	if err != nil {
+		return err
+	}
+	to := p.top()
+	if to == nil {
+		return errUnderflow
+	}
+	to.adopt(items)
+	return nil
+}
+
+func (p *pickle) pair(argument) error {
+	if len(p.stack)-3 < p.floor() {
+		return errUnderflow
+	}
+	n := len(p.stack)
+	p.stack[n-3].set(p.stack[n-2], p.stack[n-1])
+	p.stack = p.stack[:n-2]
+	return nil
+}
+
+func (p *pickle) pairs(argument) error {
+	values, err := p.sinceMark()
+	if err != nil {
+		return err
+	}
+	v := p.top()
+	if v == nil {
+		return errUnderflow
+	}
+	if len(values)%2 != 0 {
+		return errors.New("has a key without a value")
+	}
+	for i := 0; i < len(values); i += 2 {
+		v.set(values[i], values[i+1])
+	}
+	return nil
+}
+
+// build gives an object its attributes.
+func (p *pickle) build(argument) error {
+	state, err := p.pop()
+	if err != nil {
+		return err
+	}
+	to := p.top()
+	if to == nil {
+		return errUnderflow
+	}
+	if state.stretch != nil && p.built != nil {
+		p.built(*state.stretch)
+	}
+	to.take(state)
+	return nil
 }
 
 // set puts a pair into a dict.
 func (v *value) set(key, to value) {
+	if v.shape != nil {
+		v.shape.set(key, to)
+	}
 	if v.kind != dict || key.kind != text {
 		return
 	}
@@ -219,22 +401,4 @@ func (v *value) set(key, to value) {
 	case key.text == "length" && to.kind == number:
 		v.stretch.length = to.n
 	}
-}
-
-func (p *pickle) pairs() error {
-	values, err := p.sinceMark()
-	if err != nil {
-		return err
-	}
-	v := p.top()
-	if v == nil {
-		return errUnderflow
-	}
-	if len(values)%2 != 0 {
-		return errors.New("has a key without a value")
-	}
-	for i := 0; i < len(values); i += 2 {
-		v.set(values[i], values[i+1])
-	}
-	return nil
 }

@@ -20,7 +20,7 @@ import (
 // So a missing last rank cannot be told, and does no harm: its generators begin anew. Whether all registered objects
 // are there is told by the checkpoint before, for loading fails without one; and that a directory was saved into again,
 // by the times of the first rank's files.
-var accelerate = kind{"accelerate", findAccelerate, checkAccelerate}
+var accelerate = kind{name: "accelerate", find: findAccelerate, check: checkAccelerate, claims: claimedByAccelerate, movable: true}
 
 // accelerateNames are how directories are named: by Accelerate itself, by the scripts of diffusers and of others, and
 // in Accelerate's own examples.
@@ -40,13 +40,22 @@ func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
 			found = append(found, c)
 		}
 	}
-	if l.Format != "" {
-		return found, nil
-	}
-	if is, err := l.sample(found, ofAccelerate); err != nil || !is {
-		return nil, err
-	}
 	return found, nil
+}
+
+func claimedByAccelerate(l *look, c *Checkpoint) (claim, error) {
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		if is, known := ofAccelerate(d); known {
+			return whether(is), nil
+		}
+		for _, name := range d.names {
+			if !d.isDir(name) && !isHFWeights(name) && name != "optimizer.bin" && name != "scheduler.bin" && name != "sampler.bin" &&
+				!strings.HasPrefix(name, "pytorch_model") && !strings.HasPrefix(name, "custom_checkpoint_") {
+				return no, nil
+			}
+		}
+		return maybe, nil
+	})
 }
 
 // ofAccelerate tells a checkpoint of Accelerate from one of the Trainer, whose directories have the same names.

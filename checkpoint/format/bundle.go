@@ -38,7 +38,7 @@ func checkBundle(l *look, c *Checkpoint, prefix string) error {
 	err = l.inside(prefix+".index", func(r io.ReaderAt, size int64) error {
 		switch {
 		case l.Level >= Manifests:
-			bundle, err = file.ReadBundle(l.ctx, r, size, l.Level >= Everything)
+			bundle, err = file.ReadBundle(l.ctx, r, size, l.Level >= Everything || size <= maxSummed)
 			if !errors.Is(err, file.ErrCompressed) {
 				return err
 			}
@@ -84,7 +84,31 @@ func checkBundle(l *look, c *Checkpoint, prefix string) error {
 			return problem.New(problem.Truncated, "%s has %d bytes, %d expected by %s.index", paths[i], found[i].size, end, prefix)
 		}
 	}
+	if l.Level < Everything {
+		bundle.Tensors = some(bundle.Tensors)
+	}
 	return sumBundle(l, bundle, paths)
+}
+
+const (
+	// maxSummed bounds the index of a bundle of which some tensors are read when it is about to be chosen, maxSummedTensor
+	// each of these, and maxSummedAll all of them, in bytes.
+	maxSummed       = 4 << 20
+	maxSummedTensor = 64 << 10
+	maxSummedAll    = 16 << 20
+)
+
+// some picks small tensors, from the end of the data files on: what a machine that lost its power had not written yet is
+// zeros, and mostly the end of a file.
+func some(all []file.BundleTensor) (few []file.BundleTensor) {
+	slices.SortFunc(all, func(a, b file.BundleTensor) int { return cmp.Compare(b.At, a.At) })
+	left := int64(maxSummedAll)
+	for i, t := range all {
+		if size := t.Size; (size <= maxSummedTensor || i == 0 || i == len(all)-1) && size <= left {
+			few, left = append(few, t), left-size
+		}
+	}
+	return few
 }
 
 // sumBundle compares the CRCs of all tensors, of which there are some at the level Everything.

@@ -34,6 +34,12 @@ type Checkpoint struct {
 	// Step is -1 when it is not known.
 	Step     int64    `json:"step"`
 	StepFrom StepFrom `json:"stepFrom,omitempty"`
+	// Unit is what Step counts: optimizer steps, or epochs, which order checkpoints and say nothing of steps.
+	Unit Unit `json:"unit,omitempty"`
+	// Identity stands for the content of a whole checkpoint that says no step: its path, its size and a digest of its ends.
+	Identity string `json:"identity,omitempty"`
+	// InPlace is set for what has no step in its name, and so is written over by the next save.
+	InPlace bool `json:"inPlace,omitempty"`
 
 	Complete bool `json:"complete"`
 	// Resumable is unset for what is complete and yet nothing to go on from: weights alone, an export.
@@ -53,7 +59,19 @@ type Checkpoint struct {
 	Elastic   bool   `json:"elastic"`
 	RunID     string `json:"runId,omitempty"` // of the training run, by the framework's own word
 	Level     Level  `json:"level"`           // that was reached
+	// Training is set for what holds more than weights: the state of an optimizer, a step, what only a trainer writes.
+	Training bool `json:"training,omitempty"`
+	// Optimizer is set where the state of an optimizer was seen in it. That it is not says nothing.
+	Optimizer bool `json:"optimizer,omitempty"`
+	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
+	First bool `json:"-"`
+
+	series string // what belongs to one training, as far as names and formats tell
+	save   *save  // of a format that goes by what a program of somebody's own has written
 }
+
+// Series stands for those checkpoints of a directory that one training has written, as far as formats and names tell.
+func (c *Checkpoint) Series() string { return c.series }
 
 // StepFrom says where a step was read.
 type StepFrom string
@@ -64,6 +82,7 @@ const (
 	StepFromJSON     StepFrom = "json"
 	StepFromPointer  StepFrom = "pointer"
 	StepFromManifest StepFrom = "manifest"
+	StepFromContent  StepFrom = "content"
 )
 
 // Basis is what makes a checkpoint count as complete, the strongest first.

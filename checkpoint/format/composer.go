@@ -3,9 +3,9 @@ package format
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -15,7 +15,7 @@ import (
 //
 // The link latest-rank0.pt is replaced after the save, and taken away for a moment. In an object store it is a text
 // file latest-rank0.pt.symlink, which may be there before what it names. Neither is looked at.
-var composer = kind{"composer", findComposer, checkComposer}
+var composer = kind{name: "composer", find: findComposer, check: checkComposer, owns: ownedByComposer}
 
 func findComposer(_ *look, root *dir) (found []*Checkpoint, err error) {
 	sets := map[string]*Checkpoint{}
@@ -34,6 +34,11 @@ func findComposer(_ *look, root *dir) (found []*Checkpoint, err error) {
 		}
 	}
 	return found, nil
+}
+
+func ownedByComposer(name string) bool {
+	_, _, _, _, ok := composerName(name)
+	return ok || strings.HasPrefix(name, "latest-rank")
 }
 
 // composerName reads ep1-ba42-rank3.pt, and ep1-ba42, whose rank is -1.
@@ -144,7 +149,7 @@ func (s saved) text(key string) string {
 	return string(v[:n])
 }
 
-// checkTars looks at tar files, which end with two blocks of zeros.
+// checkTars looks at tar files.
 func checkTars(l *look, c *Checkpoint, paths []string) error {
 	if _, err := l.parts(c, paths, false); err != nil || l.Level < Ends {
 		return err
@@ -153,23 +158,7 @@ func checkTars(l *look, c *Checkpoint, paths []string) error {
 		if !strings.HasSuffix(name, ".tar") {
 			return nil // compressed
 		}
-		f, err := l.open(name)
-		if err != nil {
-			return err
-		}
-		defer f.close()
-		const block = 512
-		if f.size < 2*block || f.size%block != 0 {
-			return problem.New(problem.Truncated, "%s has %d bytes, no whole number of blocks", name, f.size)
-		}
-		var end [2 * block]byte
-		if _, err := f.ReadAt(end[:], f.size-int64(len(end))); err != nil && err != io.EOF {
-			return err
-		}
-		if end != [2 * block]byte{} {
-			return problem.New(problem.Truncated, "%s does not end with two empty blocks", name)
-		}
-		return nil
+		return l.inside(name, file.TarEnd)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // custom is checkpoints of no known format, of which the user says what they look like.
-var custom = kind{"custom", findCustom, checkCustom}
+var custom = kind{name: "custom", find: findCustom, check: checkCustom, movable: true}
 
 func findCustom(l *look, root *dir) (found []*Checkpoint, err error) {
 	if l.Rule == nil {
@@ -23,7 +23,7 @@ func findCustom(l *look, root *dir) (found []*Checkpoint, err error) {
 	names := root.names
 	first, second, below := strings.Cut(l.Rule.Glob, "/")
 	for _, name := range names {
-		if ok, _ := path.Match(first, name); !ok || name == "quarantine" {
+		if ok, _ := path.Match(first, name); !ok || name == quarantined {
 			continue
 		}
 		if !below {

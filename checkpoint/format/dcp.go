@@ -15,7 +15,7 @@ import (
 )
 
 // dcp is torch.distributed.checkpoint: a directory that is a checkpoint, or one with such directories.
-var dcp = kind{"dcp", findDCP, func(l *look, c *Checkpoint) error {
+var dcp = kind{name: "dcp", find: findDCP, movable: true, check: func(l *look, c *Checkpoint) error {
 	if isTemporary(path.Base(c.Path)) {
 		return problem.New(problem.InProgress, "%s has the name of a directory that is being written", c.Path)
 	}
@@ -39,7 +39,7 @@ func findDCP(l *look, root *dir) ([]*Checkpoint, error) {
 	if isDCP(root) {
 		return []*Checkpoint{{Path: root.path, Step: -1}}, nil
 	}
-	names := root.dirs(func(name string) bool { return name != "quarantine" })
+	names := root.dirs(func(name string) bool { return name != quarantined })
 	looked := newestOfEach(names, maxDCPLooks)
 	yes := make([]bool, len(looked))
 	err := l.eachOf(len(looked), func(i int) error {
@@ -273,6 +273,14 @@ func (l *look) dcpPart(c *Checkpoint, d *dir, marker, temporary string, shards [
 		return err
 	})
 	if err != nil || l.Level < Manifests {
+		return err
+	}
+	if err := l.eachOf(len(paths), func(i int) error {
+		if end := need[shards[i]]; end > 0 && found[i].size >= end {
+			return l.inside(paths[i], func(r io.ReaderAt, _ int64) error { return file.DCPShard(r, end) })
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
 	sizes := make(map[string]int64, len(shards))

@@ -272,7 +272,7 @@ func isNebulaDummy(state saved) bool {
 }
 
 // deepSpeed is a directory of tags.
-var deepSpeed = kind{"deepspeed", findDeepSpeed, checkDeepSpeedTag}
+var deepSpeed = kind{name: "deepspeed", find: findDeepSpeed, check: checkDeepSpeedTag, movable: true, pointer: &tagPointer}
 
 // deepSpeedPointer names the newest tag.
 const deepSpeedPointer = "latest"
@@ -281,7 +281,7 @@ const deepSpeedPointer = "latest"
 // so it is enough to look into one of them.
 func findDeepSpeed(l *look, root *dir) (found []*Checkpoint, err error) {
 	families := map[string][]string{}
-	for _, name := range root.dirs(func(name string) bool { return name[0] != '.' && name != "quarantine" }) {
+	for _, name := range root.dirs(func(name string) bool { return name[0] != '.' && name != quarantined }) {
 		stem, _ := tagStep(name)
 		families[stem] = append(families[stem], name)
 	}

@@ -15,7 +15,7 @@ import (
 // what torch.distributed.checkpoint writes. For Megatron, DeepSpeed and the Trainer of Hugging Face it keeps to their
 // layouts. The names are those of dlrover/python/elastic_agent/torch/ckpt_saver.py and
 // dlrover/trainer/torch/flash_checkpoint/ddp.py.
-var dlrover = kind{"dlrover", findDLRover, checkDLRover}
+var dlrover = kind{name: "dlrover", find: findDLRover, check: checkDLRover, movable: true}
 
 const (
 	dlroverTracker = "dlrover_latest.txt"   // written when every rank has reported that it is done

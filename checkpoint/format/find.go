@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -22,6 +23,37 @@ type kind struct {
 	// complete; Resumable may be taken back with a Reason. A missing file that is an fs.ErrNotExist counts as a missing
 	// shard.
 	check func(*look, *Checkpoint) error
+	// claims, when set, says whether the content of one that find has listed is what this kind writes. The same names
+	// are given by several.
+	claims func(*look, *Checkpoint) (claim, error)
+	// owns, when set, knows more names that belong to the checkpoints than their paths.
+	owns func(name string) bool
+	// export is set where the checkpoints are models to be used, and no states of a training.
+	export bool
+	// pointer, when set, is the file by which the framework finds its newest checkpoint.
+	pointer *Pointer
+	// movable is set where a checkpoint is one directory or file, or files of one stem, so that it can be told from others
+	// and moved aside.
+	movable bool
+}
+
+// Movable reports whether the checkpoint can be moved as a whole.
+func (c *Checkpoint) Movable() bool {
+	name, _, _ := strings.Cut(c.Format, "+")
+	k := lookup(name)
+	return c.Path != "." && (k == nil || k.movable) && (c.save == nil || c.save.directory || len(c.save.members) == 1)
+}
+
+// SaysOwnStep reports whether its step is known only when it is looked into: its name is no framework's.
+func (c *Checkpoint) SaysOwnStep() bool { return c.save != nil }
+
+// Pointer is the file by which the framework of the checkpoint finds its newest one, nil when there is none.
+func (c *Checkpoint) Pointer() *Pointer {
+	name, _, _ := strings.Cut(c.Format, "+")
+	if k := lookup(name); k != nil {
+		return k.pointer
+	}
+	return nil
 }
 
 // Formats lists the names of the known formats, in the order in which they are looked for.
@@ -46,49 +78,134 @@ func lookup(name string) *kind {
 
 // Found is what a directory holds.
 type Found struct {
-	// Format is that of the directory, empty when it holds none that is known.
+	// Format is that of the directory, of several the first in the order of Formats; empty when it holds none that is known.
 	Format string
 	// Checkpoints are the newest first, by their steps and then by their names. None was looked into yet.
 	Checkpoints []*Checkpoint
+	// Below are the directories in which they are, when they are not in the root itself but further down. When those were
+	// not written by the same program, Apart is set, and nobody can say which is meant.
+	Below []string
+	Apart bool
+	// Others are entries of the root that are not understood, at most maxOthers.
+	Others []string
 }
 
-// Find lists what may be checkpoints in the root of a tree. The error is a [problem.Error], and says that nobody knows
-// when its reason does: a directory that does not exist holds nothing, and one that cannot be read may hold anything.
+const maxOthers = 100
+
+// Find lists what may be checkpoints in the root of a tree, or when there are none there, in directories one or two levels
+// below. The error is a [problem.Error], and says that nobody knows when its reason does: a directory that does not exist
+// holds nothing, and one that cannot be read may hold anything.
 func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
 	if o.Format == "" && o.Rule != nil {
 		o.Format = "custom" // what the user says goes before what can be found out
+	}
+	if o.Format != "" && !Known(o.Format) {
+		return Found{}, problem.New(problem.UnknownFormat, "there is no format %q", o.Format)
 	}
 	l := newLook(ctx, fsys, o)
 	root, err := l.dir(".")
 	if err != nil {
 		return Found{}, problem.Of(err, problem.NoMarker)
 	}
+	found, err := l.findIn(root)
+	if err == nil && len(found.Checkpoints) == 0 && o.Rule == nil {
+		found, err = l.findBelow(root, found)
+	}
+	if err != nil {
+		return Found{}, problem.Of(err, problem.NoMarker)
+	}
+	slices.SortStableFunc(found.Checkpoints, newestFirst)
+	return found, nil
+}
+
+// newestFirst orders checkpoints by their steps, and then by their names.
+func newestFirst(a, b *Checkpoint) int {
+	return cmp.Or(cmp.Compare(b.Step, a.Step), strings.Compare(b.Path, a.Path))
+}
+
+// findIn lists what may be checkpoints in one directory: what each format claims of what those before it have left.
+func (l *look) findIn(root *dir) (Found, error) {
+	found := Found{Format: l.Format}
+	l.taken = make(map[string]bool)
+	if l.Rule == nil {
+		root = root.without(func(name string) bool { return setAside(name) || l.isLinkBeside(root, name) }) // what it leads to is listed
+	}
 	for _, k := range kinds {
-		if o.Format != "" && o.Format != k.name {
+		if l.Format != "" && l.Format != k.name {
 			continue
 		}
 		candidates, err := k.find(l, root)
-		if err != nil {
-			return Found{}, problem.Of(err, problem.NoMarker)
+		if err == nil && k.claims != nil && l.Format == "" {
+			candidates, err = l.claimed(k, candidates)
 		}
+		if err != nil {
+			return found, err
+		}
+		candidates = slices.DeleteFunc(candidates, func(c *Checkpoint) bool { return l.taken[c.Path] })
 		if len(candidates) == 0 {
 			continue
 		}
 		for _, c := range candidates {
 			c.Format = cmp.Or(c.Format, k.name)
-			c.Root = cmp.Or(c.Root, ".")
+			c.Root = cmp.Or(c.Root, root.path)
 			c.ShardsExpected = -1
+			c.InPlace = c.Step < 0 && !k.export && (c.save == nil || !isHFWeights(path.Base(c.Path))) && !strings.HasSuffix(c.Path, indexSuffix)
+			c.series = k.name + "|" + c.Root
+			if c.save != nil {
+				c.series += "|" + c.save.title.family
+			}
+			l.taken[c.Path] = true
 		}
-		slices.SortStableFunc(candidates, func(a, b *Checkpoint) int {
-			return cmp.Or(cmp.Compare(b.Step, a.Step), strings.Compare(b.Path, a.Path))
-		})
-		return Found{k.name, candidates}, nil
+		root = root.without(func(name string) bool { return l.taken[root.join(name)] || k.owns != nil && k.owns(name) })
+		found.Format = cmp.Or(found.Format, k.name)
+		found.Checkpoints = append(found.Checkpoints, candidates...)
+		if slices.ContainsFunc(candidates, func(c *Checkpoint) bool { return c.Path == root.path }) {
+			break // the directory is one checkpoint: all in it belongs to that
+		}
 	}
-	if o.Format != "" && !Known(o.Format) {
-		return Found{}, problem.New(problem.UnknownFormat, "there is no format %q", o.Format)
-	}
-	return Found{Format: o.Format}, nil
+	found.Others = l.others(root, found.Checkpoints)
+	return found, nil
 }
+
+// others lists the entries that nothing was made of.
+func (l *look) others(root *dir, cs []*Checkpoint) (names []string) {
+	used := map[string]bool{}
+	for _, c := range cs {
+		if c.Path == root.path {
+			return nil
+		}
+		used[c.Path] = true
+		if c.save != nil {
+			for _, m := range c.save.members {
+				used[m.path] = true
+			}
+		}
+	}
+	for _, name := range root.names {
+		stem := root.join(name)
+		for ; !used[stem] && path.Ext(stem) != "" && path.Dir(stem) == root.path; stem = strings.TrimSuffix(stem, path.Ext(stem)) {
+		}
+		if !used[stem] && !strings.HasPrefix(name, ".") && name != quarantined && len(names) < maxOthers {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// setAside knows the names that people give to what must not be read any more.
+func setAside(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"bad", "broken", "corrupt", "corrupted", "invalid", "failed", "trash", "deleted", "disabled"} {
+		if strings.HasSuffix(name, "."+word) || strings.HasSuffix(name, "_"+word) || strings.HasSuffix(name, "-"+word) ||
+			strings.HasPrefix(name, word+"-") || strings.HasPrefix(name, word+"_") || strings.HasPrefix(name, word+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// quarantined is the directory of what was moved aside.
+const quarantined = "quarantine"
 
 // Check looks at a checkpoint that Find found in the same tree and fills in what it sees. Whatever is wrong with it is in
 // its Reason and Detail.
@@ -96,24 +213,35 @@ func Check(ctx context.Context, fsys fs.FS, c *Checkpoint, o Options) {
 	name, _, _ := strings.Cut(c.Format, "+")
 	k := lookup(name)
 	fresh := Checkpoint{
-		Format: name, Path: c.Path, Root: c.Root, Tag: c.Tag, Step: c.Step, StepFrom: c.StepFrom, ShardsExpected: -1,
-		Level: o.Level, Complete: true, Resumable: true,
+		Format: name, Path: c.Path, Root: c.Root, Tag: c.Tag, Step: c.Step, StepFrom: c.StepFrom, Unit: c.Unit, InPlace: c.InPlace,
+		ShardsExpected: -1, Level: o.Level, Complete: true, Resumable: true, save: c.save, series: c.series,
 	}
 	*c = fresh
 	if k == nil {
 		c.fail(problem.New(problem.UnknownFormat, "there is no format %q", name))
 		return
 	}
-	if err := k.safely(newLook(ctx, fsys, o), c); err != nil {
+	l := newLook(ctx, fsys, o)
+	if err := k.safely(l, c); err != nil {
 		c.fail(problem.Of(err, problem.MissingShard))
+		return
 	}
+	if c.Step >= 0 || !c.Resumable || o.Level < Manifests {
+		return
+	}
+	identity, err := l.identity(c)
+	if err != nil {
+		c.fail(problem.Of(err, problem.MissingShard))
+		return
+	}
+	c.InPlace, c.Identity = true, identity
 }
 
-// safely keeps a bug in one format from ending the job: nobody knows, then.
+// safely keeps a bug in one format from ending the job: whether it is whole is unknown, then.
 func (k *kind) safely(l *look, c *Checkpoint) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = problem.New(problem.Permission, "gangrun failed to look at it: %v", p)
+			err = problem.New(problem.Internal, "gangrun failed to look at it: %v", p)
 		}
 	}()
 	return k.check(l, c)

@@ -15,7 +15,7 @@ import (
 // The first rank writes the weights, the optimizer, the scheduler, its generators' state and then trainer_state.json,
 // in place and without a temporary name. The other ranks write only the state of their generators, and nobody waits
 // for them: that they all have is told by the number of processes in training_args.bin, which was pickled before.
-var hfTrainer = kind{"hf_trainer", findHFTrainer, checkHFTrainer}
+var hfTrainer = kind{name: "hf_trainer", find: findHFTrainer, check: checkHFTrainer, claims: claimedByHfTrainer, movable: true}
 
 const (
 	hfState = "trainer_state.json"
@@ -33,13 +33,36 @@ func findHFTrainer(l *look, root *dir) (found []*Checkpoint, err error) {
 			found = append(found, &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromName})
 		}
 	}
-	if l.Format == "" {
-		// Scripts around Accelerate, those of diffusers above all, use the same names.
-		if other, err := l.sample(found, ofAccelerate); err != nil || other {
-			return nil, err
-		}
-	}
 	return found, nil
+}
+
+// claimedByHfTrainer tells a checkpoint of the Trainer from those of Accelerate, of scripts around it and of programs of
+// somebody's own, who use the same names.
+func claimedByHfTrainer(l *look, c *Checkpoint) (claim, error) {
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		switch {
+		case d.has(hfState), d.has(hfArgs), d.has("rng_state.pth"), d.has("rng_state_0.pth"), d.has(hfIncomplete):
+			return yes, nil
+		case strings.HasPrefix(c.Tag, hfStaging):
+			return yes, nil
+		case len(ranksOf(d, accelerateRanks, ".pkl")) > 0:
+			return no, nil
+		}
+		if is, _ := ofAccelerate(d); is {
+			return no, nil
+		}
+		// Of a save that was cut, or that is being removed, the rest is left.
+		for _, name := range d.names {
+			_, fsdp := numbered(name, fsdpModel+"_", "")
+			if !isHFWeights(name) && !fsdp && name != "config.json" && name != "adapter_config.json" && name != deepSpeedPointer &&
+				!strings.HasPrefix(name, "global_step") && name != "scheduler.pt" && name != "optimizer.pt" &&
+				!strings.HasPrefix(name, "tokenizer") && !strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, "rng_state_") &&
+				!strings.HasPrefix(name, "optimizer_") && name != "README.md" {
+				return no, nil
+			}
+		}
+		return maybe, nil
+	})
 }
 
 func hfStep(name string) (int64, bool) {
@@ -287,7 +310,7 @@ func checkFSDP(l *look, c *Checkpoint, d *dir) (found bool, err error) {
 // (_load_optimizer_and_scheduler).
 func checkHFOptimizer(l *look, c *Checkpoint, d *dir, engine hfEngine) (optimizer bool, err error) {
 	var paths []string
-	for _, name := range []string{"optimizer.pt", "optimizer.bin", "scheduler.pt", "scaler.pt", hfArgs} {
+	for _, name := range []string{"optimizer.pt", "optimizer.bin", "scheduler.pt", "scaler.pt"} {
 		if d.has(name) {
 			paths = append(paths, d.join(name))
 		}

@@ -107,7 +107,7 @@ func TestKerasBackupUnreadable(t *testing.T) {
 	for _, path := range []string{kerasWeights, kerasMetadata} {
 		for _, err := range []error{fs.ErrPermission, syscall.EIO} {
 			c := one(t, see(t, failing{d.fs(), path, err}, Options{Level: Ends}), kerasWeights)
-			if c.Reason != problem.Permission {
+			if !c.Reason.Unknown() {
 				t.Errorf("%s %v: %s %s", path, err, c.Reason, c.Detail)
 			}
 		}

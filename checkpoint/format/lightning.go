@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -19,7 +21,7 @@ import (
 // or what DeepSpeed writes, under the tag "checkpoint".
 //
 // Of several names that begin with last, Lightning takes the one that was changed last.
-var lightning = kind{"lightning", findLightning, checkLightning}
+var lightning = kind{name: "lightning", find: findLightning, check: checkLightning, claims: claimedByLightning, movable: true}
 
 const lightningMeta = "meta.pt"
 
@@ -36,6 +38,39 @@ func findLightning(l *look, root *dir) (found []*Checkpoint, err error) {
 		nameStep(found[len(found)-1], stem)
 	}
 	return found, nil
+}
+
+// lightningWord is a key that stands near the beginning of every state that Lightning saves (dump_checkpoint in
+// lightning/pytorch/trainer/connectors/checkpoint_connector.py).
+const lightningWord = "pytorch-lightning_version"
+
+// claimedByLightning tells a state of Lightning from what others save under names that end in .ckpt.
+func claimedByLightning(l *look, c *Checkpoint) (claim, error) {
+	info, err := l.stat(c.Path)
+	if err != nil || info.Size() == 0 {
+		return maybe, err
+	}
+	if info.IsDir() {
+		return l.claimDir(c, func(d *dir) (claim, error) {
+			return whether(d.has(lightningMeta) || d.has(deepSpeedPointer) || d.isDir("checkpoint") || isDCP(d)), nil
+		})
+	}
+	f, err := l.open(c.Path)
+	if err != nil {
+		return maybe, err
+	}
+	defer f.close()
+	head := make([]byte, min(f.size, 64<<10))
+	if n, err := f.ReadAt(head, 0); n < len(head) {
+		return maybe, err
+	}
+	if bytes.Contains(head, []byte(lightningWord)) {
+		return yes, nil
+	}
+	if _, torch := file.IsTorch(head[:min(len(head), 32)]); torch && !strings.Contains(c.Tag, "step=") && !strings.Contains(c.Tag, "epoch=") {
+		return no, nil
+	}
+	return maybe, nil
 }
 
 // nameStep takes the step out of a name with "step=" in it, as Lightning and NeMo make them. A name that a user has
@@ -61,6 +96,9 @@ func nameStep(c *Checkpoint, name string) {
 
 // isLinkBeside reports whether an entry is a symbolic link to another entry of the same directory.
 func (l *look) isLinkBeside(d *dir, name string) bool {
+	if !slices.Contains(d.links, name) {
+		return false
+	}
 	target, err := fs.ReadLink(l.fsys, d.join(name))
 	if err != nil {
 		return false // an object store has none

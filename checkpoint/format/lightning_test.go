@@ -11,12 +11,12 @@ import (
 )
 
 func lightningFile(step int) []byte {
-	return torchSaved(pickled("epoch", 0, "global_step", step, "state_dict", []any{"weight", pickledTensor(0)},
+	return torchSaved(pickled("epoch", 0, "global_step", step, lightningWord, "2.5.0", "state_dict", []any{"weight", pickledTensor(0)},
 		"optimizer_states", []any{"exp_avg", pickledTensor(1)}), 2)
 }
 
 func lightningWeights(step int) []byte {
-	return torchSaved(pickled("epoch", 0, "global_step", step, "state_dict", []any{"weight", pickledTensor(0)}), 1)
+	return torchSaved(pickled("epoch", 0, "global_step", step, lightningWord, "2.5.0", "state_dict", []any{"weight", pickledTensor(0)}), 1)
 }
 
 const lightningName = "epoch=0-step=400.ckpt"
@@ -115,7 +115,7 @@ func TestLightningFind(t *testing.T) {
 		"last-v1.ckpt":          {900, StepFromManifest, ""},
 		"hpc_ckpt_3.ckpt":       {1000, StepFromManifest, ""},
 		"last-v2.ckpt":          {-1, "", problem.PointerDangling},
-		"last-v3.ckpt":          {-1, "", problem.Permission}, // a link to itself: nobody knows
+		"last-v3.ckpt":          {-1, "", problem.IOError}, // a link to itself: unknown
 	}
 	cs := see(t, d.fs(), Options{Level: Manifests})
 	if len(cs) != len(want) {

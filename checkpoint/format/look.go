@@ -21,6 +21,8 @@ type Options struct {
 	Format string // one of Names; empty to find out
 	Rule   *Rule  // what the user says about checkpoints of no known format
 	Level  Level
+	// Ignore are patterns as of [path.Match] of what does not count, by their name or by their path in the tree.
+	Ignore []string
 	// Read, when set, is told how many bytes were read at the level Everything.
 	Read func(n int)
 }
@@ -42,6 +44,8 @@ type look struct {
 	ctx  context.Context
 	fsys fs.FS
 
+	taken map[string]bool // paths that a format has claimed
+
 	mu   sync.Mutex
 	dirs map[string]*dir
 }
@@ -55,6 +59,21 @@ type dir struct {
 	path  string
 	names []string // sorted
 	kinds map[string]fs.FileMode
+	links []string // those that are symbolic links, whatever they lead to
+}
+
+// without is the directory but for some of its entries.
+func (d *dir) without(leave func(name string) bool) *dir {
+	if !slices.ContainsFunc(d.names, leave) {
+		return d
+	}
+	rest := &dir{path: d.path, kinds: make(map[string]fs.FileMode, len(d.names)), links: d.links}
+	for _, name := range d.names {
+		if !leave(name) {
+			rest.names, rest.kinds[name] = append(rest.names, name), d.kinds[name]
+		}
+	}
+	return rest
 }
 
 // dir reads a directory. Symbolic links count as what they lead to.
@@ -84,8 +103,12 @@ func (l *look) dir(name string) (*dir, error) {
 			d.kinds = make(map[string]fs.FileMode, len(entries)) // most are read at once
 		}
 		for _, e := range entries {
+			if l.ignored(name, e.Name()) {
+				continue
+			}
 			kind := e.Type()
 			if kind&fs.ModeSymlink != 0 {
+				d.links = append(d.links, e.Name())
 				info, err := fs.Stat(l.fsys, path.Join(name, e.Name()))
 				if err == nil {
 					kind = info.Mode().Type()
@@ -112,6 +135,15 @@ func (l *look) dir(name string) (*dir, error) {
 	l.dirs[name] = d
 	l.mu.Unlock()
 	return d, nil
+}
+
+// ignored reports whether the user has said that an entry does not count.
+func (l *look) ignored(dir, name string) bool {
+	return slices.ContainsFunc(l.Ignore, func(pattern string) bool {
+		byName, _ := path.Match(pattern, name)
+		byPath, _ := path.Match(pattern, path.Join(dir, name))
+		return byName || byPath
+	})
 }
 
 // has reports whether there is an entry of this name, of whatever kind.

@@ -2,12 +2,13 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // megatron is the checkpoints of Megatron-LM and of what is built on it: Megatron-Bridge, NeMo 2. Names and order are
 // those of megatron/training/checkpointing.py.
-var megatron = kind{"megatron", findMegatron, checkMegatron}
+var megatron = kind{name: "megatron", find: findMegatron, check: checkMegatron, claims: claimedByMegatron, movable: true, pointer: &iterationPointer}
 
 // iterationTracker names the newest iteration. verl and Megatron-DeepSpeed write one of the same name.
 const iterationTracker = "latest_checkpointed_iteration.txt"
@@ -52,6 +53,15 @@ func findMegatron(l *look, root *dir) (found []*Checkpoint, err error) {
 		found = append(found, &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromPointer})
 	}
 	return found, nil
+}
+
+func claimedByMegatron(l *look, c *Checkpoint) (claim, error) {
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		torn := func(name string) bool {
+			return name == "common.pt" || name == bridgeConfig || name == bridgeState || name == "weights" || strings.HasPrefix(name, "mp_rank_")
+		}
+		return whether(l.isMegatron(d.path) || slices.ContainsFunc(d.names, torn)), nil
+	})
 }
 
 // isMegatron reports whether a directory holds what Megatron-LM writes. One that cannot be read may not.

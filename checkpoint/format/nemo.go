@@ -14,7 +14,7 @@ import (
 //
 // An empty file NAME-unfinished stands beside a checkpoint while it is written, and while it is deleted. One that is
 // left behind says that what it is named after is not whole: NeMo deletes that when it starts.
-var nemo = kind{"nemo", findNeMo, checkNeMo}
+var nemo = kind{name: "nemo", find: findNeMo, check: checkNeMo, owns: func(name string) bool { return strings.HasSuffix(name, nemoUnfinished) }}
 
 const nemoUnfinished = "-unfinished"
 

@@ -17,7 +17,7 @@ import (
 // A node has the directories of its own ranks alone. So a checkpoint is whole here when all of those have the
 // iteration; whether it is on the other nodes too is for those to say. It has no path of its own: Path is that of the
 // session and the iteration's name, and Root is the session's.
-var nvrxLocal = kind{"nvrx_local", findNVRx, checkNVRx}
+var nvrxLocal = kind{name: "nvrx_local", find: findNVRx, check: checkNVRx}
 
 const nvrxDirty = ".dirty" // in the name until all is written
 
@@ -61,7 +61,7 @@ func findNVRx(l *look, root *dir) (found []*Checkpoint, err error) {
 
 func isNVRxSession(name string) bool {
 	_, isRank := digits(name)
-	return !isRank && name != "quarantine"
+	return !isRank && name != quarantined
 }
 
 func (l *look) findNVRxSession(session *dir) (found []*Checkpoint, unreadable error) {

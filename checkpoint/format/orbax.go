@@ -2,6 +2,7 @@ package format
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"path"
@@ -24,7 +25,7 @@ import (
 //
 // The directories of Orbax's emergency checkpoints are the same, one for each node: what they have in common is for all
 // nodes to find out.
-var orbax = kind{"orbax", findOrbax, checkOrbax}
+var orbax = kind{name: "orbax", find: findOrbax, check: checkOrbax, claims: claimedByOrbax, movable: true}
 
 const (
 	orbaxTemporary = ".orbax-checkpoint-tmp" // in a name, perhaps with a time after it
@@ -32,6 +33,7 @@ const (
 	orbaxCommitted = "commit_success.txt"
 	orbaxIdentity  = "orbax.checkpoint" // of version 1, always empty
 	orbaxManifest  = "manifest.ocdbt"
+	orbaxArrays    = "array_metadatas" // what the arrays are, by a file for each process
 	orbaxProcess   = "ocdbt.process_"
 	orbaxProcesses = "process_metadata" // an item of emergency checkpoints
 
@@ -88,6 +90,16 @@ func findOrbax(l *look, root *dir) ([]*Checkpoint, error) {
 		}
 	}
 	return cs, nil
+}
+
+func claimedByOrbax(l *look, c *Checkpoint) (claim, error) {
+	if c.Path == c.Root || c.Root == "" && c.Path == "." || strings.Contains(path.Base(c.Path), orbaxTemporary) {
+		return yes, nil
+	}
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		is, err := l.isOrbax(d, true)
+		return whether(is), err
+	})
 }
 
 // isOrbax reports whether a directory is a step, torn or whole. A step of a manager has items.
@@ -150,9 +162,9 @@ func checkOrbax(l *look, c *Checkpoint) error {
 			return err
 		}
 		c.Modified, c.ModifiedFrom = found[0].mod, ModifiedMarker
+	case l.Level < Ends, meta.Committed > 0:
 	case committed:
 		return problem.New(problem.NoMarker, "%s is missing, which the items of %s have", d.join(orbaxCommitted), c.Path)
-	case l.Level < Ends, meta.Committed > 0:
 	case meta.Begun > 0:
 		return problem.New(problem.NoMarker, "%s has no commit_timestamp_nsecs, and there is no %s", d.join(orbaxMetadata),
 			d.join(orbaxCommitted))
@@ -210,7 +222,11 @@ func (l *look) orbaxMetadata(d *dir) (m orbaxMeta, err error) {
 	if l.Level < Ends || !d.isFile(orbaxMetadata) {
 		return m, nil
 	}
-	return m, l.orbaxJSON(d.join(orbaxMetadata), &m)
+	err = l.orbaxJSON(d.join(orbaxMetadata), &m)
+	if p, wrong := errors.AsType[*problem.Error](err); wrong && p.Reason == problem.BadJSON {
+		return orbaxMeta{}, nil // Orbax restores without it
+	}
+	return m, err
 }
 
 // orbaxJSON reads a file that may be empty: Orbax itself puts up with that.
@@ -258,11 +274,7 @@ func (l *look) orbaxItem(c *Checkpoint, item *dir) error {
 	if l.Level < Ends {
 		return nil
 	}
-	if l.Level >= Manifests {
-		for _, name := range processes {
-			manifests = append(manifests, item.join(path.Join(name, orbaxManifest)))
-		}
-	}
+	// Those of the processes were merged into it, and are not read again.
 	err := l.each(manifests, func(name string) error {
 		return l.inside(name, func(r io.ReaderAt, size int64) error {
 			return file.OCDBTManifest(r, size, l.Level >= Manifests)
@@ -273,7 +285,25 @@ func (l *look) orbaxItem(c *Checkpoint, item *dir) error {
 	}
 	if l.Level >= Manifests && item.isFile("_METADATA") {
 		var tree map[string]json.RawMessage
-		return l.orbaxJSON(item.join("_METADATA"), &tree)
+		if err := l.orbaxJSON(item.join("_METADATA"), &tree); err != nil {
+			return err
+		}
+	}
+	if l.Level < Manifests || !item.isDir(orbaxArrays) {
+		return nil
+	}
+	arrays, err := l.dir(item.join(orbaxArrays))
+	if err != nil {
+		return err
+	}
+	for _, name := range arrays.files(func(name string) bool { return strings.HasPrefix(name, "process_") }) {
+		text, err := l.small(arrays.join(name), 0)
+		if err != nil {
+			return err
+		}
+		if !json.Valid(text) {
+			return problem.New(problem.BadJSON, "%s is no JSON", arrays.join(name))
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -8,28 +9,111 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// plain is a directory of single files with nothing around them, as programs write that save for themselves: torch
-// files, safetensors and what Keras saves.
+// plain is what programs write that save for themselves: files of torch, of numpy, of Keras, safetensors and pickles,
+// each by itself, several of one step, or in a directory of each step.
 //
-// The step is the last whole number in a name without its ending, wherever it stands: 1000 in model_1000.pt, 10 in
-// weights.10-0.25.h5, where 0.25 is no whole number; but also 2 in model_v2.pt. Without one it is not known. Nothing is
-// written last and nothing says what belongs together, so that a file is whole when its structure is, and whether
-// training can go on from it is known to the program alone. Only names that Hugging Face's libraries give to a model by
-// itself say that there is no more in it.
-var plain = kind{"plain", findPlain, checkPlain}
+// Names are the program's own. So a file is known by what is in it, and its step is read there before it is read in its
+// name. Files of one step are one checkpoint, which is whole when each is, and when it has what the saves before it
+// have. One without a step in its name is written over by the next save.
+var plain = kind{name: "plain", find: findPlain, check: checkPlain, movable: true}
 
-// plainParts are names, without the rank, that a program gives to what it saves beside the weights.
-var plainParts = []string{"optimizer", "scheduler", "scaler", "sampler", "training_args", "rng_state", "random_states"}
+// save is one save of a program's own, as its names show it.
+type save struct {
+	title
+	members   []member // of a save that is several files, or one; none for a directory, which is read when it is looked at
+	directory bool
+	unread    bool // it cannot be looked into
+	family    string
+	has       []string // the templates of its members, sorted
+	required  []string // those that the saves before it have as well
+	ranks     int64    // how many processes have a file in them; 0 when their names do not say
+	world     int64    // the same of those before it
+}
 
-func findPlain(_ *look, root *dir) (found []*Checkpoint, err error) {
+// member is one file of a save.
+type member struct {
+	path string // from the root of the tree
+	title
+}
+
+// template is what the names of the same file in different saves have in common.
+func (m member) template(dir string) string {
+	rel := m.path
+	if dir != "" {
+		rel = strings.TrimPrefix(rel, dir+"/")
+	}
+	base := path.Base(rel)
+	return path.Join(path.Dir(rel), m.roles+"|"+m.slot+"|"+m.family+"|"+strings.TrimPrefix(base, stemOf(base)))
+}
+
+// strongEndings are those that only what a training writes has.
+var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint"}
+
+// weakEndings are those that data has as well: what is in such a file says what it is.
+var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".zip", ".weights", ".model", ".state", ".tgz",
+	".params", ".torch", ""}
+
+// fileKind says how sure a name is that of a file with tensors.
+func fileKind(name string) (strong, weak bool) {
+	if strings.HasPrefix(name, ".") || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
+		return false, false
+	}
+	ext := strings.ToLower(path.Ext(name))
+	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
+		ext = "" // model.100
+	}
+	if slices.Contains(strongEndings, ext) {
+		return true, false
+	}
+	if strings.HasSuffix(stemExt(name), ".pth.tar") || strings.HasSuffix(stemExt(name), ".pt.gz") {
+		return true, false
+	}
+	if ext == ".bin" && isHFWeights(name) {
+		return true, false
+	}
+	weak = slices.Contains(weakEndings, ext)
+	if !weak {
+		t := titleOf(name)
+		weak = strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
+	}
+	return false, weak
+}
+
+func stemExt(name string) string { return strings.ToLower(name) }
+
+// dullNames are files without an ending that stand beside checkpoints and are none.
+var dullNames = set("checkpoint latest README LICENSE Makefile Dockerfile latest_checkpointed_iteration latest_train_state.pt hparams version DONE done _SUCCESS")
+
+func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {
+	found, rest := findIndexed(l, root)
+	files, err := l.plainFiles(root, rest)
+	if err != nil {
+		return nil, err
+	}
+	dirs, err := l.plainDirs(root)
+	if err != nil {
+		return nil, err
+	}
+	all := append(files, dirs...)
+	unlikelyYears(all)
+	compare(all)
+	for _, s := range all {
+		found = append(found, s.checkpoint(root))
+	}
+	return found, nil
+}
+
+// findIndexed lists models in shards with an index, and returns the names of the other files.
+func findIndexed(l *look, root *dir) (found []*Checkpoint, rest []string) {
 	sets := map[string]bool{}
 	for _, name := range root.files(func(string) bool { return true }) {
 		index, shard := shardIndex(name)
 		switch {
-		case shard:
+		case shard && (root.has(index) || strings.HasSuffix(name, ".safetensors")):
 			name = index
 		case strings.HasSuffix(name, ".safetensors"+indexSuffix), strings.HasSuffix(name, ".bin"+indexSuffix):
-		case !isPlain(name):
+		default:
+			rest = append(rest, name)
 			continue
 		}
 		if sets[name] {
@@ -37,25 +121,197 @@ func findPlain(_ *look, root *dir) (found []*Checkpoint, err error) {
 		}
 		sets[name] = true
 		c := &Checkpoint{Path: root.join(name), Tag: name, Step: -1}
-		stem := strings.TrimSuffix(name, indexSuffix)
-		if step, ok := plainNumber(strings.TrimSuffix(stem, path.Ext(stem))); ok {
-			c.Step, c.StepFrom = step, StepFromName
+		if t := titleOf(strings.TrimSuffix(name, indexSuffix)); t.step >= 0 {
+			c.Step, c.Unit, c.StepFrom = t.step, t.unit, StepFromName
 		}
 		found = append(found, c)
 	}
-	return found, nil
+	return found, rest
 }
 
-// isPlain tells the names of single files.
-func isPlain(name string) bool {
-	ext := path.Ext(name)
-	switch ext {
-	case ".safetensors", ".pt", ".pth", ".bin", ".keras", ".h5":
-	default:
-		return false
+// maxSniffs bounds how many files are opened to find out whether they hold tensors.
+const maxSniffs = 64
+
+// plainFiles puts the files of one step together.
+func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) {
+	type key struct {
+		family, slot string
+		unit         Unit
+		step         int64
+		alone        string
 	}
-	stem := strings.TrimRight(strings.TrimSuffix(name, ext), "0123456789_")
-	return stem != "" && !slices.Contains(plainParts, stem) && !strings.HasPrefix(name, ".")
+	groups := map[key]*save{}
+	var weak []string
+	add := func(name string) {
+		t := titleOf(name)
+		k := key{t.family, t.slot, t.unit, t.step, ""}
+		if t.step < 0 && t.roles == "" {
+			k.alone = name
+		}
+		s := groups[k]
+		if s == nil {
+			s = &save{title: t, family: t.family + "|" + t.slot + "|" + string(t.unit)}
+			if t.step < 0 {
+				s.family += "|" + name // nothing to be compared with
+			}
+			groups[k] = s
+			saves = append(saves, s)
+		}
+		s.members = append(s.members, member{root.join(name), t})
+	}
+	for _, name := range names {
+		switch strong, maybe := fileKind(name); {
+		case strong:
+			add(name)
+		case maybe:
+			weak = append(weak, name)
+		}
+	}
+	// The newest of each family are looked into, and the older ones taken to be like them.
+	looked := newestByTitle(weak, 8)
+	looked = looked[:min(len(looked), maxSniffs)]
+	yes := make([]bool, len(looked))
+	err = l.eachOf(len(looked), func(i int) (err error) {
+		yes[i], err = l.holdsTensors(root.join(looked[i]))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	like := map[string]bool{}
+	for i, name := range looked {
+		if yes[i] {
+			like[seriesOf(name)] = true
+		}
+	}
+	for _, name := range weak {
+		if i, found := slices.BinarySearch(looked, name); found && yes[i] || !found && like[seriesOf(name)] {
+			add(name)
+		}
+	}
+	for _, s := range saves {
+		s.templates("")
+	}
+	return saves, nil
+}
+
+// seriesOf is what the names of the same file in different saves have in common.
+func seriesOf(name string) string {
+	t := titleOf(name)
+	return t.family + "|" + t.slot + "|" + t.roles + "|" + string(t.unit) + strings.TrimPrefix(name, stemOf(name))
+}
+
+// newestByTitle lists so many of the names of each series, those with the highest steps, sorted.
+func newestByTitle(names []string, most int) (newest []string) {
+	series := map[string][]string{}
+	for _, name := range names {
+		series[seriesOf(name)] = append(series[seriesOf(name)], name)
+	}
+	for _, s := range series {
+		slices.SortFunc(s, func(a, b string) int { return cmp.Compare(titleOf(b).step, titleOf(a).step) })
+		newest = append(newest, s[:min(len(s), most)]...)
+	}
+	slices.Sort(newest)
+	return newest
+}
+
+// templates notes what a save consists of.
+func (s *save) templates(dir string) {
+	ranks := rankSet{}
+	for _, m := range s.members {
+		s.has = append(s.has, m.template(dir))
+		if m.rank >= 0 && m.of == 0 && m.rank < maxRanks {
+			ranks = append(ranks, m.rank)
+		}
+	}
+	slices.Sort(s.has)
+	s.has = slices.Compact(s.has)
+	s.ranks = int64(len(ranks.sorted()))
+}
+
+// unlikelyYears takes back numbers that are years where nothing beside them is a step: model_2026.pt.
+func unlikelyYears(all []*save) {
+	sure := map[string]bool{}
+	for _, s := range all {
+		if s.step >= 0 && !s.yearlike {
+			sure[s.family] = true
+		}
+	}
+	for _, s := range all {
+		if s.yearlike && !sure[s.family] {
+			s.step = -1
+		}
+	}
+}
+
+// compare finds what each save has to have: what the two before it of its family both have, and for the first what all
+// after it have. What is written now and then alone is asked of none.
+func compare(all []*save) {
+	families := map[string][]*save{}
+	for _, s := range all {
+		if s.step >= 0 && len(s.has) > 0 {
+			families[s.family] = append(families[s.family], s)
+		}
+	}
+	for _, f := range families {
+		slices.SortStableFunc(f, func(a, b *save) int { return cmp.Compare(b.step, a.step) })
+		for i, s := range f {
+			others := f[i+1 : min(i+3, len(f))]
+			if len(others) == 0 {
+				others = f[max(0, i-4):i]
+			}
+			for n, o := range others {
+				if n == 0 {
+					s.required, s.world = slices.Clone(o.has), o.ranks
+					continue
+				}
+				s.required = slices.DeleteFunc(s.required, func(t string) bool { return !slices.Contains(o.has, t) })
+				s.world = min(s.world, o.ranks)
+			}
+			// Nothing in common: they were written in different ways.
+			if len(s.has) > 0 && !slices.ContainsFunc(s.required, func(t string) bool { return slices.Contains(s.has, t) }) {
+				s.required, s.world = nil, 0
+			}
+		}
+	}
+}
+
+// checkpoint is the candidate that a save makes.
+func (s *save) checkpoint(root *dir) *Checkpoint {
+	c := &Checkpoint{Step: -1, save: s}
+	if s.step >= 0 {
+		c.Step, c.Unit, c.StepFrom = s.step, s.unit, StepFromName
+	}
+	c.Path = s.members[0].path
+	if !s.directory {
+		c.Path = s.chief().path
+	}
+	c.Tag = path.Base(c.Path)
+	c.Root = root.path
+	return c
+}
+
+// chief is the file of several that a program is most likely to be told of.
+func (s *save) chief() member {
+	best, sure := s.members[0], -1
+	for _, m := range s.members {
+		n := 0
+		switch m.roles {
+		case "":
+			n = 4
+		case "model":
+			n = 3
+		case "generator", "policy", "actor":
+			n = 2
+		case "optimizer", "scheduler", "scaler", "rng", "args", "meta", "loader", "sampler":
+		default:
+			n = 1
+		}
+		if n > sure {
+			best, sure = m, n
+		}
+	}
+	return best
 }
 
 // shardIndex is the name of the index to a shard such as model-00001-of-00003.safetensors.
@@ -71,70 +327,39 @@ func shardIndex(name string) (index string, ok bool) {
 	return stem + ext + indexSuffix, ok && isShard && isOf
 }
 
-// plainNumber is the last whole number in a text: digits with no digits before or after a dot beside them.
-func plainNumber(s string) (n int64, ok bool) {
-	for len(s) > 0 {
-		end := strings.LastIndexFunc(s, isDigit) + 1
-		if end == 0 {
-			return 0, false
-		}
-		start := end
-		for start > 0 && (isDigit(rune(s[start-1])) || s[start-1] == '.' && start > 1 && isDigit(rune(s[start-2]))) {
-			start--
-		}
-		if n, ok = digits(s[start:end]); ok {
-			return n, true
-		}
-		s = s[:start]
-	}
-	return 0, false
-}
-
-func isDigit(c rune) bool { return '0' <= c && c <= '9' }
-
-func checkPlain(l *look, c *Checkpoint) error {
-	c.Basis, c.Elastic = BasisStructure, true
+// checkIndexed looks at a model in shards with an index.
+func checkIndexed(l *look, c *Checkpoint) error {
+	c.Basis, c.Elastic = BasisManifest, true
 	root, err := l.dir(c.Root)
 	if err != nil {
 		return err
 	}
 	name := c.base()
-	switch path.Ext(name) {
-	case ".json":
-		if !root.has(name) {
-			return problem.New(problem.NoMarker, "%s is missing, which is written after its shards", c.Path)
-		}
-		shards, err := indexed(l, c, root, name)
-		if err != nil {
-			return err
-		}
-		c.Basis, c.ShardsExpected, c.ShardsFound = BasisManifest, len(shards), l.present(shards)
-		if err := checkWeightFiles(l, c, shards); err != nil {
-			return err
-		}
-		// Saved into the same names again, it is the index of the earlier save until the shards are written
-		// (save_pretrained in transformers/modeling_utils.py).
-		info, err := l.stat(c.Path)
-		if err != nil {
-			return err
-		}
-		if err := c.marked(c.Path, info.ModTime(), []string{"a shard of it"}, []part{{0, c.Modified}}); err != nil {
-			return err
-		}
-	case ".keras":
-		err = checkKeras(l, c, c.Path)
-	case ".h5":
-		err = checkHDF5(l, c, c.Path)
-	default:
-		err = checkWeightFiles(l, c, []string{c.Path})
+	if !root.has(name) {
+		return problem.New(problem.NoMarker, "%s is missing, which is written after its shards", c.Path)
 	}
-	if err == nil && isHFWeights(name) {
-		err = checkHFConfigs(l, root)
+	shards, err := indexed(l, c, root, name)
+	if err != nil {
+		return err
 	}
-	if err == nil && c.Resumable && isHFWeights(name) {
-		c.weightsOnly("%s is a model by itself", c.Path)
+	c.ShardsExpected, c.ShardsFound = len(shards), l.present(shards)
+	if err := checkWeightFiles(l, c, shards); err != nil {
+		return err
 	}
-	return err
+	// Saved into the same names again, it is the index of the earlier save until the shards are written
+	// (save_pretrained in transformers/modeling_utils.py).
+	info, err := l.stat(c.Path)
+	if err != nil {
+		return err
+	}
+	if err := c.marked(c.Path, info.ModTime(), []string{"a shard of it"}, []part{{0, c.Modified}}); err != nil {
+		return err
+	}
+	if err := checkHFConfigs(l, root); err != nil {
+		return err
+	}
+	c.weightsOnly("%s is a model by itself", c.Path)
+	return nil
 }
 
 // isHFWeights tells the names under which Hugging Face libraries keep weights.

@@ -19,15 +19,21 @@ func TestPlainPrefixes(t *testing.T) {
 	})
 }
 
+// anyState is what a program of somebody's own saves: weights, the state of an optimizer, and its step.
+func anyState(step int) []byte {
+	return torchSaved(pickled("model", []any{"weight", pickledTensor(0)}, "optimizer", []any{"exp_avg", pickledTensor(1)}, "step", step), 2)
+}
+
 func TestPlainMutations(t *testing.T) {
-	mutate(t, Options{}, "model_100.pt", []op{write("model_100.pt", anyTorch())}, []mutation{
+	mutate(t, Options{}, "model_100.pt", []op{write("model_100.pt", anyState(100))}, []mutation{
 		{"whole", nil, ""},
 		{"cut", []op{truncated("model_100.pt", -1)}, problem.Truncated},
 		{"empty", []op{truncated("model_100.pt", 0)}, problem.EmptyFile},
 		{"interrupted", []op{write("model_100.pt", torchInterrupted())}, problem.ZipMissingRecords},
+		{"weights", []op{write("model_100.pt", anyTorch())}, problem.WeightsOnly},
 	})
 	mutate(t, Options{}, "policy_7.safetensors", []op{write("policy_7.safetensors", anySafetensors())}, []mutation{
-		{"whole", nil, ""},
+		{"weights", nil, problem.WeightsOnly},
 		{"cut", []op{truncated("policy_7.safetensors", -1)}, problem.Truncated},
 	})
 	mutate(t, Options{}, "model.safetensors", []op{write("model.safetensors", anySafetensors())}, []mutation{
@@ -50,60 +56,34 @@ func TestPlainMutations(t *testing.T) {
 func TestPlainFind(t *testing.T) {
 	d := newDisk(t)
 	d.play(
-		write("ckpt_9.pt", anyTorch()), write("ckpt_10.pt", anyTorch()), write("model.pth", anyTorch()),
-		write("net-3.safetensors", anySafetensors()),
-		write("optimizer.pt", anyTorch()), write("scheduler.pt", anyTorch()), write("rng_state_0.pth", anyTorch()),
-		write("training_args.bin", anyTorch()), write(".hidden.pt", anyTorch()), writeText("notes.txt", ""),
-		mkdir("dir_5.pt"),
-		write("ckpt_11.pt.tmp", nil),
+		write("ckpt_9.pt", anyState(9)), write("ckpt_10.tar", anyState(10)), write("ckpt_11.pth.tar", anyState(11)),
+		write("latest", anyState(12)), write("checkpoint_prev.pt", anyState(8)), write("step_7/state.pt", anyState(7)),
+		write("checkpoint-6/model.pt", anyTorch()), write("checkpoint-6/optimizer.pt", anyState(6)),
+		write("other_epoch3.pt", torchSaved(pickled("epoch", 3, "model", []any{"weight", pickledTensor(0)}), 1)),
+		write(".hidden.pt", anyTorch()), writeText("notes.txt", ""), mkdir("dir_5.pt"), write("ckpt_12.pt.tmp", nil),
+		write("train.bin", []byte("tokens and tokens")), write("last.pt", anyState(12)[:400]),
 	)
+	want := map[string]int64{"ckpt_9.pt": 9, "ckpt_10.tar": 10, "ckpt_11.pth.tar": 11, "checkpoint_prev.pt": 8,
+		"step_7": 7, "checkpoint-6": 6, "other_epoch3.pt": 3}
 	cs := see(t, d.fs(), Options{Level: Manifests})
-	want := []struct {
-		path string
-		step int64
-	}{{"ckpt_10.pt", 10}, {"ckpt_9.pt", 9}, {"net-3.safetensors", 3}, {"model.pth", -1}}
-	if len(cs) != len(want) {
-		t.Fatalf("%s", list(cs))
-	}
-	for i, w := range want {
-		if c := cs[i]; c.Path != w.path || c.Step != w.step || !c.Complete || !c.Resumable || c.Basis != BasisStructure ||
-			c.Format != "plain" || (c.StepFrom == StepFromName) != (w.step >= 0) || c.Size == 0 {
-			t.Errorf("%d: %+v", i, c)
+	for path, step := range want {
+		c := one(t, cs, path)
+		if c.Step != step || !c.Complete || !c.Resumable || c.Format != "plain" || !c.Training || c.Size == 0 ||
+			(c.Unit == UnitEpoch) != (step == 3) {
+			t.Errorf("%+v", c)
 		}
 	}
-}
-
-func TestPlainNumber(t *testing.T) {
-	for name, want := range map[string]int64{
-		"model_1000":             1000,
-		"model-epoch2-s30":       30,
-		"weights.10-0.25":        10,
-		"model.10":               10,
-		"10":                     10,
-		"10.5":                   -1,
-		"model":                  -1,
-		"":                       -1,
-		"model_v2":               2,
-		"a7-1.2.3":               7,
-		"99999999999999999999":   -1,
-		"5-99999999999999999999": 5,
-	} {
-		n, ok := plainNumber(name)
-		if !ok {
-			n = -1
-		}
-		if n != want {
-			t.Errorf("%s: %d, want %d", name, n, want)
-		}
+	if c := one(t, cs, "last.pt"); c.Complete || !c.InPlace {
+		t.Errorf("%+v", c)
+	}
+	if len(cs) != len(want)+1 {
+		t.Errorf("%s", list(cs))
 	}
 }
 
-func FuzzPlainNumber(f *testing.F) {
+func FuzzPlainNames(f *testing.F) {
 	f.Add("weights.10-0.25")
-	f.Fuzz(func(t *testing.T, name string) {
-		if n, ok := plainNumber(name); ok && n < 0 {
-			t.Errorf("%q: %d", name, n)
-		}
+	f.Fuzz(func(_ *testing.T, name string) {
 		shardIndex(name)
 		composerName(name)
 		nameStep(&Checkpoint{}, name)

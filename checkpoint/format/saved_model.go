@@ -11,7 +11,7 @@ import (
 // savedModel is what tf.saved_model.save, and Keras's export and Keras 2's save, write: a directory with a bundle of
 // variables, and then the graph, which is renamed to its name when it is written. It is an export: there is nothing to go
 // on from but in those of Keras 2, which hold the optimizer and are told by keras_metadata.pb.
-var savedModel = kind{"saved_model", findSavedModel, checkSavedModel}
+var savedModel = kind{name: "saved_model", find: findSavedModel, check: checkSavedModel, claims: claimedBySavedModel, export: true, movable: true}
 
 const (
 	savedModelGraph  = "saved_model.pb"
@@ -48,6 +48,22 @@ func findSavedModel(l *look, root *dir) ([]*Checkpoint, error) {
 		cs = append(cs, c)
 	}
 	return cs, nil
+}
+
+func claimedBySavedModel(l *look, c *Checkpoint) (claim, error) {
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		if isSavedModel(d) || strings.HasPrefix(c.Tag, "temp-") {
+			return yes, nil
+		}
+		if !d.isDir("variables") {
+			return no, nil
+		}
+		v, err := l.dir(d.join("variables"))
+		if err != nil {
+			return maybe, err
+		}
+		return whether(len(v.names) == 0 || len(startingWith(v, "variables.")) > 0 || v.isDir("variables_temp")), nil
+	})
 }
 
 // anySavedModel reports whether one of the directories is a saved model, torn or whole.

@@ -20,7 +20,7 @@ import (
 // The number is how often was saved, and the global step only with tf.estimator and where the program says so.
 //
 // Whether a bundle holds the state of an optimizer cannot be told from the names in it, which are the program's own.
-var tfBundle = kind{"tf_bundle", findTFBundle, checkTFBundle}
+var tfBundle = kind{name: "tf_bundle", find: findTFBundle, check: checkTFBundle, movable: true, pointer: &bundlePointer}
 
 // tfPointer is the file that names the latest checkpoint.
 const tfPointer = "checkpoint"

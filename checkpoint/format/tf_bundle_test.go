@@ -196,7 +196,7 @@ func TestTFBundleUnreadable(t *testing.T) {
 	for _, path := range []string{"checkpoint", "ckpt-7.index", "ckpt-7.data-00001-of-00002"} {
 		for _, err := range []error{fs.ErrPermission, syscall.EIO, syscall.ESTALE} {
 			c := one(t, see(t, failing{d.fs(), path, err}, Options{Level: Manifests}), "ckpt-7")
-			if c.Reason != problem.Permission {
+			if !c.Reason.Unknown() {
 				t.Errorf("%s %v: %s %s", path, err, c.Reason, c.Detail)
 			}
 		}
@@ -204,7 +204,7 @@ func TestTFBundleUnreadable(t *testing.T) {
 	d = newDisk(t)
 	d.play(writeText("checkpoint", tfState("ckpt-7")))
 	_, err := Find(t.Context(), failing{d.fs(), "checkpoint", syscall.EIO}, Options{})
-	if e, ok := errors.AsType[*problem.Error](err); !ok || e.Reason != problem.Permission {
+	if e, ok := errors.AsType[*problem.Error](err); !ok || !e.Reason.Unknown() {
 		t.Errorf("nothing but a pointer that cannot be read: %v", err)
 	}
 }

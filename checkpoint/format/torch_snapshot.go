@@ -12,7 +12,7 @@ import (
 
 // torchSnapshot is what TorchSnapshot writes: a directory with the files of each rank, and then one by rank 0 that names
 // all of them, in place (torchsnapshot/snapshot.py). When saving in the background fails, that is only logged.
-var torchSnapshot = kind{"torch_snapshot", findTorchSnapshot, checkTorchSnapshot}
+var torchSnapshot = kind{name: "torch_snapshot", find: findTorchSnapshot, check: checkTorchSnapshot, claims: claimedByTorchSnapshot, movable: true}
 
 const snapshotMarker = ".snapshot_metadata"
 
@@ -43,6 +43,20 @@ func findTorchSnapshot(l *look, root *dir) ([]*Checkpoint, error) {
 		cs = append(cs, c)
 	}
 	return cs, nil
+}
+
+func claimedByTorchSnapshot(l *look, c *Checkpoint) (claim, error) {
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		if is, err := l.isSnapshot(d.path); err != nil || is {
+			return yes, err
+		}
+		for _, name := range d.names {
+			if _, rank := digits(name); !rank || !d.isDir(name) {
+				return no, nil
+			}
+		}
+		return maybe, nil
+	})
 }
 
 // isSnapshot reports whether a directory is a snapshot, torn or whole: nothing but ranks and what they have in common.

@@ -110,8 +110,8 @@ func TestCheckTorchAll(t *testing.T) {
 		{remove("b.pt"), nil, problem.MissingShard},
 		{mkdir("b.pt/x"), nil, problem.MissingShard},
 		{truncated("b.pt", -1), nil, problem.Truncated},
-		{remove("nothing"), syscall.EIO, problem.Permission},
-		{remove("nothing"), syscall.ESTALE, problem.Permission},
+		{remove("nothing"), syscall.EIO, problem.IOError},
+		{remove("nothing"), syscall.ESTALE, problem.IOError},
 		{remove("nothing"), syscall.EACCES, problem.Permission},
 	} {
 		d := newDisk(t)

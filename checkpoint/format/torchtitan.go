@@ -10,7 +10,7 @@ import (
 // The last step of a training is saved without the optimizer, unless last_save_model_only is off: whole, and nothing to
 // go on from, with the same marker. It may also be safetensors with an index. torchtitan itself takes any name with
 // "step-" and a number in it, "bad-step-500" too; here it is the whole name.
-var torchtitan = kind{"torchtitan", findTorchtitan, checkTorchtitan}
+var torchtitan = kind{name: "torchtitan", find: findTorchtitan, check: checkTorchtitan, claims: claimedByTorchtitan, movable: true}
 
 const weightIndex = "model.safetensors.index.json"
 
@@ -20,16 +20,13 @@ func findTorchtitan(l *look, root *dir) (found []*Checkpoint, err error) {
 			found = append(found, &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromName})
 		}
 	}
-	if l.Format == "" {
-		is, err := l.sample(found, func(d *dir) (is, known bool) {
-			is = isDCP(d) || d.has(weightIndex) || d.isDir("sharded")
-			return is, is
-		})
-		if err != nil || !is {
-			return nil, err
-		}
-	}
 	return found, nil
+}
+
+func claimedByTorchtitan(l *look, c *Checkpoint) (claim, error) {
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		return whether(isDCP(d) || d.has(weightIndex) || d.isDir("sharded")), nil
+	})
 }
 
 func checkTorchtitan(l *look, c *Checkpoint) error {

@@ -13,7 +13,7 @@ import (
 // verl is the checkpoints of verl and of its relatives: a directory of each step, and in it one of each role, in which
 // every rank of the role writes its own files. The names are those of verl/trainer/ppo/ray_trainer.py and
 // verl/utils/checkpoint/fsdp_checkpoint_manager.py.
-var verl = kind{"verl", findVerl, checkVerl}
+var verl = kind{name: "verl", find: findVerl, check: checkVerl, claims: claimedByVerl, movable: true, pointer: &iterationPointer}
 
 // verlFamilies are what each rank writes, in this order.
 var verlFamilies = []string{"model", "optim", "extra_state"}
@@ -51,6 +51,13 @@ func findVerl(l *look, root *dir) (found []*Checkpoint, err error) {
 		}
 	}
 	return found, nil
+}
+
+func claimedByVerl(l *look, c *Checkpoint) (claim, error) {
+	return l.claimDir(c, func(d *dir) (claim, error) {
+		roles, err := l.verlRoles(d)
+		return whether(len(roles) > 0 || d.has("data.pt")), err
+	})
 }
 
 // verlRoles lists the directories in which the ranks write: actor, critic, or that of the step itself in fine-tuning.

@@ -68,12 +68,18 @@ func checkWeights(l *look, c *Checkpoint, dir string) (bool, error) {
 	return true, checkWeightFiles(l, c, paths)
 }
 
-// checkHFConfigs wants the files that say what the weights are of not to be empty: nothing loads the weights then. They
+// checkHFConfigs wants the files that say what the weights are of to be whole: nothing loads the weights otherwise. They
 // are written in place and before the weights, so that a save over an earlier one may leave the weights as they were.
 func checkHFConfigs(l *look, d *dir) error {
-	paths := prefixed(d, d.files(func(name string) bool { return name == "config.json" || name == "adapter_config.json" }))
-	_, err := l.parts(&Checkpoint{}, paths, false)
-	return err
+	names := d.files(func(name string) bool { return name == "config.json" || name == "adapter_config.json" })
+	paths := prefixed(d, names)
+	if _, err := l.parts(&Checkpoint{}, paths, false); err != nil || l.Level < Manifests {
+		return err
+	}
+	return l.each(paths, func(name string) error {
+		_, err := l.jsonContent(name)
+		return err
+	})
 }
 
 // checkWeightFiles looks at files of weights of either kind, which all have to be there.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"syscall"
 )
 
 // Reason is a stable name for what is wrong, for programs and metrics.
 type Reason string
 
-// The reasons. Those of the last group say that nobody knows: such a checkpoint is neither whole nor absent.
+// The reasons. Those of the last group say that it is unknown: such a checkpoint is neither whole nor absent.
 const (
 	NoMarker            Reason = "no_marker"             // what is written last is not there
 	InProgress          Reason = "in_progress"           // its name or a file in it says that it is being written
@@ -39,16 +41,23 @@ const (
 	WeightsOnly       Reason = "weights_only" // an export, or without the state of the optimizer
 	WorldSizeMismatch Reason = "world_size_mismatch"
 	OtherRun          Reason = "other_run"
-	FutureTimestamp   Reason = "future_timestamp"
 	TooOld            Reason = "too_old"
-	NoCommonStep      Reason = "no_common_step"
 
-	Permission   Reason = "permission"    // it cannot be read: any error but "not found"
+	Permission   Reason = "permission"    // it may not be read
+	IOError      Reason = "io_error"      // reading failed: a disk, a file server
+	Network      Reason = "network"       // an object store does not answer, or not as it should
+	Internal     Reason = "internal"      // gangrun itself failed
 	CheckTimeout Reason = "check_timeout" // the time for the check was over
 )
 
 // Unknown reports whether the reason says that nobody knows.
-func (r Reason) Unknown() bool { return r == Permission || r == CheckTimeout }
+func (r Reason) Unknown() bool {
+	switch r {
+	case Permission, IOError, Network, Internal, CheckTimeout:
+		return true
+	}
+	return false
+}
 
 // Error is what is wrong with a checkpoint.
 type Error struct {
@@ -76,5 +85,13 @@ func Of(err error, missing Reason) *Error {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &Error{CheckTimeout, err.Error()}
 	}
-	return &Error{Permission, err.Error()}
+	reason := IOError
+	_, system := errors.AsType[syscall.Errno](err)
+	if _, ok := errors.AsType[net.Error](err); ok && !system {
+		reason = Network
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		reason = Permission
+	}
+	return &Error{reason, err.Error()}
 }

@@ -23,6 +23,10 @@ type checkpoints struct {
 	// go on from there.
 	joined int
 	joins  rendezvous.Resume
+	// emptySince is when the directory was first seen empty while workers run, 0 when it is not; warned says that this was
+	// told.
+	emptySince time.Duration
+	warned     bool
 }
 
 const (
@@ -69,7 +73,7 @@ func (n *node) inBackground(f func() func(*node)) {
 // looked takes in what a look has shown.
 func (n *node) looked(asked int64, r checkpoint.Report, err error) {
 	n.checkpoints.busy = false
-	c := &rendezvous.Checkpoints{Asked: asked, Steps: r.Steps, Reached: r.Reached}
+	c := &rendezvous.Checkpoints{Asked: asked, Steps: r.Steps, Unit: string(r.Unit), Identities: r.Identities, Reached: r.Reached}
 	switch {
 	case err != nil:
 		c.Problem = rendezvous.Sentence(err.Error())
@@ -79,6 +83,7 @@ func (n *node) looked(asked int64, r checkpoint.Report, err error) {
 	case r.Veto != nil:
 		c.Veto = rendezvous.Sentence(r.Veto.Error())
 	}
+	n.missed(r, err)
 	if err == nil {
 		n.saved.Store(n.inFull(r.Newest))
 	}
@@ -88,9 +93,35 @@ func (n *node) looked(asked int64, r checkpoint.Report, err error) {
 	n.record.Checkpoints, n.writer.dirty = c, true
 }
 
+// nothingAfter is how long workers may work and save nothing before somebody is told.
+const nothingAfter = 10 * time.Minute
+
+// missed tells, once in a round, that nothing has been saved after steps, or after a long time of work: the directory may
+// be another than the training's, and all of it would be lost with the next failure.
+func (n *node) missed(r checkpoint.Report, err error) {
+	c, at := &n.checkpoints, n.checkpoints.lookedAt
+	if n.record.State != rendezvous.NodeRunning || err != nil || !r.Empty {
+		c.emptySince, c.warned = 0, c.warned && n.record.State == rendezvous.NodeRunning
+		return
+	}
+	if c.emptySince == 0 {
+		c.emptySince = at
+	}
+	stepped := n.record.Step != nil && *n.record.Step > 0 && at-c.emptySince >= lookEvery
+	if c.warned || !stepped && at-c.emptySince < nothingAfter {
+		return
+	}
+	c.warned = true
+	attrs := []any{"dir", n.cfg.Checkpoints.Name, "for", (at - c.emptySince).Round(time.Second)}
+	if n.record.Step != nil {
+		attrs = append(attrs, "step", *n.record.Step)
+	}
+	n.log.Warn("the training has saved no checkpoint here yet; all of its work would be lost with the next failure", attrs...)
+}
+
 // sameCheckpoints reports whether both say the same, whenever they were asked.
 func sameCheckpoints(a, b *rendezvous.Checkpoints) bool {
-	return a != nil && slices.Equal(a.Steps, b.Steps) && a.Problem == b.Problem && a.Veto == b.Veto &&
+	return a != nil && slices.Equal(a.Steps, b.Steps) && a.Unit == b.Unit && slices.Equal(a.Identities, b.Identities) && a.Problem == b.Problem && a.Veto == b.Veto &&
 		(a.Reached == nil) == (b.Reached == nil) && (a.Reached == nil || *a.Reached == *b.Reached)
 }
 
@@ -109,10 +140,14 @@ func (n *node) prepared(r *rendezvous.Round) (resumed *Resumed, err error, ready
 	c.busy = true
 	dir, run := n.cfg.Checkpoints, checkpoint.Run{Job: n.cfg.Job, UID: r.RunUID}
 	n.inBackground(func() func(*node) {
-		found, err := dir.Begin(n.ctx, run, r.Resume.Step)
+		found, err := dir.Begin(n.ctx, run, checkpoint.From{Step: r.Resume.Step, Identity: r.Resume.Identity})
+		if err != nil && dir.Own {
+			n.log.Warn("cannot tell what checkpoints there are; the training finds its own", "dir", dir.Name, "err", err)
+			found, err = nil, nil
+		}
 		return func(n *node) {
 			c := &n.checkpoints
-			*c = checkpoints{results: c.results, lookedAt: c.lookedAt, round: r.Number, runUID: r.RunUID, err: err}
+			*c = checkpoints{results: c.results, lookedAt: c.lookedAt, emptySince: c.emptySince, round: r.Number, runUID: r.RunUID, err: err}
 			if found != nil {
 				path, root := dir.Handed(found)
 				c.resumed = &Resumed{path, root, found.Tag}
@@ -151,7 +186,10 @@ func (n *node) present(r *rendezvous.Round) (resumed *Resumed, seen *rendezvous.
 			if newest := report.Newest; newest != nil {
 				path, root := dir.Handed(newest)
 				c.resumed = &Resumed{path, root, newest.Tag}
-				c.joins = rendezvous.Resume{Decision: rendezvous.ResumeNewest, Step: &newest.Step}
+				c.joins = rendezvous.Resume{Decision: rendezvous.ResumeNewest, Unit: string(newest.Unit)}
+				if c.joins.Step = &newest.Step; newest.Step < 0 {
+					c.joins.Step, c.joins.Identity = nil, newest.Identity
+				}
 			}
 		}
 	})

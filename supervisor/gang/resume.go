@@ -61,7 +61,9 @@ func (r Resume) values(start *agent.Start) []value {
 	var path, root, tag, step string
 	if c := start.Resumed; c != nil {
 		path, root, tag = c.Path, c.Root, c.Tag
-		step = strconv.FormatInt(*start.Round.Resume.Step, 10)
+		if s := start.Round.Resume.Step; s != nil {
+			step = strconv.FormatInt(*s, 10)
+		}
 	}
 	return []value{
 		{"resume_path", path}, {"resume_root", root}, {"resume_tag", tag}, {"resume_step", step},

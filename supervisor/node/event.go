@@ -20,9 +20,12 @@ type (
 	// Begin is the job's order to start a round.
 	Begin struct {
 		Round int
-		// Step and Path are those of the checkpoint to resume from; nil and empty when there is none.
-		Step *int64
-		Path string
+		// Path is the checkpoint to resume from, as the workers find it; empty when there is none. Step is how far it has
+		// come, in steps where Unit is empty, nil where it does not tell: then Identity is what it is known by.
+		Path     string
+		Step     *int64
+		Unit     string
+		Identity string
 		// FallBack tells that it is an older one, because the newest led to the same failure again.
 		FallBack bool
 		// Unresumed is why the workers cannot be started: the checkpoint cannot be used here. Empty: they can.

@@ -35,7 +35,7 @@ func product(t *testing.T) (*token.FileSet, []*ast.File) {
 // TestPure has the package import nothing that could do something, and look at no clock.
 func TestPure(t *testing.T) {
 	allowed := map[string]bool{
-		"fmt": true, "log/slog": true, "slices": true, "strings": true, "time": true,
+		"cmp": true, "fmt": true, "log/slog": true, "slices": true, "strings": true, "time": true,
 		"github.com/gangrun/gangrun/exitcodes": true, "github.com/gangrun/gangrun/rendezvous": true,
 	}
 	clock := map[string]bool{"Now": true, "Since": true, "Until": true, "After": true, "AfterFunc": true, "NewTimer": true, "NewTicker": true, "Sleep": true, "Tick": true}

@@ -150,7 +150,7 @@ func TestSilentRestart(t *testing.T) {
 // TestSaysWhatItResumesFrom is one line at each start.
 func TestSaysWhatItResumesFrom(t *testing.T) {
 	for says, b := range map[string]Begin{
-		"resuming from a checkpoint": {Round: 1, Step: step(5), Path: "/c/5"},
+		"resuming from checkpoint":   {Round: 1, Step: step(5), Path: "/c/5"},
 		"going back to an older":     {Round: 1, Step: step(5), Path: "/c/5", FallBack: true},
 		"there is no checkpoint yet": {Round: 1, Looked: true},
 	} {

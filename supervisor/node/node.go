@@ -248,7 +248,7 @@ func (n *Node) step() (lowest *int64) {
 // progressed reports whether training has come further in this round than where the round began.
 func (n *Node) progressed() bool {
 	step, from := n.step(), int64(0)
-	if n.begin != nil && n.begin.Step != nil {
+	if n.begin != nil && n.begin.Step != nil && n.begin.Unit == "" {
 		from = *n.begin.Step
 	}
 	return step != nil && *step > from

@@ -1,30 +1,36 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// sayResume says what the round resumes from.
+// sayResume says what the round resumes from, given how far the last one had come.
 func (n *Node) sayResume(b Begin) {
 	last := n.step()
-	if b.Path == "" || b.Step == nil {
-		if b.Round > 0 && last != nil && b.Looked {
-			n.log(slog.LevelWarn, "there is no checkpoint yet: training begins anew", "round", b.Round, "lost_steps", *last)
-		}
+	args := []any{"round", b.Round}
+	switch {
+	case b.Path == "" && b.Round > 0 && last != nil && b.Looked:
+		n.log(slog.LevelWarn, "there is no checkpoint yet: training starts over", append(args, "lost_steps", *last)...)
+		return
+	case b.Path == "":
+		return
+	case b.Step == nil:
+		n.log(slog.LevelInfo, "resuming from checkpoint", append(args, "path", b.Path, "content", b.Identity)...)
 		return
 	}
-	args := []any{"round", b.Round, "step", *b.Step, "path", b.Path}
-	if last != nil && *last > *b.Step {
+	args = append(args, cmp.Or(b.Unit, "step"), *b.Step, "path", b.Path)
+	if b.Unit == "" && last != nil && *last > *b.Step {
 		args = append(args, "lost_steps", *last-*b.Step)
 	}
 	if b.FallBack {
 		n.log(slog.LevelWarn, "going back to an older checkpoint", args...)
 		return
 	}
-	n.log(slog.LevelInfo, "resuming from a checkpoint", args...)
+	n.log(slog.LevelInfo, "resuming from checkpoint", args...)
 }
 
 // reported notes what the workers say, and looks at what it means.
@@ -43,7 +49,7 @@ func (n *Node) reported(reports Reported) {
 // there.
 func (n *Node) checkResumed() {
 	if n.state != Running || n.request != nil || n.policy.SilentRestart == SilentRestartIgnore ||
-		n.begin.Step == nil || n.begin.Path == "" {
+		n.begin.Step == nil || n.begin.Path == "" || n.begin.Unit != "" { // an epoch is never compared with a step
 		return
 	}
 	from := *n.begin.Step

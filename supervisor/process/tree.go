@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -73,8 +74,23 @@ func (f foreign) has(d Descendant) bool {
 	if f.started[d.PID] == d.started || f.groups[d.group] || f.sessions[d.session] {
 		return true
 	}
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", d.PID))
-	return f.unmarked && err == nil && len(environ) > 0 && !bytes.Contains(environ, []byte(markVariable+"="))
+	return f.unmarked && !marked(d.PID)
+}
+
+// marked reports whether the process may be one that a supervisor started, or that descends from one: it has the mark, or
+// it has emptied its environment. Right at an exec there is neither environment nor command line for a moment.
+func marked(pid int) bool {
+	for range 100 {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil || len(environ) > 0 {
+			return err != nil || bytes.Contains(environ, []byte(markVariable+"="))
+		}
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err != nil || len(line) > 0 {
+			return true
+		}
+		runtime.Gosched()
+	}
+	return true
 }
 
 // Descendants lists every process that descends from this one, dead ones that are not reaped yet among them: one that

@@ -158,7 +158,7 @@ func TestSameCrashFallsBack(t *testing.T) {
 		w.do("step 250")
 		w.do("kill 9")
 	}
-	nodes[0].Await(`"resuming from a checkpoint" round=1 step=200 path=` + s.path(200) + " lost_steps=50")
+	nodes[0].Await(`"resuming from checkpoint" round=1 step=200 path=` + s.path(200) + " lost_steps=50")
 	nodes[0].Await(`"going back to an older checkpoint" round=2 step=100 path=` + s.path(100) + " lost_steps=150")
 	for _, e := range p.all(nodes, end{90, exitcodes.Fatal, "NoProgress"}) {
 		if e.Step == nil || *e.Step != 250 {

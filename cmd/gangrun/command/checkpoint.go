@@ -197,6 +197,9 @@ type listing struct {
 	Format      string                   `json:"format"` // of the directory, empty when it holds none that is known
 	Chosen      string                   `json:"chosen,omitempty"`
 	Checkpoints []*format.Checkpoint     `json:"checkpoints"`
+	Below       []string                 `json:"below,omitempty"`  // where they are, when not in the directory itself
+	Others      []string                 `json:"others,omitempty"` // entries that are not understood
+	apart       bool                     // Below are of different writers
 	passed      map[string]problem.Error // by path: those that the policy does not let be chosen, and why
 }
 
@@ -207,7 +210,7 @@ func (i *inspection) weigh(l *listing, m checkpoint.Memory, unread error) {
 		i.say("nothing can be chosen: %v", unread)
 		return
 	}
-	scan := checkpoint.Scan{Format: l.Format}
+	scan := checkpoint.Scan{Format: l.Format, Below: l.Below, Apart: l.apart}
 	for _, c := range l.Checkpoints {
 		scan.Checkpoints = append(scan.Checkpoints, *c)
 	}
@@ -223,10 +226,15 @@ func (i *inspection) weigh(l *listing, m checkpoint.Memory, unread error) {
 	for _, c := range offer.Refused {
 		l.passed[c.Path] = problem.Error{Reason: c.Reason, Detail: c.Detail}
 	}
-	if len(offer.Steps) > 0 {
-		if c := i.policy().At(scan, m, offer.Steps[0]); c != nil {
+	switch from := offer.First(); {
+	case !from.Fresh():
+		if c := i.policy().At(scan, m, from); c != nil {
 			l.Chosen = c.Path
 		}
+	case offer.Veto != nil:
+		i.say("training would not start, but end with %d: %v", exitcodes.CodeCheckpointUnusable, offer.Veto)
+	case offer.Fresh != "":
+		i.say("training would start fresh: %s", offer.Fresh)
 	}
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 
@@ -16,6 +17,7 @@ type formatFlags struct {
 	pattern string
 	step    *regexp.Regexp
 	marker  string
+	ignore  []string
 }
 
 // customFormat is the name of the format that a user's own rule describes.
@@ -31,6 +33,8 @@ func (f *formatFlags) settings() []*setting {
 			usage: "with --" + f.prefix + "pattern: finds the step in the name, as its first group"},
 		{name: f.prefix + "marker", group: groupCheckpoint, hint: "FILE", parse: f.parseMarker, standard: "none",
 			usage: "with --" + f.prefix + "pattern: the file within a checkpoint that is written last"},
+		{name: f.prefix + "ignore", group: groupCheckpoint, hint: "GLOB", parse: f.parseIgnore, standard: "none",
+			usage: "names, or paths in the directory, of what is none of this training's: a base model, data; can be given several times"},
 	}
 }
 
@@ -59,6 +63,14 @@ func (f *formatFlags) parseMarker(s string) error {
 	return (&format.Rule{Glob: "*", Marker: s}).Valid()
 }
 
+func (f *formatFlags) parseIgnore(s string) error {
+	if _, err := path.Match(s, ""); err != nil || s == "" {
+		return fmt.Errorf("the glob %q is malformed", s)
+	}
+	f.ignore = append(f.ignore, strings.TrimSuffix(strings.TrimPrefix(s, "./"), "/"))
+	return nil
+}
+
 // check refuses half a rule, and one for another format.
 func (f *formatFlags) check() error {
 	own := "--" + f.prefix
@@ -80,7 +92,7 @@ const lastNumber = `(\d+)\D*$`
 
 // options are those of a look at them.
 func (f *formatFlags) options() format.Options {
-	o := format.Options{Format: f.format, Level: format.Manifests}
+	o := format.Options{Format: f.format, Level: format.Manifests, Ignore: f.ignore}
 	if f.pattern == "" {
 		return o
 	}

@@ -1,11 +1,14 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -48,12 +51,23 @@ func (i *inspection) ls(ctx context.Context, dir string) error {
 	if i.output == "json" {
 		return i.encode(l)
 	}
+	i.sayOthers(l)
 	if len(l.Checkpoints) == 0 {
 		i.say("%s", i.nothing(shown(dir)))
 		return nil
 	}
 	i.show(l)
 	return nil
+}
+
+// sayOthers tells of what was made nothing of, and what would have to be said for it.
+func (i *inspection) sayOthers(l listing) {
+	if len(l.Below) > 0 {
+		i.say("nothing in the directory itself is a checkpoint; those below it are in %s", strings.Join(l.Below, ", "))
+	}
+	if len(l.Others) > 0 && i.pattern == "" {
+		i.say("not understood: %s (--pattern GLOB says that such are checkpoints)", strings.Join(l.Others, ", "))
+	}
 }
 
 // remembered is what a run has left beside its checkpoints. There is none where a run cannot write.
@@ -83,7 +97,7 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 	if err != nil {
 		return listing{}, 0, err
 	}
-	l = listing{Format: found.Format, Checkpoints: found.Checkpoints}
+	l = listing{Format: found.Format, Checkpoints: found.Checkpoints, Below: found.Below, Others: found.Others, apart: found.Apart}
 	if l.Checkpoints == nil {
 		l.Checkpoints = []*format.Checkpoint{} // an array in JSON
 	}
@@ -91,6 +105,9 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 	for _, c := range l.Checkpoints {
 		format.Check(ctx, fsys, c, o)
 	}
+	defer func() {
+		slices.SortStableFunc(l.Checkpoints, func(a, b *format.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
+	}()
 	o.Level = format.Manifests
 	for n, c := range l.Checkpoints {
 		if !c.Complete {

@@ -83,10 +83,10 @@ func pick(ctx context.Context, s *checkpoint.Scanner, p checkpoint.Policy, m che
 			return nil, checkpoint.Offer{}, scan, err
 		}
 		offer, err := p.Offer(scan, m, checkpoint.Run{}, now())
-		if err != nil || len(offer.Steps) == 0 {
+		if err != nil || offer.First().Fresh() {
 			return nil, offer, scan, err
 		}
-		c := p.At(scan, m, offer.Steps[0])
+		c := p.At(scan, m, offer.First())
 		switch {
 		case c == nil:
 			return nil, offer, scan, errors.New("the step that was offered is not there")

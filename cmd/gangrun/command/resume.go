@@ -31,12 +31,19 @@ type resuming struct {
 	timeout              time.Duration
 	args                 []string // appended to the workers' command line
 	framework            string
+	own                  string // who finds the checkpoint: resumeChosen or resumeOwn
 	openTree             OpenTree
 }
 
+// Who finds the checkpoint that a round resumes from.
+const (
+	resumeChosen = "chosen" // gangrun, which refuses to start from a worse one; the default
+	resumeOwn    = "own"    // the training itself
+)
+
 func defaultResuming() resuming {
 	return resuming{
-		require: rendezvous.RequireProgress, minProgress: 1, timeout: checkpoint.DefaultTimeout,
+		require: rendezvous.RequireProgress, own: resumeChosen, minProgress: 1, timeout: checkpoint.DefaultTimeout,
 		policy: checkpoint.Policy{Owner: checkpoint.OwnerJob}, formatFlags: formatFlags{prefix: "checkpoint-"},
 	}
 }
@@ -48,6 +55,8 @@ func (o *options) checkpointSettings(presets bool) []*setting {
 	s := []*setting{
 		{name: "checkpoint-dir", hint: "DIR|URL", parse: text(&r.dir), standard: "none",
 			usage: "where the training keeps its checkpoints; then no round begins but from the newest that is whole and that all nodes have"},
+		{name: "resume", hint: resumeChosen + "|" + resumeOwn, parse: choice(&r.own, resumeChosen, resumeOwn), standard: resumeChosen,
+			usage: "own: the training finds its state itself; gangrun looks and reports, and never refuses, moves or changes anything"},
 		{name: "checkpoint-require", hint: "never|progress|always", standard: rendezvous.RequireProgress,
 			parse: choice(&r.require, rendezvous.RequireNever, rendezvous.RequireProgress, rendezvous.RequireAlways),
 			usage: "when there has to be one to go on from; progress: once there has been one, so that training never begins anew by itself"},
@@ -130,8 +139,14 @@ func (o *options) settleResume(argv []string, ranks int) error {
 	if o.spec.MinNodes == o.spec.MaxNodes {
 		r.policy.World = o.spec.MaxNodes * ranks
 	}
+	if r.own == resumeOwn {
+		if r.quarantine {
+			return &configError{"--checkpoint-quarantine: with --resume own nothing is moved"}
+		}
+		o.SilentRestart = supervisor.SilentRestartIgnore
+	}
 	o.spec.Resume = rendezvous.ResumePolicy{
-		Look: true, Require: r.require, MaxLostSteps: int64(r.maxLost), MinProgress: int64(r.minProgress),
+		Look: true, Own: r.own == resumeOwn, Require: r.require, MaxLostSteps: int64(r.maxLost), MinProgress: int64(r.minProgress),
 	}
 	return nil
 }
@@ -154,7 +169,7 @@ func (o *options) directory(log *slog.Logger) *checkpoint.Directory {
 		return nil
 	}
 	d := &checkpoint.Directory{
-		Name: shown(r.dir), Policy: r.policy, Quarantine: r.quarantine, Log: log,
+		Name: shown(r.dir), Policy: r.policy, Quarantine: r.quarantine, Own: r.own == resumeOwn, Log: log,
 		Scanner: checkpoint.Scanner{Timeout: cmp.Or(r.timeout, unlimited), Options: r.options()},
 		Within:  func(path string) string { return within(r.dir, path) },
 	}
@@ -162,6 +177,6 @@ func (o *options) directory(log *slog.Logger) *checkpoint.Directory {
 		d.Scanner.Open = func(ctx context.Context) (fs.FS, error) { return r.openTree(ctx, r.dir) }
 		return d
 	}
-	d.Path, d.Scanner.FS = r.dir, os.DirFS(r.dir)
+	d.Path, d.Scanner.FS, d.Scanner.First = r.dir, os.DirFS(r.dir), checkpoint.FirstSave(r.dir)
 	return d
 }

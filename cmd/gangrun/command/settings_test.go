@@ -138,8 +138,9 @@ func TestTimesToStop(t *testing.T) {
 		{map[string][]string{"notice-signal": {"USR1@8s"}}, 25 * time.Second, 0, 6 * time.Second},
 		{map[string][]string{"notice-signal": {"USR1@2m", "USR2"}, "grace": {"9s"}}, 9 * time.Second, 0, 9 * time.Second},
 		{map[string][]string{"time-limit": {"1h"}}, 25 * time.Second, 0, 25 * time.Second},
-		{map[string][]string{"time-limit": {"16s"}}, 12 * time.Second, 0, 12 * time.Second},
-		{map[string][]string{"time-limit": {"16s"}, "pod-grace": {"8s"}}, 6 * time.Second, 6 * time.Second, 6 * time.Second},
+		{map[string][]string{"time-limit": {"16s"}}, 4 * time.Second, 0, 4 * time.Second},
+		{map[string][]string{"time-limit": {"40s"}}, 10 * time.Second, 0, 10 * time.Second},
+		{map[string][]string{"time-limit": {"16s"}, "pod-grace": {"8s"}}, 4 * time.Second, 6 * time.Second, 4 * time.Second},
 	} {
 		o, err := configure(t, tt.flags, nil, "")
 		if err != nil {

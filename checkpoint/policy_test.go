@@ -128,7 +128,7 @@ func TestOffer(t *testing.T) {
 				}
 			}
 			for _, s := range o.Steps {
-				if c := tt.policy.At(Scan{Checkpoints: tt.has}, tt.memory, s); c == nil || c.Step != s {
+				if c := tt.policy.At(Scan{Checkpoints: tt.has}, tt.memory, From{Step: &s}); c == nil || c.Step != s {
 					t.Errorf("step %d is offered, and not there: %+v", s, c)
 				}
 			}
@@ -144,7 +144,7 @@ func TestAt(t *testing.T) {
 	m := Memory{Aside: []Aside{{"step-2", saved.Add(2 * time.Minute)}}}
 	for s, want := range map[int64]string{6: "", 5: "", 4: "", 3: "", 2: "", 1: "step-1"} {
 		got := ""
-		if c := (Policy{World: 4}).At(scan, m, s); c != nil {
+		if c := (Policy{World: 4}).At(scan, m, From{Step: &s}); c != nil {
 			got = c.Path
 		}
 		if got != want {

@@ -1,0 +1,243 @@
+package file
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// ShapeKind is what a value in a pickle is.
+type ShapeKind uint8
+
+// The kinds of values.
+const (
+	Other  ShapeKind = iota // a float, bytes, or what is not known
+	None                    // None
+	Number                  // a whole number, or a boolean
+	Text
+	Tensor // a tensor or an array
+	Dict
+	List   // a list or a tuple
+	Object // of a class of somebody's own
+)
+
+// Shape is what a pickle would build, as far as it is looked at: keys, whole numbers and texts, and which values are
+// tensors. Nothing is built.
+type Shape struct {
+	Kind   ShapeKind
+	Class  string // of an object: "module name"
+	Number int64
+	Text   string
+	// Keys are those of a dict and the names of an object's attributes that are texts, each with its value in Values. A
+	// list has values and no keys.
+	Keys   []string
+	Values []*Shape
+	// Pairs counts all, those with other keys too.
+	Pairs int
+	limit *shaper
+}
+
+// maxShapes bounds how many values are kept of one pickle, and so the memory.
+const maxShapes = 1 << 18
+
+type shaper struct{ left int }
+
+func (l *shaper) new(kind ShapeKind) *Shape {
+	if l.left == 0 {
+		return nil
+	}
+	l.left--
+	return &Shape{Kind: kind, limit: l}
+}
+
+// Get is the value of a key, nil when there is none.
+func (s *Shape) Get(key string) *Shape {
+	if s == nil {
+		return nil
+	}
+	for i, k := range s.Keys {
+		if k == key && i < len(s.Values) {
+			return s.Values[i]
+		}
+	}
+	return nil
+}
+
+// shaped gives a value on the stack a shape when one is asked for.
+func (p *pickle) shaped(v value) value {
+	if p.shapes == nil {
+		return v
+	}
+	switch v.kind {
+	case dict:
+		v.shape = p.shapes.new(Dict)
+	case list:
+		v.shape = p.shapes.new(List)
+	case instance:
+		if v.shape = p.shapes.new(Object); v.shape != nil {
+			v.shape.Class = v.text
+		}
+	}
+	return v
+}
+
+// returned is what a callable makes of its arguments: a tensor, a dict of a class of its own, or an object.
+func (p *pickle) returned(call []value) value {
+	if p.shapes == nil || len(call) == 0 || call[0].kind != global {
+		return value{}
+	}
+	class := call[0].text
+	module, name, _ := strings.Cut(class, " ")
+	switch {
+	case strings.HasPrefix(name, "_rebuild_") && strings.HasPrefix(module, "torch"),
+		strings.HasPrefix(name, "_reconstruct") || name == "_frombuffer", name == "ndarray":
+		return value{shape: p.shapes.new(Tensor)}
+	case name == "OrderedDict" || name == "defaultdict" || name == "Counter" || name == "EasyDict" || name == "dict":
+		v := value{shape: p.shapes.new(Dict)}
+		if len(call) > 1 && call[1].shape != nil && len(call[1].shape.Values) > 0 {
+			v.shape.adoptPairs(call[1].shape.Values[0]) // protocol 0 and 1: a list of pairs
+		}
+		return v
+	}
+	v := p.shaped(value{kind: instance, text: class})
+	return v
+}
+
+// adoptPairs takes the pairs that a list of lists holds.
+func (s *Shape) adoptPairs(pairs *Shape) {
+	if s == nil || pairs == nil {
+		return
+	}
+	for _, pair := range pairs.Values {
+		if pair != nil && len(pair.Values) == 2 && pair.Values[0] != nil && pair.Values[0].Kind == Text {
+			s.Keys, s.Values = append(s.Keys, pair.Values[0].Text), append(s.Values, pair.Values[1])
+		}
+		s.Pairs++
+	}
+}
+
+// adopt takes items into a list.
+func (v *value) adopt(items []value) {
+	s := v.shape
+	if s == nil || s.Kind != List {
+		return
+	}
+	for _, item := range items {
+		if s.Pairs++; len(s.Values) < 64 { // more of a list is never looked at
+			s.Values = append(s.Values, s.limit.of(item))
+		}
+	}
+}
+
+// take gives an object the attributes that a dict holds.
+func (v *value) take(state value) {
+	if v.shape == nil || state.shape == nil || v.shape.Kind == Tensor {
+		return
+	}
+	from := state.shape
+	if from.Kind == List && len(from.Values) == 2 && from.Values[1] != nil { // (None, slots)
+		from = from.Values[1]
+	}
+	if from.Kind == Dict {
+		v.shape.Keys, v.shape.Values = append(v.shape.Keys, from.Keys...), append(v.shape.Values, from.Values...)
+		v.shape.Pairs += from.Pairs
+	}
+}
+
+func (s *Shape) set(key, to value) {
+	if s.Kind != Dict && s.Kind != Object {
+		return
+	}
+	s.Pairs++
+	if key.kind == text {
+		s.Keys, s.Values = append(s.Keys, key.text), append(s.Values, s.limit.of(to))
+	}
+}
+
+// of is the shape of a value.
+func (l *shaper) of(v value) *Shape {
+	if v.shape != nil {
+		return v.shape
+	}
+	s := l.new(Other)
+	if s == nil {
+		return nil
+	}
+	switch v.kind {
+	case none:
+		s.Kind = None
+	case number:
+		s.Kind, s.Number = Number, v.n
+	case truth:
+		s.Kind, s.Number = Number, 1
+	case falsehood:
+		s.Kind = Number
+	case text:
+		s.Kind, s.Text = Text, v.text
+	case global:
+		s.Class = v.text
+	}
+	return s
+}
+
+// ErrNoShape says that a file is whole as far as is known, and that what it holds cannot be told.
+var ErrNoShape = errors.New("what it holds cannot be told")
+
+// TorchShape is the shape of what torch.save or pickle wrote into a file. The error is ErrNoShape, a [problem.Error], or one
+// of reading.
+func TorchShape(r io.ReaderAt, size int64) (*Shape, error) {
+	head := make([]byte, min(size, 32))
+	if err := readAt(r, head, 0); err != nil {
+		return nil, err
+	}
+	form, known := IsTorch(head)
+	if !known {
+		return nil, ErrNoShape
+	}
+	w, skip := newWindow(r, 0, size), 0
+	switch form {
+	case TorchLegacy:
+		skip = 3 // the magic number, the protocol and the machine come first
+	case TorchZip:
+		z, err := OpenZip(r, size)
+		if err != nil {
+			return nil, err
+		}
+		stem, e, err := program(z, func(string) {})
+		if err != nil {
+			return nil, err
+		}
+		if stem == "" || e.Method != 0 {
+			return nil, ErrNoShape
+		}
+		from, end, err := z.data(e)
+		if err != nil {
+			return nil, err
+		}
+		w = newWindow(r, from, end)
+	}
+	for range skip {
+		if err := (&pickle{w: w}).walk(); err != nil {
+			return nil, shapeless(err)
+		}
+	}
+	p := pickle{w: w, shapes: &shaper{left: maxShapes}}
+	if err := p.walk(); err != nil {
+		return nil, shapeless(err)
+	}
+	s := p.shapes.of(p.stack[0])
+	if p.shapes.left == 0 || s == nil {
+		return nil, ErrNoShape
+	}
+	return s, nil
+}
+
+// shapeless says what an error of the walk means for who asks for a shape.
+func shapeless(err error) error {
+	if _, wrong := errors.AsType[*problem.Error](err); wrong || err == errTooMuch {
+		return ErrNoShape
+	}
+	return err
+}

@@ -1,0 +1,211 @@
+package format
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/file"
+)
+
+// content is what a file holds, as far as it tells without being loaded.
+type content struct {
+	step      int64 // -1: it says none
+	unit      Unit
+	optimizer bool // the state of one
+	more      bool // something else that a training goes on with: an epoch, generators, a scheduler
+	tensors   bool // there are some
+	// alone says that there is nothing but tensors and what describes them, as far as all of it is known: the proof that
+	// it is no state of a training.
+	alone bool
+}
+
+// stepKeys are the names under which programs keep how far they are, the surest first; epochKeys count epochs.
+var (
+	stepKeys = []string{"global_step", "step", "iteration", "iter", "steps", "it", "iter_num", "iteration_num", "global_steps",
+		"current_step", "train_step", "train_steps", "training_step", "total_steps_done", "step_num", "step_count", "num_steps", "n_iter",
+		"niter", "num_updates", "update", "updates", "iterations", "steps_run", "global_iter", "itr", "current_iteration"}
+	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "last_epoch", "start_epoch"}
+	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
+	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress info extra extra_state counters " +
+		"loop misc status training run_state client_state timestamp")
+	// moreWords are in the keys of what a training needs to go on, besides an optimizer.
+	moreWords = []string{"sched", "scaler", "rng", "random_state", "dataloader", "data_loader", "sampler", "loops", "callbacks", "grad_scaler"}
+	// aboutWords are in the keys of what says something about weights, or about what made them.
+	aboutWords = []string{"config", "arg", "hparam", "hyper", "cfg", "arch", "class", "version", "best", "acc", "loss", "metric", "val", "name",
+		"vocab", "size", "dim", "num_", "n_", "dtype", "format", "seed", "opt_level", "param_names", "shape", "label", "buffers", "_metadata"}
+)
+
+// contentOf weighs the shape of what a file holds.
+func contentOf(s *file.Shape) content {
+	c := content{step: -1, alone: true}
+	if s == nil {
+		return content{step: -1}
+	}
+	switch s.Kind {
+	case file.Tensor:
+		c.tensors = true
+	case file.Dict, file.Object:
+		c.dict(s, 0)
+		c.step, c.unit = stepIn(s, 0)
+		if c.step >= 0 {
+			c.more = true
+		}
+	case file.List:
+		for _, v := range s.Values {
+			inner := contentOf(v)
+			c.optimizer, c.more, c.tensors = c.optimizer || inner.optimizer, c.more || inner.more, c.tensors || inner.tensors
+			c.alone = c.alone && inner.alone
+			if c.step < 0 {
+				c.step, c.unit = inner.step, inner.unit
+			}
+		}
+		c.alone = c.alone && c.tensors
+	default:
+		c.alone = false
+	}
+	if c.optimizer || c.more {
+		c.alone = false
+	}
+	return c
+}
+
+// maxContentDepth bounds how deep dicts are looked into.
+const maxContentDepth = 6
+
+func (c *content) dict(s *file.Shape, depth int) {
+	if isOptimizer(s) {
+		c.optimizer = true
+		return
+	}
+	if s.Kind == file.Object && isModule(s) {
+		c.tensors = true
+		return
+	}
+	if len(s.Keys) < s.Pairs && depth == 0 {
+		c.alone = false // there are keys that are no texts
+	}
+	for i, key := range s.Keys {
+		v := s.Values[i]
+		lower := strings.ToLower(key)
+		switch {
+		case v == nil:
+			c.alone = false
+		case v.Kind == file.Tensor:
+			c.tensors = true
+			if depth == 0 && (slices.Contains(moreWords, lower) || strings.Contains(lower, "rng")) {
+				c.more = true
+			}
+		case v.Kind == file.None, v.Kind == file.Text:
+		case depth <= 1 && optimizerKey(lower) && holds(v):
+			c.optimizer = true
+		case depth <= 1 && has(lower, moreWords) && holds(v):
+			c.more = true
+		case has(lower, aboutWords):
+		case (v.Kind == file.Dict || v.Kind == file.Object) && depth < maxContentDepth:
+			c.dict(v, depth+1)
+		case v.Kind == file.Number && depth == 0:
+			c.alone = false // a program's own way to say how far it is
+		case v.Kind == file.Number, v.Kind == file.Other, v.Kind == file.List:
+		default:
+			c.alone = false
+		}
+	}
+}
+
+// optimizerKey reports whether a key, in lower case, is one under which the state of an optimizer is kept.
+func optimizerKey(key string) bool {
+	return strings.Contains(key, "optim") || key == "opt" || key == "opt_state" || key == "adam" || key == "adamw" || key == "sgd" ||
+		strings.HasPrefix(key, "opt_") && key != "opt_level" || strings.HasSuffix(key, "_opt")
+}
+
+func has(key string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(key, w) })
+}
+
+// holds reports whether there is anything in a value.
+func holds(s *file.Shape) bool {
+	switch s.Kind {
+	case file.None, file.Text, file.Number:
+		return false
+	case file.Dict, file.List:
+		return s.Pairs > 0
+	}
+	return true
+}
+
+// isOptimizer knows the state of one of torch's optimizers by its form, whatever its key.
+func isOptimizer(s *file.Shape) bool {
+	groups := s.Get("param_groups")
+	return groups != nil && groups.Kind == file.List && s.Get("state") != nil
+}
+
+// isModule knows a whole model, pickled with its class.
+func isModule(s *file.Shape) bool { return s.Get("_parameters") != nil && s.Get("_modules") != nil }
+
+// stepIn finds the step that a state says it is of: a number under a name for steps, then under one for epochs, in the
+// dict itself and then in those that say how far a training is.
+func stepIn(s *file.Shape, depth int) (step int64, unit Unit) {
+	if isOptimizer(s) {
+		return -1, ""
+	}
+	if n, ok := numberOf(s, stepKeys); ok {
+		return n, UnitStep
+	}
+	epoch := int64(-1)
+	for i, key := range s.Keys {
+		v := s.Values[i]
+		if v == nil || depth > 1 || !within[strings.ToLower(key)] || v.Kind != file.Dict && v.Kind != file.Object {
+			continue
+		}
+		n, u := stepIn(v, depth+1)
+		if n >= 0 && u == UnitStep {
+			return n, UnitStep
+		}
+		if n >= 0 {
+			epoch = n
+		}
+	}
+	if n, ok := numberOf(s, epochKeys); ok {
+		return n, UnitEpoch
+	}
+	return epoch, UnitEpoch
+}
+
+func numberOf(s *file.Shape, keys []string) (int64, bool) {
+	for _, key := range keys {
+		for i, k := range s.Keys {
+			if v := s.Values[i]; v != nil && v.Kind == file.Number && v.Number >= 0 && strings.EqualFold(k, key) {
+				return v.Number, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// named is the content of a file that names its arrays and its numbers, without a pickle.
+func named(names []string, numbers map[string]int64) content {
+	c := content{step: -1, tensors: len(names) > 0, alone: len(names) > 0}
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		if optimizerKey(lower) || strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum_buffer") {
+			c.optimizer = true
+		}
+	}
+	c.count(numbers)
+	c.alone = c.alone && !c.optimizer && !c.more
+	return c
+}
+
+// count takes the step from numbers with names.
+func (c *content) count(numbers map[string]int64) {
+	for _, keys := range [][]string{stepKeys, epochKeys} {
+		for _, key := range keys {
+			if n, ok := numbers[key]; ok && n >= 0 && c.step < 0 {
+				c.step, c.more = n, true
+				if keys[0] == epochKeys[0] {
+					c.unit = UnitEpoch
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package format
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Unit is what a step counts.
+type Unit string
+
+// The units. An epoch orders checkpoints, and is never compared with the steps that a training reports.
+const (
+	UnitStep  Unit = ""
+	UnitEpoch Unit = "epoch"
+)
+
+// title is what the name of a file or a directory says that a program of somebody's own chose.
+type title struct {
+	step     int64 // -1: it has none
+	unit     Unit
+	named    bool   // the number has a word that says what it counts: step_100
+	yearlike bool   // the number could as well be a year
+	rank     int64  // of the process that wrote it, or the number of a shard; -1: it says none
+	of       int64  // how many shards there are, 0 when it does not say
+	roles    string // which part of a training it is: "optimizer"; several are joined
+	slot     string // "latest", "best": which of several that are written over
+	family   string // the rest: what files of one series have in common
+}
+
+// endings of files that hold tensors, of whichever library. They may stand one behind another: .pth.tar.
+var endings = []string{
+	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
+	".th", ".msgpack", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+}
+
+// stemOf is a name without its endings.
+func stemOf(name string) string {
+	for {
+		ext := path.Ext(name)
+		if ext == "" || ext == name || !slices.Contains(endings, strings.ToLower(ext)) {
+			return name
+		}
+		name = strings.TrimSuffix(name, ext)
+	}
+}
+
+// words of names, in lower case.
+var (
+	stepWords  = set("step steps gs globalstep gstep iter iters iteration iterations it its itr update updates batch batches ba tick kimg s")
+	epochWords = set("epoch epochs ep eps e")
+	rankWords  = set("rank worker proc process gpu localrank")
+	slotWords  = set("latest last best final prev previous bak backup old new current cur recent interrupted emergency init initial " +
+		"pretrained base start end top")
+	// neutral words say no more than that it is a checkpoint.
+	neutralWords = set("checkpoint checkpoints ckpt ckpts chkpt cp save saved snapshot state states dict training trainer")
+	roleWords    = map[string]string{
+		"model": "model", "net": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
+		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
+		"discriminator": "discriminator", "disc": "discriminator", "d": "discriminator", "netd": "discriminator",
+		"critic": "critic", "actor": "actor", "policy": "policy", "value": "value", "encoder": "encoder", "decoder": "decoder",
+		"ema": "ema", "optim": "optimizer", "optimizer": "optimizer", "optimiser": "optimizer", "opt": "optimizer", "optimizers": "optimizer",
+		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer",
+		"sched": "scheduler", "scheduler": "scheduler", "schedule": "scheduler", "schedulers": "scheduler",
+		"scaler": "scaler", "gradscaler": "scaler", "amp": "scaler", "rng": "rng", "random": "rng", "sampler": "sampler",
+		"dataloader": "loader", "loader": "loader", "meta": "meta", "metadata": "meta", "extra": "extra", "args": "args", "config": "args",
+	}
+	// otherWords stand before numbers that are no step: a measure, a size, a version, a part.
+	otherWords = set("acc accuracy loss val valloss score f f1 map miou auc bleu rouge ppl perplexity psnr ssim fid reward mse mae rmse err error " +
+		"wer cer top lr seed node world size ws bs bsz fold v ver version layers layer dim hidden heads head h w l res resnet vgg vit bert gpt " +
+		"llama fp bf int of part shard mp tp pp dp k exp run trial try job task stage phase replica port pid host px patch b n c p r x y z t " +
+		"beta alpha tau gamma temp temperature ratio frac dropout wd bit bits gb mb kb")
+	plurals = set("steps iters iterations epochs updates its batches")
+)
+
+func set(words string) map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// piece is a run of letters or of digits in a name.
+type piece struct {
+	text    string // in lower case
+	number  bool
+	decimal bool // it has a point, or an exponent
+	glued   bool // nothing stands between it and the one before
+	used    bool
+}
+
+// pieces takes a name apart.
+func pieces(stem string) (ps []piece) {
+	glued := false
+	for i := 0; i < len(stem); {
+		c := stem[i]
+		from := i
+		switch {
+		case digit(c):
+			p := piece{number: true, glued: glued}
+			for i < len(stem) && digit(stem[i]) {
+				i++
+			}
+			for i+1 < len(stem) && stem[i] == '.' && digit(stem[i+1]) {
+				p.decimal = true
+				for i++; i < len(stem) && digit(stem[i]); i++ {
+				}
+			}
+			// 1e-4
+			if i+2 < len(stem) && (stem[i]|' ') == 'e' && stem[i+1] == '-' && digit(stem[i+2]) {
+				p.decimal = true
+				for i += 2; i < len(stem) && digit(stem[i]); i++ {
+				}
+			}
+			p.text = stem[from:i]
+			ps, glued = append(ps, p), true
+		case letter(c):
+			for i < len(stem) && letter(stem[i]) && (i == from || !upper(stem[i]) || upper(stem[i-1])) {
+				i++
+			}
+			ps = append(ps, piece{text: strings.ToLower(stem[from:i]), glued: glued})
+			glued = true
+		default:
+			glued = false
+			i++
+		}
+	}
+	return ps
+}
+
+func digit(c byte) bool  { return '0' <= c && c <= '9' }
+func upper(c byte) bool  { return 'A' <= c && c <= 'Z' }
+func letter(c byte) bool { return upper(c) || 'a' <= c && c <= 'z' || c >= 0x80 }
+
+// titleOf reads a name: a number that a word calls a step goes before one that a word calls an epoch, and this before a
+// bare one, of which the last counts. Measures, sizes, versions, ranks, shards, dates and times are no steps.
+func titleOf(name string) title {
+	t := title{step: -1, rank: -1}
+	ps := pieces(stemOf(name))
+	dates(ps)
+	best := 0 // how sure: 3 a step, 2 an epoch, 1 a bare number
+	at := -1
+	for i := range ps {
+		p := &ps[i]
+		if !p.number || p.used {
+			continue
+		}
+		n, sure, unit := t.reading(ps, i)
+		if sure > 0 && sure >= best {
+			t.step, t.unit, t.named, best, at = n, unit, sure > 1, sure, i
+		}
+	}
+	if at >= 0 && best == 1 {
+		n := t.step
+		t.yearlike = len(ps[at].text) == 4 && 1990 <= n && n <= 2039 && n%100 != 0
+	}
+	t.words(ps, at)
+	return t
+}
+
+// reading is what one number says: how sure it is that it is a step, and of which unit.
+func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
+	p := ps[i]
+	before, after := "", ""
+	if i > 0 && !ps[i-1].number {
+		before = ps[i-1].text
+	}
+	if i+1 < len(ps) && !ps[i+1].number {
+		after = ps[i+1].text
+	}
+	gluedAfter := after != "" && ps[i+1].glued
+	n, ok := digits(p.text)
+	switch {
+	case before == "of":
+		t.of = n
+		return 0, 0, ""
+	case after == "of" && !p.decimal:
+		t.rank = n
+		return 0, 0, ""
+	case (rankWords[before] || ofGenerators(ps[:i])) && ok && !p.decimal:
+		t.rank = n
+		return 0, 0, ""
+	}
+	if gluedAfter && (after == "k" || after == "m") {
+		if n, ok = thousands(p.text, after); ok && (stepWords[before] || !otherWords[before] || before == "") {
+			if stepWords[before] {
+				return n, 3, UnitStep
+			}
+			if epochWords[before] {
+				return 0, 0, ""
+			}
+			return n, 1, UnitStep
+		}
+		return 0, 0, ""
+	}
+	if !ok || p.decimal {
+		return 0, 0, ""
+	}
+	switch {
+	case stepWords[before] && (before != "s" || p.glued) && !(before == "batch" && after == "size"):
+		return n, 3, UnitStep
+	case epochWords[before]:
+		return n, 2, UnitEpoch
+	case stepWords[after] && (gluedAfter || plurals[after]) && after != "s" && after != "it":
+		return n, 3, UnitStep
+	case epochWords[after] && (gluedAfter && after != "e" || plurals[after]):
+		return n, 2, UnitEpoch
+	case gluedAfter, len(p.text) >= 10 && p.text[0] != '0' && len(p.text) <= 13: // "4bit"; the seconds since 1970
+		return 0, 0, ""
+	case before == "", neutralWords[before], slotWords[before], roleWords[before] != "" && (!p.glued || len(before) > 1):
+		return n, 1, UnitStep
+	case p.glued, otherWords[before]:
+		return 0, 0, ""
+	}
+	return n, 1, UnitStep
+}
+
+// ofGenerators reports whether a name so far is that of the state of random number generators, which each process has.
+func ofGenerators(ps []piece) bool {
+	for _, p := range ps {
+		if p.number {
+			return false
+		}
+		if p.text == "rng" || p.text == "random" {
+			return true
+		}
+	}
+	return false
+}
+
+// thousands reads 900 with k and 1.5 with m.
+func thousands(text, unit string) (int64, bool) {
+	factor := int64(1000)
+	if unit == "m" {
+		factor = 1000 * 1000
+	}
+	whole, part, _ := strings.Cut(text, ".")
+	n, ok := digits(whole)
+	if !ok || n > 1<<40 || len(part) > 3 {
+		return 0, false
+	}
+	n *= factor
+	for _, c := range []byte(part) {
+		if !digit(c) {
+			return 0, false
+		}
+		factor /= 10
+		n += int64(c-'0') * factor
+	}
+	return n, true
+}
+
+// dates marks the pieces of dates and of the times behind them: 2026-01-02, 20260102, 20260102_030405.
+func dates(ps []piece) {
+	for i := range ps {
+		p := &ps[i]
+		if !p.number || p.used || p.decimal {
+			continue
+		}
+		rest := ps[i+1:]
+		day := len(p.text) == 8 && isDate(p.text[:4], p.text[4:6], p.text[6:])
+		long := len(p.text) == 14 && isDate(p.text[:4], p.text[4:6], p.text[6:8])
+		if !day && !long && len(rest) >= 2 && rest[0].number && rest[1].number && len(rest[0].text) == 2 && len(rest[1].text) == 2 &&
+			isDate(p.text, rest[0].text, rest[1].text) {
+			day, rest[0].used, rest[1].used = true, true, true
+			rest = rest[2:]
+		}
+		if p.used = day || long; !day {
+			continue
+		}
+		if len(rest) > 0 && rest[0].text == "t" {
+			rest = rest[1:]
+		}
+		switch {
+		case len(rest) > 0 && rest[0].number && (len(rest[0].text) == 6 || len(rest[0].text) == 4):
+			rest[0].used = true
+		case len(rest) > 1 && rest[0].number && rest[1].number && len(rest[0].text) == 2 && len(rest[1].text) == 2:
+			rest[0].used, rest[1].used = true, true
+			if len(rest) > 2 && rest[2].number && len(rest[2].text) == 2 {
+				rest[2].used = true
+			}
+		}
+	}
+}
+
+func isDate(year, month, day string) bool {
+	y, ok1 := digits(year)
+	m, ok2 := digits(month)
+	d, ok3 := digits(day)
+	return ok1 && ok2 && ok3 && 1990 <= y && y <= 2099 && 1 <= m && m <= 12 && 1 <= d && d <= 31
+}
+
+// words sorts the rest of a name into what it says. at is the piece that is the step.
+func (t *title) words(ps []piece, at int) {
+	var roles, family []string
+	for i, p := range ps {
+		switch {
+		case i == at:
+			if i > 0 && !ps[i-1].number && len(family) > 0 && (stepWords[ps[i-1].text] || epochWords[ps[i-1].text]) {
+				family = family[:len(family)-1]
+			}
+			if i > 1 && ps[i-2].text == "global" && len(family) > 0 {
+				family = family[:len(family)-1]
+			}
+		case i == at+1 && at >= 0 && !p.number && (p.glued || plurals[p.text]):
+		case p.number && (p.used || p.decimal):
+			family = append(family, "*")
+		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && i+1 < len(ps) && ps[i+1].text == "of":
+			roles = append(roles, "#")
+		case p.number && i > 0 && (epochWords[ps[i-1].text] || stepWords[ps[i-1].text]):
+			family = append(family, "*") // an epoch beside the step
+		case p.number:
+			family = append(family, p.text)
+		case p.text == "of":
+		case rankWords[p.text]:
+			roles = append(roles, "rank")
+		case roleWords[p.text] != "" && !(p.glued && i > 0):
+			roles = append(roles, roleWords[p.text])
+		case slotWords[p.text]:
+			t.slot = p.text
+		case neutralWords[p.text]:
+		default:
+			family = append(family, p.text)
+		}
+	}
+	t.roles, t.family = strings.Join(roles, " "), strings.Join(family, " ")
+}

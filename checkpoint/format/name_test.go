@@ -1,0 +1,67 @@
+package format
+
+import "testing"
+
+func TestTitle(t *testing.T) {
+	for name, want := range map[string]title{
+		"model_1000.pt":                {step: 1000, roles: "model"},
+		"ckpt_100.tar":                 {step: 100},
+		"ckpt_100.pth.tar":             {step: 100},
+		"checkpoint-100":               {step: 100},
+		"100":                          {step: 100},
+		"step_100":                     {step: 100, named: true},
+		"step-00000100":                {step: 100, named: true},
+		"global_step100":               {step: 100, named: true},
+		"iter_0000100.pth":             {step: 100, named: true},
+		"epoch=3-step=400.ckpt":        {step: 400, named: true, family: "epoch *"},
+		"epoch_7.pt":                   {step: 7, named: true, unit: UnitEpoch},
+		"ep7.pt":                       {step: 7, named: true, unit: UnitEpoch},
+		"model-epoch2-s30.pt":          {step: 30, named: true, roles: "model", family: "epoch *"},
+		"epoch-12-acc_91.pt":           {step: 12, named: true, unit: UnitEpoch, family: "acc 91"},
+		"ckpt_acc_91.pt":               {step: -1, family: "acc 91"},
+		"step100_loss2.9.pt":           {step: 100, named: true, family: "loss *"},
+		"model_fp16_200.pt":            {step: 200, roles: "model", family: "fp 16"},
+		"resnet50_300.pth":             {step: 300, family: "resnet 50"},
+		"resnet50.pth":                 {step: -1, family: "resnet 50"},
+		"state_100_rank1.pt":           {step: 100, rank: 1, roles: "rank #"},
+		"model-00002-of-00004.bin":     {step: -1, rank: 2, of: 4, roles: "model # #"},
+		"ckpt-2026-01-02_100.pt":       {step: 100, family: "* * *"},
+		"run_20260102_030405.pt":       {step: -1, family: "run * *"},
+		"run-20260102-030405-step9.pt": {step: 9, named: true, family: "run * *"},
+		"ckpt_1700000000.pt":           {step: -1, family: "1700000000"},
+		"ckpt_2026.pt":                 {step: 2026, yearlike: true},
+		"ckpt_2000.pt":                 {step: 2000},
+		"ckpt-900k.pt":                 {step: 900_000},
+		"ckpt_1m.pt":                   {step: 1_000_000},
+		"step_1.5m.pt":                 {step: 1_500_000, named: true},
+		"10000_steps.pt":               {step: 10000, named: true},
+		"10000steps.pt":                {step: 10000, named: true},
+		"llama-7b.pt":                  {step: -1, family: "llama 7 b"},
+		"model_v2.pt":                  {step: -1, roles: "model", family: "v 2"},
+		"lr1e-4_step5.pt":              {step: 5, named: true, family: "lr *"},
+		"weights.10-0.25.h5":           {step: 10, roles: "model", family: "*"},
+		"rng_state_3.pth":              {step: -1, rank: 3, roles: "rng #"},
+		"checkpoint.pt":                {step: -1},
+		"checkpoint_prev.pt":           {step: -1, slot: "prev"},
+		"model_best.pth":               {step: -1, slot: "best", roles: "model"},
+		"G_100.pth":                    {step: 100, roles: "generator"},
+		"optimizer_state_100.pt":       {step: 100, roles: "optimizer"},
+		"bs32_seed1_iter5.pt":          {step: 5, named: true, family: "bs 32 seed 1"},
+	} {
+		if want.rank == 0 {
+			want.rank = -1
+		}
+		if got := titleOf(name); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+func FuzzTitle(f *testing.F) {
+	f.Add("run-20260102-030405-step9_1.5m-00001-of-00002.pth.tar")
+	f.Fuzz(func(t *testing.T, name string) {
+		if got := titleOf(name); got.step < -1 {
+			t.Errorf("%q: %+v", name, got)
+		}
+	})
+}

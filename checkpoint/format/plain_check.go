@@ -1,0 +1,366 @@
+package format
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+func checkPlain(l *look, c *Checkpoint) error {
+	s := c.save
+	if s == nil {
+		return checkIndexed(l, c)
+	}
+	members, has, ranks := s.members, s.has, s.ranks
+	if s.directory {
+		d, err := l.dir(c.Path)
+		if err != nil {
+			return err
+		}
+		if members, err = l.membersOf(d); err != nil {
+			return err
+		}
+		now := save{members: members}
+		now.templates(d.path)
+		has, ranks = now.has, now.ranks
+		if len(members) == 0 {
+			return problem.New(problem.MissingShard, "%s holds nothing yet that is known to be of a checkpoint", c.Path)
+		}
+	}
+	for _, want := range s.required {
+		if !slices.Contains(has, want) {
+			return problem.New(problem.MissingShard, "%s has no %s, which the saves before it have", c.Path, readable(want))
+		}
+	}
+	if err := wholeRanks(c, members, max(ranks, s.world)); err != nil {
+		return err
+	}
+	paths := make([]string, len(members))
+	for i, m := range members {
+		paths[i] = m.path
+	}
+	if _, err := l.parts(c, paths, false); err != nil {
+		return err
+	}
+	c.Basis, c.Elastic = BasisStructure, true
+	if c.ShardsFound = len(paths); len(paths) > 1 {
+		c.ShardsExpected = len(paths)
+	}
+	if ranks > 1 {
+		c.WorldSize, c.Elastic, c.Basis = int(ranks), false, BasisGrid
+	}
+	if l.Level < Ends {
+		return nil
+	}
+	contents := make([]content, len(members))
+	err := l.eachOf(len(members), func(i int) (err error) {
+		contents[i], err = l.contentIn(members[i].path)
+		return err
+	})
+	if err != nil || l.Level < Manifests {
+		return err
+	}
+	return c.settle(members, contents)
+}
+
+// readable is a template as a person would write it.
+func readable(template string) string {
+	parts := strings.Split(template, "|")
+	words := strings.Join(slices.DeleteFunc(parts[:len(parts)-1], func(p string) bool { return p == "" || p == "." }), "_")
+	return strings.TrimPrefix(strings.ReplaceAll(words, " ", "_"), "_") + "*" + parts[len(parts)-1]
+}
+
+// wholeRanks wants the files of all processes: those that have one, and as many as before.
+func wholeRanks(c *Checkpoint, members []member, world int64) error {
+	if world < 2 {
+		return nil
+	}
+	sets := map[string]rankSet{}
+	for _, m := range members {
+		if m.rank >= 0 && m.of == 0 && m.rank < maxRanks {
+			sets[m.roles] = append(sets[m.roles], m.rank)
+		}
+	}
+	for role, set := range sets {
+		set = set.sorted()
+		first := set[0] // numbers may begin at 1
+		if first > 1 || int64(len(set)) < world || set[len(set)-1] != first+int64(len(set))-1 {
+			return problem.New(problem.MissingRankState, "%s has files of %d of %d ranks (%s)", c.Path, len(set), world,
+				strings.ReplaceAll(role, " #", ""))
+		}
+	}
+	return nil
+}
+
+// settle decides, from what is in its files, of which step a save is, and whether a training can be resumed from it.
+func (c *Checkpoint) settle(members []member, contents []content) error {
+	step, unit, from := int64(-1), UnitEpoch, ""
+	optimizer, more, alone, tensors := false, false, true, false
+	for i, in := range contents {
+		if strings.HasSuffix(members[i].path, ".json") && in.step < 0 {
+			continue
+		}
+		if in.step >= 0 && (step < 0 || unit == UnitEpoch && in.unit == UnitStep) {
+			step, unit, from = in.step, in.unit, members[i].path
+		} else if in.step >= 0 && in.unit == unit && in.step != step && !c.save.ranked() {
+			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", from, step,
+				members[i].path, in.step)
+		}
+		optimizer = optimizer || in.optimizer || in.tensors && !in.alone && strings.Contains(members[i].roles, "optimizer")
+		more, tensors, alone = more || in.more, tensors || in.tensors, alone && in.alone
+	}
+	name := c.save.title
+	switch {
+	case step < 0:
+	case unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && (name.named || apart(name.step, step)):
+		// The name counts steps, and the content epochs.
+	default:
+		c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent
+	}
+	c.Training, c.Optimizer = optimizer || more, optimizer
+	switch {
+	case optimizer || more:
+	case alone:
+		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
+	case !tensors && !c.save.named && name.slot == "" && name.family != "":
+		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
+	}
+	return nil
+}
+
+func apart(a, b int64) bool { return a-b > 1 || b-a > 1 }
+
+// ranked reports whether several processes have files of their own, which may differ in what they say.
+func (s *save) ranked() bool { return s.ranks > 1 }
+
+// maxJSON bounds a file of JSON that is read as a whole, maxUnpacked what is unpacked of a compressed file.
+const (
+	maxJSON     = 16 << 20
+	maxUnpacked = 256 << 20
+)
+
+// contentIn looks at one file, of whatever kind: whether it is whole, and what is in it.
+func (l *look) contentIn(name string) (in content, err error) {
+	in = content{step: -1}
+	if strings.HasSuffix(name, ".json") {
+		return l.jsonContent(name)
+	}
+	err = l.inside(name, func(r io.ReaderAt, size int64) (err error) {
+		in, err = l.contentOfFile(name, r, size)
+		return err
+	})
+	return in, err
+}
+
+func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	head := make([]byte, min(size, 512))
+	if n, err := r.ReadAt(head, 0); n < len(head) {
+		return in, err
+	}
+	form, torch := file.IsTorch(head[:min(len(head), 32)])
+	ext := strings.ToLower(path.Ext(name))
+	switch {
+	case ext == ".safetensors":
+		return l.safetensorsContent(r, size)
+	case ext == ".keras":
+		c := Checkpoint{Resumable: true}
+		names, err := file.Keras(r, size)
+		if err == nil {
+			c.kerasResumable(name, names)
+		}
+		return content{step: -1, tensors: true, alone: !c.Resumable, optimizer: c.Resumable && len(names) > 0}, err
+	case bytes.HasPrefix(head, []byte("\x89HDF\r\n\x1a\n")) || ext == ".h5" || ext == ".hdf5":
+		c := Checkpoint{Resumable: true}
+		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
+		if err == nil && l.Level >= Manifests {
+			var names []string
+			if names, err = h.Names(r); err == nil {
+				c.kerasResumable(name, names)
+				err = file.ZeroHalf(r, size)
+			}
+		}
+		return content{step: -1, tensors: true, alone: !c.Resumable}, err
+	case torch && form == file.TorchZip:
+		z, err := file.OpenZip(r, size)
+		if err != nil {
+			return in, err
+		}
+		if names, numbers, ok, err := file.Npz(z); err == nil && ok {
+			return named(names, numbers), nil
+		}
+		return l.torchContent(r, size)
+	case torch:
+		return l.torchContent(r, size)
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return l.unpacked(name, r, size)
+	case file.IsNpy(head):
+		return content{step: -1, tensors: true, alone: true}, nil
+	case len(head) > 262 && string(head[257:262]) == "ustar":
+		return in, file.TarEnd(r, size)
+	case len(bytes.Trim(head, "\x00")) == 0:
+		return in, problem.New(problem.BadZip, "it begins with zeros")
+	case slices.Contains(strongEndings, ext) && ext != ".ckpt" && ext != ".checkpoint":
+		return in, problem.New(problem.BadZip, "it begins with % x: neither a zip nor a pickle", head[:min(8, len(head))])
+	}
+	return in, nil // of a form that is not known
+}
+
+// torchContent looks at what torch.save or pickle wrote.
+func (l *look) torchContent(r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	form, err := l.torch(r, size)
+	if err != nil || l.Level < Manifests {
+		return in, err
+	}
+	if form == file.TorchScript {
+		return content{step: -1, tensors: true, alone: true}, nil
+	}
+	shape, err := file.TorchShape(r, size)
+	if errors.Is(err, file.ErrNoShape) {
+		return in, nil
+	}
+	if err != nil {
+		return in, err
+	}
+	return contentOf(shape), nil
+}
+
+func (l *look) safetensorsContent(r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	header, err := file.SafetensorsHeader(r, size)
+	if err != nil || l.Level < Manifests && header > maxEndsDirectory {
+		return in, err
+	}
+	if err := file.Safetensors(r, size); err != nil || l.Level < Manifests {
+		return in, err
+	}
+	var names []string
+	metadata, err := file.SafetensorsNames(r, size, func(name string) { names = append(names, strings.Clone(name)) })
+	if errors.Is(err, file.ErrNoShape) {
+		return in, nil
+	}
+	numbers := map[string]int64{}
+	for key, text := range metadata {
+		if n, ok := digits(text); ok {
+			numbers[key] = n
+		}
+	}
+	return named(names, numbers), err
+}
+
+// unpacked looks at a file that gzip has compressed. One that is larger than is unpacked counts as whole.
+func (l *look) unpacked(name string, r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	if l.Level < Manifests {
+		return in, nil
+	}
+	z, err := gzip.NewReader(io.NewSectionReader(r, 0, size))
+	if err != nil {
+		return in, problem.New(problem.Truncated, "%v", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), err != nil && l.ctx.Err() == nil:
+		return in, problem.New(problem.Truncated, "it cannot be unpacked: %v", err)
+	case err != nil:
+		return in, err
+	case len(data) == maxUnpacked:
+		return in, nil
+	}
+	return l.contentOfFile(strings.TrimSuffix(name, path.Ext(name)), bytes.NewReader(data), int64(len(data)))
+}
+
+// jsonContent reads a file of JSON that stands beside tensors: a configuration, or how far the training is.
+func (l *look) jsonContent(name string) (in content, err error) {
+	in = content{step: -1, alone: true}
+	data, err := l.small(name, maxJSON)
+	if err != nil {
+		if p, ok := errors.AsType[*problem.Error](err); ok && p.Reason == problem.SizeMismatch {
+			return in, nil // too large to be about a step
+		}
+		return in, err
+	}
+	finite(data)
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		return in, problem.New(problem.BadJSON, "%s: %v", name, err)
+	}
+	return jsonStep(v, in, 0), nil
+}
+
+func jsonStep(v any, in content, depth int) content {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return in
+	}
+	numbers := map[string]int64{}
+	for key, value := range m {
+		if n, ok := value.(float64); ok && n >= 0 && n == float64(int64(n)) && n < 1<<53 {
+			numbers[key] = int64(n)
+		}
+	}
+	// A configuration says "epochs" of what is to be done.
+	delete(numbers, "epochs")
+	delete(numbers, "steps")
+	in.count(numbers)
+	for key, value := range m {
+		if in.step < 0 && depth < 2 && within[strings.ToLower(key)] {
+			in = jsonStep(value, in, depth+1)
+		}
+	}
+	return in
+}
+
+// holdsTensors reports whether a file whose name does not say so is one that a training may have written.
+func (l *look) holdsTensors(name string) (bool, error) {
+	f, err := l.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking at %s: %w", name, err)
+	}
+	defer f.close()
+	t := titleOf(path.Base(name))
+	likely := t.step >= 0 && t.family == "" || t.slot != "" && t.family == "" || t.named || checkpointName(path.Base(name))
+	head := make([]byte, min(f.size, 512))
+	if n, err := f.ReadAt(head, 0); n < len(head) {
+		return false, err
+	}
+	if len(head) == 0 {
+		return likely && path.Ext(name) != "", nil
+	}
+	_, torch := file.IsTorch(head[:min(len(head), 32)])
+	switch {
+	case torch:
+		return true, nil
+	case bytes.HasPrefix(head, []byte("\x89HDF")), bytes.HasPrefix(head, []byte{0x1f, 0x8b}), file.IsNpy(head):
+		return true, nil
+	case len(head) > 262 && string(head[257:262]) == "ustar":
+		return likely, nil
+	case len(bytes.Trim(head, "\x00")) == 0:
+		return likely, nil
+	}
+	return false, nil
+}
+
+// checkpointName reports whether a name has a word for a checkpoint in it.
+func checkpointName(name string) bool {
+	for _, p := range pieces(stemOf(name)) {
+		if !p.number && neutralWords[p.text] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package format
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxMembers bounds the files of one save in a directory, and maxPlainDirs how many directories of each family are read;
+// the older ones are taken to be like them.
+const (
+	maxMembers   = 1 << 14
+	maxPlainDirs = 16
+)
+
+// plainDirs lists the directories that are saves.
+func (l *look) plainDirs(root *dir) (saves []*save, err error) {
+	names := root.dirs(func(name string) bool {
+		return !strings.HasPrefix(name, ".") && name != quarantined && !isTemporary(name)
+	})
+	looked := newestByTitle(names, maxPlainDirs)
+	each := make([]*save, len(looked))
+	err = l.eachOf(len(looked), func(i int) error {
+		d, err := l.dir(root.join(looked[i]))
+		if vanished(err) {
+			return nil
+		}
+		if err != nil {
+			t := titleOf(looked[i])
+			if t.step < 0 && errors.Is(err, fs.ErrPermission) {
+				return nil // lost+found
+			}
+			each[i] = &save{title: t, directory: true, family: dirFamily(t), members: []member{{root.join(looked[i]), t}}, has: []string{}, unread: true}
+			return nil // the check says so
+		}
+		each[i], err = l.saveIn(d, looked[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	like := map[string]*save{}
+	for _, s := range each {
+		if s != nil && len(s.has) > 0 {
+			like[s.family] = s
+		}
+	}
+	for _, name := range names {
+		i, found := slices.BinarySearch(looked, name)
+		var s *save
+		if found {
+			s = each[i]
+		}
+		if !found || s != nil && len(s.has) == 0 && !s.unread {
+			// Not read, or with nothing in it yet: it is a save when its likes are.
+			t := titleOf(name)
+			if like[dirFamily(t)] == nil || t.step < 0 {
+				continue
+			}
+			s = &save{title: t, directory: true, family: dirFamily(t), members: []member{{root.join(name), t}}}
+		}
+		if s != nil {
+			saves = append(saves, s)
+		}
+	}
+	return saves, nil
+}
+
+func dirFamily(t title) string {
+	return "/" + t.family + "|" + t.slot + "|" + t.roles + "|" + string(t.unit)
+}
+
+// saveIn is the save that a directory is, nil when it is something else, and one without members when it may become one.
+func (l *look) saveIn(d *dir, name string) (*save, error) {
+	t := titleOf(name)
+	s := &save{title: t, directory: true, family: dirFamily(t), members: []member{{d.path, t}}}
+	files, err := l.membersOf(d)
+	if err != nil {
+		return nil, err
+	}
+	tensors, steps := 0, map[int64]bool{}
+	for _, m := range files {
+		if strings.HasSuffix(m.path, ".json") {
+			continue
+		}
+		tensors++
+		if m.step >= 0 && !(m.step == t.step) {
+			steps[m.step] = true
+		}
+	}
+	known := t.step >= 0 || t.slot != "" || t.family == "" || l.hasModel(d)
+	switch {
+	case tensors == 0 && t.step >= 0 && (len(d.names) == 0 || len(files) == len(d.names)):
+		return s, nil // perhaps one that has just begun
+	case tensors == 0, !known:
+		return nil, nil
+	case len(steps) > 1, len(steps) > 0 && !t.named:
+		return nil, nil // a directory of checkpoints
+	}
+	members := s.members
+	s.members = files
+	s.templates(d.path)
+	s.members = members
+	return s, nil
+}
+
+// hasModel reports whether a directory holds a model of Hugging Face's, whatever its name.
+func (l *look) hasModel(d *dir) bool { return slices.ContainsFunc(d.names, isHFWeights) }
+
+// membersOf lists the files of a save in a directory, and in those below it.
+func (l *look) membersOf(d *dir) (files []member, err error) {
+	return files, l.collect(d, &files, 0)
+}
+
+func (l *look) collect(d *dir, files *[]member, depth int) error {
+	for _, name := range d.names {
+		if len(*files) >= maxMembers {
+			return nil
+		}
+		switch {
+		case d.isFile(name):
+			strong, weak := fileKind(name)
+			if strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
+				*files = append(*files, member{d.join(name), titleOf(name)})
+			}
+		case d.isDir(name) && depth < 1 && !strings.HasPrefix(name, "."):
+			below, err := l.dir(d.join(name))
+			if vanished(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := l.collect(below, files, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package checkpoint
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// Policy is what a user asks of a checkpoint besides being whole.
+type Policy struct {
+	MaxAge time.Duration // 0: any age
+	World  int           // number of ranks that will read it; 0 when not known
+	// Owner is who may have written the checkpoints of a directory.
+	Owner Owner
+	// Way is how a user may say that what lies in the directory is not what it seems: the flags that do, for messages.
+	Way string
+}
+
+// Owner says whose checkpoints a run may go on from.
+type Owner string
+
+// Whose checkpoints a run may go on from.
+const (
+	OwnerJob Owner = "job" // those of any run of a job of the same name; the default
+	OwnerRun Owner = "run" // those of the same run alone
+	OwnerAny Owner = "any"
+)
+
+// Run is one run of a job. Empty parts are not known.
+type Run struct {
+	Job string `json:"job,omitempty"`
+	UID string `json:"runUid,omitempty"`
+}
+
+// mismatch says in what the writer differs from the reader, empty when it does not or when nobody knows.
+func (o Owner) mismatch(writer, reader Run) string {
+	switch {
+	case o == OwnerAny:
+	case writer.Job != "" && reader.Job != "" && writer.Job != reader.Job:
+		return fmt.Sprintf("job %s wrote here, and this is job %s", writer.Job, reader.Job)
+	case o == OwnerRun && writer.UID != "" && reader.UID != "" && writer.UID != reader.UID:
+		return fmt.Sprintf("run %s wrote here, and this is run %s", writer.UID, reader.UID)
+	}
+	return ""
+}
+
+// Offer is what a node has to offer for the next round.
+type Offer struct {
+	// Steps are those of the checkpoints that it can resume from, newest first, in Unit.
+	Steps []int64
+	Unit  format.Unit
+	// Identities stand for those that say no step, newest first. They count where there are no Steps.
+	Identities []string
+	// Refused are the newer ones that it cannot resume from, and why.
+	Refused []format.Checkpoint
+	// Veto says why nothing may be started at all: what is there is a training's, and to start from nothing instead would
+	// lose it. Empty when there is no such reason.
+	Veto *problem.Error
+	// Warnings are sentences about what looks wrong and stops nothing.
+	Warnings []string
+	// Fresh says why a start from nothing is right, when there is nothing to resume from.
+	Fresh string
+}
+
+// skew is how far the clocks of a machine and of its file server may be apart.
+const skew = 5 * time.Minute
+
+// ways are the flags for what is not what it seems, the narrowest first.
+const ways = "--checkpoint-pattern GLOB says which ones are this training's, --checkpoint-ignore GLOB which are not; with --resume own " +
+	"the script finds its state itself; --checkpoint-require never starts over"
+
+// verdict is what one checkpoint is worth for a reader.
+type verdict int
+
+const (
+	usable  verdict = iota
+	ignored         // it says nothing: it was moved aside, or is being written
+	model           // whole, and no state of a training
+	state           // a training's, whole, and not to be resumed from
+	torn            // cut while it was written
+	ruined          // cut while it was written over an earlier one, which may have been whole
+)
+
+// Offer weighs what a scan has shown. It is pure. The error says that it is unknown what there is: a checkpoint that
+// cannot be read may be the newest.
+func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error) {
+	var o Offer
+	other := p.Owner.mismatch(m.Run, reader)
+	began := reader.UID != "" && m.Run == reader // this run has begun a round here
+	s.Checkpoints = slices.Clone(s.Checkpoints)
+	slices.SortStableFunc(s.Checkpoints, newestFirst)
+	good := p.eligible(s, m)
+	for i, c := range s.Checkpoints {
+		if c.Reason.Unknown() {
+			if len(o.Steps)+len(o.Identities) == 0 {
+				return Offer{}, &problem.Error{Reason: c.Reason, Detail: c.Path + ": " + c.Detail}
+			}
+			continue
+		}
+		what, reason, detail := p.weigh(c, m, other, now)
+		before := began && m.lay(c)
+		switch {
+		case what == usable && !good[i]:
+			if len(o.Steps)+len(o.Identities) == 0 && !slices.Contains(good, true) {
+				continue
+			}
+			if !before {
+				o.warn("%s is of another series than the newest (%s), and passed over", c.Path, c.Format)
+			}
+			continue
+		case what == usable && c.Step < 0:
+			o.Identities = append(o.Identities, c.Identity)
+			continue
+		case what == usable:
+			if c.Modified.After(now.Add(skew)) {
+				o.warn("%s is from the future, by %v: the clocks differ", c.Path, c.Modified.Sub(now).Round(time.Second))
+			}
+			if !slices.Contains(o.Steps, c.Step) { // the same step twice: the later written is taken
+				o.Steps, o.Unit = append(o.Steps, c.Step), c.Unit
+			}
+			continue
+		}
+		if what == state && c.Step < 0 && len(o.Steps) > 0 {
+			o.warn("%s: %s", c.Path, detail)
+		}
+		o.refuse(c, reason, detail)
+		switch {
+		case what == state && !before, what == model && began && !before, what == ruined && !before:
+			o.veto(reason, "%s: %s; %s", c.Path, detail, cmp.Or(p.Way, ways))
+		case what == model && c.Detail != "":
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no state of a training (%s)", c.Path, c.Detail))
+		case what == torn, what == ruined:
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s was cut while it was saved (%s), and there is no whole one before it", c.Path, c.Detail))
+		case what == state:
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s lay there before this run began", c.Path))
+		}
+	}
+	if s.Apart && len(o.Steps)+len(o.Identities) > 0 {
+		o.Steps, o.Identities = nil, nil
+		o.veto(problem.UnknownFormat, "there is no checkpoint in the directory itself, and several below it, of different writers (%s): which is meant? %s",
+			strings.Join(s.Below, ", "), cmp.Or(p.Way, ways))
+	}
+	if len(o.Steps)+len(o.Identities) > 0 {
+		o.Veto, o.Fresh = nil, ""
+	}
+	return o, nil
+}
+
+// newestFirst orders by steps, and what says none by when it was written: some say of which step they are only when they
+// are looked into.
+func newestFirst(a, b format.Checkpoint) int {
+	if c := cmp.Compare(b.Step, a.Step); c != 0 || a.Step >= 0 {
+		return c
+	}
+	return b.Modified.Compare(a.Modified)
+}
+
+// weigh says what one checkpoint is worth, and why it is not to be used. other says whose it is when it is not the
+// reader's.
+func (p Policy) weigh(c format.Checkpoint, m Memory, other string, now time.Time) (verdict, problem.Reason, string) {
+	switch {
+	case !c.Complete:
+		switch c.Reason {
+		case problem.PointerDangling, problem.PointerMalformed:
+			return ignored, c.Reason, c.Detail
+		case problem.InProgress:
+			return torn, c.Reason, c.Detail
+		}
+		if c.InPlace && !c.First {
+			return ruined, c.Reason, c.Detail
+		}
+		return torn, c.Reason, c.Detail
+	case !c.Resumable && c.Training:
+		return state, c.Reason, c.Detail
+	case !c.Resumable:
+		return model, c.Reason, c.Detail
+	case m.setAside(c):
+		return ignored, problem.Quarantined, "training failed twice after it, and went back behind it"
+	case other != "":
+		return state, problem.OtherRun, other
+	case c.WorldSize > 0 && p.World > 0 && c.WorldSize != p.World && !c.Elastic:
+		return state, problem.WorldSizeMismatch, fmt.Sprintf("%d ranks wrote it, and %d would read it", c.WorldSize, p.World)
+	case c.Step < 0 && c.Identity == "":
+		return state, problem.UnknownFormat, "it is whole, and nothing says of which step it is"
+	case p.MaxAge > 0 && now.Sub(c.Modified) > p.MaxAge:
+		return state, problem.TooOld, fmt.Sprintf("%v old, and at most %v are allowed", now.Sub(c.Modified).Round(time.Second), p.MaxAge)
+	}
+	return usable, "", ""
+}
+
+// eligible marks those checkpoints among which one is chosen: of one series, since steps of two trainings say nothing of
+// one another. It is the one in which something has appeared since this run began, else the one that was written last.
+// Where some of a series have the state of an optimizer, the others are its weights. Numbers count before none, and steps
+// before epochs.
+func (p Policy) eligible(s Scan, m Memory) []bool {
+	type series struct {
+		fresh, optimizer, numbered, steps bool
+		newest                            time.Time
+	}
+	of := map[string]*series{}
+	whole := func(c format.Checkpoint) bool { return c.Complete && c.Resumable && !m.setAside(c) }
+	for _, c := range s.Checkpoints {
+		if !whole(c) {
+			continue
+		}
+		x := of[c.Series()]
+		if x == nil {
+			x = &series{}
+			of[c.Series()] = x
+		}
+		x.fresh = x.fresh || len(m.Before) > 0 && !m.lay(c)
+		x.optimizer = x.optimizer || c.Optimizer
+		x.numbered = x.numbered || c.Step >= 0
+		x.steps = x.steps || c.Step >= 0 && c.Unit == format.UnitStep
+		if c.Modified.After(x.newest) {
+			x.newest = c.Modified
+		}
+	}
+	best := ""
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		x, y := of[name], of[best]
+		if y == nil || x.fresh && !y.fresh || x.fresh == y.fresh && x.newest.After(y.newest) {
+			best = name
+		}
+	}
+	good := make([]bool, len(s.Checkpoints))
+	for i, c := range s.Checkpoints {
+		x := of[c.Series()]
+		if !whole(c) || c.Series() != best || x.optimizer && !c.Optimizer {
+			continue
+		}
+		good[i] = c.Step < 0 && !x.numbered || c.Step >= 0 && (c.Unit == format.UnitStep) == x.steps
+	}
+	return good
+}
+
+func (o *Offer) warn(format string, args ...any) {
+	o.Warnings = append(o.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (o *Offer) refuse(c format.Checkpoint, reason problem.Reason, detail string) {
+	if len(o.Steps)+len(o.Identities) > 0 {
+		return // something newer can be used
+	}
+	c.Resumable, c.Reason, c.Detail = false, reason, detail
+	o.Refused = append(o.Refused, c)
+}
+
+func (o *Offer) veto(reason problem.Reason, format string, args ...any) {
+	if o.Veto == nil {
+		o.Veto = problem.New(reason, format, args...)
+	}
+}
+
+// From is what a round resumes from: a step, or where none is said, an identity; neither is the start.
+type From struct {
+	Step     *int64
+	Identity string
+}
+
+// First is what an offer begins with: what a single node would resume from.
+func (o Offer) First() (from From) {
+	switch {
+	case len(o.Steps) > 0:
+		from.Step = &o.Steps[0]
+	case len(o.Identities) > 0:
+		from.Identity = o.Identities[0]
+	}
+	return from
+}
+
+// Fresh reports whether it is the start.
+func (f From) Fresh() bool { return f.Step == nil && f.Identity == "" }
+
+func (f From) String() string {
+	switch {
+	case f.Step != nil:
+		return fmt.Sprintf("the checkpoint of step %d", *f.Step)
+	case f.Identity != "":
+		return "the checkpoint with the content " + f.Identity
+	}
+	return "no checkpoint"
+}
+
+// At is the checkpoint that a scan has shown and that may be resumed from, nil when there is none. Of two of the same
+// step it is the one that was written later.
+func (p Policy) At(s Scan, m Memory, from From) (found *format.Checkpoint) {
+	good := p.eligible(s, m)
+	for i := range s.Checkpoints {
+		c := &s.Checkpoints[i]
+		is := from.Step != nil && c.Step == *from.Step || from.Step == nil && c.Step < 0 && c.Identity == from.Identity
+		if is && good[i] && (c.WorldSize == 0 || p.World == 0 || c.WorldSize == p.World || c.Elastic) &&
+			(found == nil || c.Modified.After(found.Modified)) {
+			found = c
+		}
+	}
+	return found
+}
