@@ -46,7 +46,9 @@ type fieldCase struct {
 	want string // verdicts that are right, separated by slashes
 }
 
-func (c fieldCase) wants(verdict string) bool { return slices.Contains(strings.Split(c.want, "/"), verdict) }
+func (c fieldCase) wants(verdict string) bool {
+	return slices.Contains(strings.Split(c.want, "/"), verdict)
+}
 
 // fieldCases reads the INDEX.tsv of a directory of logs.
 func fieldCases(t *testing.T, dir string) []fieldCase {
