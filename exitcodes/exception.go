@@ -253,7 +253,7 @@ func (p *parser) begin(i int) {
 		p.chain.ignored = true
 		p.chain.begin = h
 	case i-h <= 1 && !l.own && !p.partOfChain(h):
-		overcome := handledWords(before)
+		overcome := before.is(traitHandled)
 		p.chain.logged = p.chain.logged || before.logged || overcome
 		p.chain.warned = p.chain.warned || before.logged && before.level == levelWarning || overcome && !before.logged && before.level != levelInfo
 	}
@@ -286,8 +286,11 @@ func (p *parser) frame(i int, text []byte) {
 		p.drop()
 		return
 	}
-	if p.group > 0 && len(p.chain.members) > 0 && p.link == linkNested && p.chain.last().link == linkNested {
-		p.link = linkSibling
+	if p.group > 0 {
+		l.text = trimMargin(l.text)
+		if n := len(p.chain.members); n > 0 && p.link == linkNested && p.chain.members[n-1].link >= linkNested {
+			p.link = linkSibling
+		}
 	}
 	p.chain.members = append(p.chain.members, member{class: class, lines: []int{i}, link: p.link})
 	p.chain.end = i
@@ -320,8 +323,8 @@ func (p *parser) message(i int, text []byte) {
 		}
 	case len(bytes.TrimSpace(text)) == 0 || p.group > 0 && bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("+-")):
 		p.state, p.between = stateAfter, 0
-	case l.logged || l.level != levelNone || handledWords(l) || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
-		isProgressBar(l.text) || i-m.lines[len(m.lines)-1] > maxMessage:
+	case l.logged || l.level != levelNone || l.is(traitHandled) || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
+		l.is(traitBar) || i-m.lines[len(m.lines)-1] > maxMessage:
 		p.state, p.between = stateAfter, 0
 		p.after(i, text)
 	case bytes.HasPrefix(text, []byte(`  File "`)): // Ray tells the cause without a header
@@ -378,10 +381,11 @@ func (p *parser) idle(i int, text []byte) {
 
 // close ends the chain.
 func (p *parser) close() {
-	if p.chain != nil && len(p.chain.members) > 0 && len(p.r.chains) < maxChains {
+	if p.chain != nil && len(p.chain.members) > 0 {
+		if len(p.r.chains) == 2*maxChains {
+			p.r.chains = append(p.r.chains[:0], p.r.chains[maxChains:]...)
+		}
 		p.r.chains = append(p.r.chains, *p.chain)
-	} else if p.chain != nil && len(p.chain.members) > 0 {
-		p.r.chains = append(p.r.chains[1:], *p.chain)
 	}
 	p.chain, p.state, p.link, p.group, p.rich = nil, stateIdle, linkNone, 0, false
 }
@@ -392,7 +396,7 @@ func oneLine(class string) bool {
 	case "KeyError", "AttributeError", "NameError", "IndexError", "ImportError", "ModuleNotFoundError", "FileNotFoundError",
 		"UnboundLocalError", "ZeroDivisionError", "StopIteration", "KeyboardInterrupt", "SyntaxError", "IndentationError",
 		"ConnectionResetError", "ConnectionRefusedError", "ConnectionAbortedError", "BrokenPipeError", "PermissionError",
-		"IsADirectoryError", "NotADirectoryError", "FileExistsError", "RecursionError", "MemoryError":
+		"ValueError", "TypeError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "RecursionError", "MemoryError":
 		return true
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -36,6 +37,7 @@ func Judge(o Outcome, rules *Rules) Finding {
 		f.Verdict, f.Reason, f.Role, f.Code = Retry, ReasonError, RoleNone, CodeFor(Retry, number)
 		f.Message = f.who() + " was stopped because another worker had failed"
 		f.Evidence = "stopped by gangrun"
+		f.Said = ownWords(f, o, rules)
 		return f
 	}
 	if o.Status == (Status{}) {
@@ -48,7 +50,7 @@ func Judge(o Outcome, rules *Rules) Finding {
 }
 
 // Cause picks, among the findings about several workers, the one that caused the others: the strongest role, then
-// the earliest. It returns -1 when none of them failed by itself.
+// the earliest. It returns -1 when none of them failed by itself. [Guilty] looks further where only echoes are known.
 func Cause(findings []Finding) int {
 	best := -1
 	for i, f := range findings {
@@ -61,6 +63,84 @@ func Cause(findings []Finding) int {
 		}
 	}
 	return best
+}
+
+// Guilty is Cause, and when all that is known is an echo or a suspicion, it reads what the workers that gangrun stopped
+// had said about a failure of their own: a rank that has printed its traceback may take longer to end than its peers
+// take to miss it. A rank that the echo names comes first. The finding is the one to act on; its index is that of the
+// worker, -1 when nobody failed.
+func Guilty(findings []Finding) (Finding, int) {
+	best := Cause(findings)
+	if best < 0 {
+		return Finding{}, -1
+	}
+	echo := findings[best]
+	if echo.Role >= RoleRoot {
+		return echo, best
+	}
+	accused := map[int]bool{}
+	for _, f := range findings {
+		for _, rank := range f.Names {
+			accused[rank] = true
+		}
+	}
+	guilty := -1
+	for i, f := range findings {
+		if f.Said == nil || f.Said.Role < RoleRoot {
+			continue
+		}
+		if guilty < 0 || accused[f.Rank] && !accused[findings[guilty].Rank] {
+			guilty = i
+		}
+	}
+	if guilty >= 0 {
+		f := *findings[guilty].Said
+		f.Other = echo.Evidence
+		f.Message += "; the other candidate: " + clip(echo.Evidence)
+		return f, guilty
+	}
+	for i, f := range findings {
+		if f.Rank >= 0 && accused[f.Rank] && i != best && f.Verdict != Success {
+			echo.Message += fmt.Sprintf("; rank %d is named in it", f.Rank)
+		}
+	}
+	return echo, best
+}
+
+// ownWords is what a worker that gangrun stopped would have been judged by, had it ended of what it said before. Nil
+// when it had said nothing of a failure of its own.
+func ownWords(f Finding, o Outcome, rules *Rules) *Finding {
+	if len(o.Output) == 0 {
+		return nil
+	}
+	o.Status, o.Stop, o.OOMKills, o.Xids = Status{Code: 1}, NotStopped, 0, nil
+	o.Output = before(o.Output, o.Arrived, o.StoppedAt)
+	w := newReader(o, rules).uncaught()
+	if !w.known && !w.unknown || w.role() < RoleRoot || w.match.Rule.Verdict == Preempted {
+		return nil
+	}
+	own := Finding{Node: f.Node, Rank: f.Rank, LocalRank: f.LocalRank, At: f.At, Role: RoleRoot, Output: f.Output, ExitCode: f.ExitCode, WorkerCode: f.WorkerCode}
+	own.Verdict, own.Code, own.Reason = Fatal, 1, ReasonError
+	own.Message = own.who() + " was stopped when it had failed already"
+	said := own.say(w, o)
+	said.Signal = f.Signal
+	if said.Message = own.Message + ": " + clip(said.Evidence); said.Unknown {
+		said.Message += "; no rule knows why"
+	}
+	return &said
+}
+
+// before is the part of an output that had arrived at that time; all of it when that is not known.
+func before(output []byte, arrived []Arrival, at time.Time) []byte {
+	if at.IsZero() {
+		return output
+	}
+	for _, a := range arrived {
+		if a.At.After(at) {
+			return output[:min(a.Offset, len(output))]
+		}
+	}
+	return output
 }
 
 // unresumed judges a worker that did not go on from its checkpoint. gangrun has stopped it, or never started it, so its
@@ -134,6 +214,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		return f
 	}
 	f = f.say(w, o)
+	f.Names = accused(w)
 	for _, also := range []string{kill, gpu.orNothing()} {
 		if also != "" {
 			f.Message += "; besides, " + also
@@ -150,12 +231,14 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 		}
 		defer func() { o.shared[o.Status] = w }()
 	}
+	r := newReader(o, rules)
+	defer func() { w.accusations = r.accusations() }()
 	if crashed {
-		return newReader(o, rules).crashWords()
+		return r.crashWords()
 	}
 	file, err := ParseErrorFile(o.ErrorFile)
 	if err != nil {
-		return newReader(o, rules).lastWords()
+		return r.lastWords()
 	}
 	recorded := o
 	recorded.Output, recorded.Arrived, recorded.StepAt = []byte(file.Callstack), nil, time.Time{}
@@ -167,7 +250,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 		return w
 	}
 	w.exception, w.unknown = firstLine(file.Message), true
-	if printed := newReader(o, rules).lastWords(); printed.known {
+	if printed := r.lastWords(); printed.known {
 		printed.other = w.exception
 		return printed
 	}
@@ -189,6 +272,20 @@ func (s said) childKilled() bool {
 		return true
 	}
 	return false
+}
+
+var joinedPattern = lazy(`\[(\d{1,6})\] finished collective #\d+, but didn't join collective #\d+`)
+
+// accused are the ranks that torch names: "[7] finished collective #182, but didn't join collective #183".
+func accused(w said) []int {
+	var ranks []int
+	for _, l := range w.accusations {
+		for _, m := range joinedPattern().FindAllStringSubmatch(l, 64) {
+			n, _ := strconv.Atoi(m[1])
+			ranks = append(ranks, n)
+		}
+	}
+	return ranks
 }
 
 // say lets the worker's own words decide, as far as something knows them.

@@ -23,6 +23,19 @@ const (
 	levelError
 )
 
+// trait is what the words of a line tell by themselves. Lines that differ only in numbers share them.
+type trait uint8
+
+const (
+	traitNoise   trait = 1 << iota // of a dying interpreter, a launcher, a tracker
+	traitBar                       // a progress bar
+	traitEcho                      // of a launcher, about a child that exited
+	traitHandled                   // it says itself that it was got over
+	traitError                     // something went wrong
+	traitWork                      // it may be one of a training loop
+	traitKnown                     // they were looked for
+)
+
 // kind is what the reader makes of a line.
 type kind uint8
 
@@ -47,7 +60,9 @@ type line struct {
 	level  level
 	at     time.Time
 	kind   kind
-	rule   *Rule // that fits it; looked for only where it may count
+	rule   *Rule // that fits it
+	shape  uint64
+	traits trait
 }
 
 const (
@@ -70,9 +85,10 @@ func readLines(output []byte, arrived []Arrival) []line {
 		}
 		offset += len(full)
 		full = bytes.Trim(bytes.TrimRight(full, "\r\n"), "\x00")
+		full = lastWritten(full)
 		for part := range bytes.SplitSeq(full, []byte{'\r'}) {
-			if len(bytes.TrimSpace(part)) == 0 && len(part) != len(full) {
-				continue
+			if len(bytes.TrimSpace(part)) == 0 && (len(part) != len(full) || len(lines) > 0 && len(lines[len(lines)-1].text) == 0) {
+				continue // overwritten, or a second blank line
 			}
 			lines = tokenize(lines, line{number: number, raw: part, at: at}, labels)
 		}
@@ -100,6 +116,19 @@ func readLines(output []byte, arrived []Arrival) []line {
 }
 
 const maxRecord = 12 // lines of one record of glog
+
+// lastWritten leaves of a line that was written over again and again what was written last.
+func lastWritten(text []byte) []byte {
+	from := len(text)
+	for range maxOverwritten {
+		if from = bytes.LastIndexByte(text[:from], '\r'); from < 0 {
+			return text
+		}
+	}
+	return text[from:]
+}
+
+const maxOverwritten = 64
 
 // clipped is the start of a line, and the end of one that is longer than what is looked at.
 func clipped(text []byte) []byte {

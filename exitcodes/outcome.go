@@ -43,7 +43,8 @@ type Outcome struct {
 	At              time.Time // when it ended, by the supervisor's clock
 
 	Stop       Stop
-	StopSignal int // the signal from outside, for StoppedOutside
+	StopSignal int       // the signal from outside, for StoppedOutside
+	StoppedAt  time.Time // when gangrun stopped it; what it said later is its answer. Zero when not known.
 
 	// Checkpoint says what went wrong with the checkpoint that the worker was given: it cannot be read any more, or the
 	// worker went on from another step and gangrun has stopped it. Empty when nothing did. Reload asks for another try
@@ -95,11 +96,13 @@ type Finding struct {
 	Code    int    // what gangrun leaves with if this is the cause and nothing is retried
 	Role    Role   // how likely it is the cause, across workers
 
-	Rule     string // the rule that decided, if one did
-	Evidence string // what decided: a line of the log, a status, a counter
-	Other    string // the other candidate, where there was one: the exception that ended the program, or what it came from
-	Unknown  bool   // neither a rule nor a family knows why: the exit code alone decided
-	Output   []byte // the end of what the worker printed, without what a launcher said about it
+	Rule     string   // the rule that decided, if one did
+	Evidence string   // what decided: a line of the log, a status, a counter
+	Other    string   // the other candidate, where there was one: the exception that ended the program, or what it came from
+	Names    []int    // ranks that the evidence of somebody else's failure accuses
+	Said     *Finding // what a worker that gangrun stopped had said about a failure of its own; nil when it had not
+	Unknown  bool     // neither a rule nor a family knows why: the exit code alone decided
+	Output   []byte   // the end of what the worker printed, without what a launcher said about it
 
 	Node            string
 	Rank, LocalRank int  // -1 when not known

@@ -46,6 +46,7 @@ func newReader(o Outcome, rules *Rules) *reader {
 	if n := len(r.lines); n > 0 && (r.end.IsZero() || len(o.Arrived) == 0) {
 		r.end = r.lines[n-1].at // the lines' own clock
 	}
+	r.findTraits()
 	r.findChains()
 	r.inside = make([]bool, len(r.lines))
 	for _, c := range r.chains {
@@ -63,6 +64,39 @@ func newReader(o Outcome, rules *Rules) *reader {
 	r.mark()
 	return r
 }
+
+// findTraits looks at the words of every line, once for each shape.
+func (r *reader) findTraits() {
+	known := map[uint64]trait{}
+	for i := range r.lines {
+		l := &r.lines[i]
+		l.shape = shapeOf(l.text)
+		key := l.shape ^ uint64(l.level)<<1
+		if l.goesOn {
+			key ^= 1
+		}
+		t, found := known[key]
+		if !found {
+			t = traitsOf(l)
+			known[key] = t
+		}
+		l.traits = t
+	}
+}
+
+func traitsOf(l *line) trait {
+	t := traitKnown
+	for flag, has := range map[trait]bool{
+		traitNoise: isNoise(l), traitBar: isProgressBar(l.text), traitEcho: isEcho(l), traitHandled: handledWords(l), traitError: wrong(l), traitWork: mayBeWork(l),
+	} {
+		if has {
+			t |= flag
+		}
+	}
+	return t
+}
+
+func (l *line) is(t trait) bool { return l.traits&t != 0 }
 
 // matchRules looks for the rule of each line, the last line first: what is printed at the end matters most, should the
 // budget not last.
@@ -87,16 +121,15 @@ func (r *reader) findWork(stepAt time.Time) {
 		if r.inside[i] || l.rule != nil && l.rule.Role > RoleConfirm && len(l.rule.ExitCodes) == 0 {
 			continue
 		}
-		if isProgressBar(l.text) {
+		if l.is(traitBar) {
 			r.bars = append(r.bars, i)
 			continue
 		}
-		if l.blank() || !mayBeWork(l) || isNoise(l) || isEcho(l) {
+		if !l.is(traitWork) || l.is(traitNoise|traitEcho) {
 			continue
 		}
-		shape := shapeOf(l.text)
-		if n := seen[shape]; n < 2 {
-			seen[shape]++
+		if n := seen[l.shape]; n < 2 {
+			seen[l.shape]++
 			continue
 		}
 		l.kind = kindWork
@@ -157,7 +190,7 @@ func (r *reader) survived(i int, tag string, own bool) bool {
 func (r *reader) othersAfter(i int, tag string) bool {
 	for j := i + 1; j < len(r.lines) && j < i+200; j++ {
 		l := &r.lines[j]
-		if !r.inside[j] && l.kind != kindNoise && !isNoise(l) && !isEcho(l) && related(l.tag, tag) && !l.blank() {
+		if !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) {
 			return true
 		}
 	}
@@ -170,7 +203,7 @@ func (r *reader) mark() {
 		l := &r.lines[i]
 		switch {
 		case l.kind == kindWork:
-		case l.rule != nil && l.rule.Role == RoleNoise || isNoise(l) && !r.inside[i]:
+		case l.rule != nil && l.rule.Role == RoleNoise || l.is(traitNoise) && !r.inside[i]:
 			l.kind = kindNoise
 		}
 	}
@@ -201,7 +234,7 @@ func (r *reader) mark() {
 		}
 		if errorLine(l) {
 			l.kind = kindLast
-			if handledWords(l) || l.level == levelWarning || r.survived(i, l.tag, false) {
+			if l.is(traitHandled) || l.level == levelWarning || r.survived(i, l.tag, false) {
 				l.kind = kindSurvived
 			}
 		}
@@ -210,9 +243,11 @@ func (r *reader) mark() {
 
 // errorLine reports whether a line outside of a traceback tells of something that went wrong.
 func errorLine(l *line) bool {
-	if l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || shellKilled(l.text) {
-		return true
-	}
+	return l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || l.is(traitError) || shellKilled(l.text)
+}
+
+// wrong reports whether the words of a line tell of something that went wrong.
+func wrong(l *line) bool {
 	if l.level == levelInfo {
 		return false
 	}
@@ -229,6 +264,8 @@ type said struct {
 	at        int    // line
 	unknown   bool   // an exception or a line was found that no rule and no family knows
 	program   bool   // and it speaks about the program itself
+
+	accusations []string // lines that name other ranks
 }
 
 // lastWords weighs what was said at the end of a process that exited with a code.
@@ -342,7 +379,7 @@ func (r *reader) judgeStream(c int) said {
 		}
 		return s
 	}
-	if l := &r.lines[s.at]; !isEcho(l) {
+	if l := &r.lines[s.at]; !l.is(traitEcho) {
 		return s
 	}
 	for i := c - 1; i >= 0; i-- {
@@ -522,10 +559,34 @@ func raisedAlone(l *line) *Rule {
 	return &rule
 }
 
+// uncaught weighs only the exceptions that nobody caught, of a worker that had not ended when it was stopped.
+func (r *reader) uncaught() said {
+	best, found := said{}, false
+	for _, c := range r.finalChains() {
+		if ch := &r.chains[c]; ch.logged || ch.warned || r.othersAfter(ch.end, ch.tag) && !ch.own {
+			continue // it was caught, or the program went on
+		}
+		if s := r.judgeStream(c); !found || s.role() > best.role() {
+			best, found = s, true
+		}
+	}
+	return best
+}
+
+// accusations are the lines in which torch names the ranks that did not come.
+func (r *reader) accusations() (lines []string) {
+	for i := range r.lines {
+		if l := &r.lines[i]; l.kind != kindSurvived && l.contains("but didn't join collective #") {
+			lines = append(lines, l.shown())
+		}
+	}
+	return lines
+}
+
 // unknownLine is the line that tells most where nothing is known: the last that names an exception or an error.
 func (r *reader) unknownLine() said {
 	for i := len(r.lines) - 1; i >= 0; i-- {
-		if l := &r.lines[i]; l.kind == kindLast && !r.inside[i] && !isEcho(l) {
+		if l := &r.lines[i]; l.kind == kindLast && !r.inside[i] && !l.is(traitEcho) {
 			return said{exception: l.shown(), at: i, unknown: true}
 		}
 	}

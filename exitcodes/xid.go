@@ -55,15 +55,18 @@ func (o *Outcome) killed() string {
 		return ""
 	}
 	counted := fmt.Sprintf("the container's cgroup counted %s since the start", plural(o.OOMKills, "kill for memory", "kills for memory"))
-	if len(o.Kills) < o.OOMKills {
-		return counted // of some it is not known when they were
-	}
-	for i := len(o.Kills) - 1; i >= 0; i-- {
-		k := o.Kills[i]
-		if !k.At.IsZero() && !o.At.IsZero() && o.At.Sub(k.At) > killExplains {
-			continue
+	recent := o.Kills[:0:0]
+	for _, k := range o.Kills {
+		if k.At.IsZero() || o.At.IsZero() || o.At.Sub(k.At) < killExplains {
+			recent = append(recent, k)
 		}
-		return fmt.Sprintf("the kernel killed %s (pid %d) for memory; %s", k.Comm, k.PID, counted)
 	}
-	return ""
+	switch {
+	case len(o.Kills) < o.OOMKills || len(recent) > 0 && len(o.Kills) > o.OOMKills:
+		return counted // of some it is not known when they were, or some are not this container's
+	case len(recent) == 0:
+		return "" // all of them are too old
+	}
+	k := recent[len(recent)-1]
+	return fmt.Sprintf("the kernel killed %s (pid %d) for memory; %s", k.Comm, k.PID, counted)
 }

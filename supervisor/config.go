@@ -130,6 +130,8 @@ type Config struct {
 	StopSignals []unix.Signal
 	// StopVerdictWorker gives a worker that was stopped from outside its own verdict, as a plain init would.
 	StopVerdictWorker bool
+	// OnUnknown says what an ordinary exit code means that nothing explains; empty: fatal.
+	OnUnknown exitcodes.OnUnknown
 
 	Hooks Hooks
 	Kills []Kill // failures to rehearse

@@ -79,7 +79,7 @@ func (s *Supervisor) findings() []exitcodes.Finding {
 
 // evidence is what the machine knows, about whichever worker.
 func (s *Supervisor) evidence() exitcodes.Outcome {
-	o := exitcodes.Outcome{Node: s.cfg.Node, Xids: s.kernelLog.Xids()}
+	o := exitcodes.Outcome{Node: s.cfg.Node, Xids: s.kernelLog.Xids(), Kills: s.kernelLog.Kills(), OnUnknown: s.cfg.OnUnknown}
 	if s.step() != nil {
 		o.Progressed = exitcodes.Yes
 	}
@@ -108,7 +108,8 @@ func (s *Supervisor) finding(w *worker, o exitcodes.Outcome) exitcodes.Finding {
 	case o.Stop == exitcodes.StoppedOutside:
 		o.Output = w.tailBytes()
 	case o.Stop == exitcodes.NotStopped && w.notStarted == "":
-		o.Output = w.tailBytes()
+		w.tailBytes() // waits for what is still in the pipes
+		o.Output, o.Arrived = w.tail.Read()
 		w.errorData = w.readErrorFile()
 		o.ErrorFile = w.errorData
 		if w.failed() || len(o.Output) > 0 { // to read the rules takes longer than a short command does

@@ -14,30 +14,34 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-const fieldLogs = "../../../exitcodes/testdata/field"
-
-// Logs as clusters have them, with what an experienced engineer decides, are read through explain --log. What is said
-// of each stands in verdicts.tsv: read every change of it.
+// Logs as clusters have them, and logs of real programs that were made to fail (test/peers/provoke/field), each with what
+// an experienced engineer decides, are read through explain --log. What is said of each stands in verdicts.tsv: read
+// every change of it.
 func TestExplainReadsFieldLogs(t *testing.T) {
-	var b strings.Builder
-	right, decided := 0, 0
-	for _, c := range fieldCases(t, fieldLogs) {
-		got := explainLog(t, filepath.Join(fieldLogs, c.file), c.code)
-		word := "ok"
-		switch {
-		case c.wants("either"):
-			word = "either"
-		case c.wants(string(got.Verdict)):
-			right++
-			decided++
-		default:
-			word = "WRONG, want " + c.want
-			decided++
-		}
-		fmt.Fprintf(&b, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", c.file, c.code, word, got.Verdict, got.ExitCode, got.Reason, got.Rule, got.Evidence)
+	for _, name := range []string{"field", "provoked"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join("../../../exitcodes/testdata", name)
+			var b strings.Builder
+			right, decided := 0, 0
+			for _, c := range fieldCases(t, dir) {
+				got := explainLog(t, filepath.Join(dir, c.file), c.code)
+				word := "ok"
+				switch {
+				case c.wants("either"):
+					word = "either"
+				case c.wants(string(got.Verdict)):
+					right++
+					decided++
+				default:
+					word = "WRONG, want " + c.want
+					decided++
+				}
+				fmt.Fprintf(&b, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", c.file, c.code, word, got.Verdict, got.ExitCode, got.Reason, got.Rule, got.Evidence)
+			}
+			t.Logf("%d of %d are right", right, decided)
+			golden(t, filepath.Join(dir, "verdicts.tsv"), b.String())
+		})
 	}
-	t.Logf("%d of %d are right", right, decided)
-	golden(t, filepath.Join(fieldLogs, "verdicts.tsv"), b.String())
 }
 
 type fieldCase struct {
