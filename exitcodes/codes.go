@@ -49,6 +49,8 @@ const (
 	ReasonStoreLost              = "StoreLost"
 	ReasonNodeUnhealthy          = "NodeUnhealthy"
 	ReasonKilled                 = "Killed" // gangrun itself was killed before it could say more
+	ReasonPeerLost               = "PeerLost"
+	ReasonPeerUnreachable        = "PeerUnreachable"
 	reasonKilledBy               = "KilledBy"
 )
 

@@ -68,7 +68,7 @@ func TestParseReportIgnoresImpossibleStatuses(t *testing.T) {
 	}
 }
 
-func TestLinesOf(t *testing.T) {
+func TestSplitByRank(t *testing.T) {
 	output := "shared 1\n[rank0]: zero\n[rank1]:[E1218 x.cpp:1] one\n[default1]:tee one\n[default1]:[rank1]: both\nshared 2\n"
 	for _, tt := range []struct {
 		rank, local int
@@ -76,12 +76,15 @@ func TestLinesOf(t *testing.T) {
 	}{
 		{0, 0, "zero\n"},
 		{1, 1, "[E1218 x.cpp:1] one\ntee one\nboth\n"},
-		{2, 2, "shared 1\nshared 2\n"},
-		{-1, -1, "shared 1\nshared 2\n"},
+		{2, 2, ""},
+		{-1, -1, ""},
 	} {
-		if got, own := linesOf([]byte(output), tt.rank, tt.local); string(got) != tt.want || own != (tt.rank == 0 || tt.rank == 1) {
+		if got := splitByRank([]byte(output)).of(tt.rank, tt.local); string(got) != tt.want {
 			t.Errorf("rank %d: %q, want %q", tt.rank, got, tt.want)
 		}
+	}
+	if got := splitByRank([]byte(output)).nobodys; string(got) != "shared 1\nshared 2\n" {
+		t.Errorf("nobody's lines are %q", got)
 	}
 }
 

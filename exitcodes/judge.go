@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Judge weighs the evidence about one worker, strongest first: what gangrun itself did, the wait status, kills for
@@ -35,6 +37,7 @@ func Judge(o Outcome, rules *Rules) Finding {
 		f.Verdict, f.Reason, f.Role, f.Code = Retry, ReasonError, RoleNone, CodeFor(Retry, number)
 		f.Message = f.who() + " was stopped because another worker had failed"
 		f.Evidence = "stopped by gangrun"
+		f.Said = ownWords(f, o, rules)
 		return f
 	}
 	if o.Status == (Status{}) {
@@ -43,11 +46,11 @@ func Judge(o Outcome, rules *Rules) Finding {
 	if ranks, text := reported(o); len(ranks) > 0 {
 		return blame(f, o, ranks, text, rules)
 	}
-	return failed(f, o, o.Output, rules)
+	return failed(f, o, rules)
 }
 
 // Cause picks, among the findings about several workers, the one that caused the others: the strongest role, then
-// the earliest. It returns -1 when none of them failed by itself.
+// the earliest. It returns -1 when none of them failed by itself. [Guilty] looks further where only echoes are known.
 func Cause(findings []Finding) int {
 	best := -1
 	for i, f := range findings {
@@ -60,6 +63,84 @@ func Cause(findings []Finding) int {
 		}
 	}
 	return best
+}
+
+// Guilty is Cause, and when all that is known is an echo or a suspicion, it reads what the workers that gangrun stopped
+// had said about a failure of their own: a rank that has printed its traceback may take longer to end than its peers
+// take to miss it. A rank that the echo names comes first. The finding is the one to act on; its index is that of the
+// worker, -1 when nobody failed.
+func Guilty(findings []Finding) (Finding, int) {
+	best := Cause(findings)
+	if best < 0 {
+		return Finding{}, -1
+	}
+	echo := findings[best]
+	if echo.Role >= RoleRoot {
+		return echo, best
+	}
+	accused := map[int]bool{}
+	for _, f := range findings {
+		for _, rank := range f.Names {
+			accused[rank] = true
+		}
+	}
+	guilty := -1
+	for i, f := range findings {
+		if f.Said == nil || f.Said.Role < RoleRoot {
+			continue
+		}
+		if guilty < 0 || accused[f.Rank] && !accused[findings[guilty].Rank] {
+			guilty = i
+		}
+	}
+	if guilty >= 0 {
+		f := *findings[guilty].Said
+		f.Other = echo.Evidence
+		f.Message += "; the other candidate: " + clip(echo.Evidence)
+		return f, guilty
+	}
+	for i, f := range findings {
+		if f.Rank >= 0 && accused[f.Rank] && i != best && f.Verdict != Success {
+			echo.Message += fmt.Sprintf("; rank %d is named in it", f.Rank)
+		}
+	}
+	return echo, best
+}
+
+// ownWords is what a worker that gangrun stopped would have been judged by, had it ended of what it said before. Nil
+// when it had said nothing of a failure of its own.
+func ownWords(f Finding, o Outcome, rules *Rules) *Finding {
+	if len(o.Output) == 0 {
+		return nil
+	}
+	o.Status, o.Stop, o.OOMKills, o.Xids = Status{Code: 1}, NotStopped, 0, nil
+	o.Output = before(o.Output, o.Arrived, o.StoppedAt)
+	w := newReader(o, rules).uncaught()
+	if !w.known && !w.unknown || w.role() < RoleRoot || w.match.Rule.Verdict == Preempted {
+		return nil
+	}
+	own := Finding{Node: f.Node, Rank: f.Rank, LocalRank: f.LocalRank, At: f.At, Role: RoleRoot, Output: f.Output, ExitCode: f.ExitCode, WorkerCode: f.WorkerCode}
+	own.Verdict, own.Code, own.Reason = Fatal, 1, ReasonError
+	own.Message = own.who() + " was stopped when it had failed already"
+	said := own.say(w, o)
+	said.Signal = f.Signal
+	if said.Message = own.Message + ": " + clip(said.Evidence); said.Unknown {
+		said.Message += "; no rule knows why"
+	}
+	return &said
+}
+
+// before is the part of an output that had arrived at that time; all of it when that is not known.
+func before(output []byte, arrived []Arrival, at time.Time) []byte {
+	if at.IsZero() {
+		return output
+	}
+	for _, a := range arrived {
+		if a.At.After(at) {
+			return output[:min(a.Offset, len(output))]
+		}
+	}
+	return output
 }
 
 // unresumed judges a worker that did not go on from its checkpoint. gangrun has stopped it, or never started it, so its
@@ -89,61 +170,170 @@ func notStarted(f Finding, o Outcome) Finding {
 func succeeded(f Finding, o Outcome, rules *Rules) Finding {
 	f.Verdict, f.Reason, f.Role = Success, ReasonSucceeded, RoleNone
 	f.Message = f.who() + " exited 0"
-	if m, found := rules.search(o.Output, 0); found {
+	if len(o.Output) == 0 {
+		return f
+	}
+	r := newReader(o, rules)
+	if m, _, found := r.loose(0, len(r.lines), false); found && m.Rule.OnSuccess {
 		return f.apply(m, o, 0)
 	}
 	return f
 }
 
-// failed judges a worker that ended with something else than success. text is the output that is its own.
-func failed(f Finding, o Outcome, text []byte, rules *Rules) Finding {
+// failed judges a worker that ended with something else than success.
+func failed(f Finding, o Outcome, rules *Rules) Finding {
 	number := o.Status.Number()
 	f.Verdict, f.Code = CodeVerdict(number), number
 	f.base(o.Status)
-	if o.OOMKills > 0 {
-		f.Reason, f.Verdict = ReasonOOMKilled, Retry
-		f.Evidence = fmt.Sprintf("the container's cgroup counted %s since the start", plural(o.OOMKills, "kill for memory", "kills for memory"))
-		if f.Code = number; number < CodeSignalBase {
-			f.Code = CodeSignalBase + sigkill // the code of the process that the kernel killed
-		}
-		f.Message += ": the kernel killed for memory (OOM)"
-		return f
-	}
 	if o.SharedMemoryFull && number == CodeSignalBase+sigbus {
 		f.Reason, f.Evidence = ReasonSharedMemoryFull, "/dev/shm is full"
 		f.Message += ": /dev/shm is full"
 		return f
 	}
-	if i := slices.IndexFunc(o.Xids, Xid.Broken); i >= 0 {
-		f.Reason, f.Verdict, f.Code, f.Elsewhere = ReasonNodeUnhealthy, Retry, CodeNodeUnhealthy, true
-		f.Evidence = o.Xids[i].String()
-		f.Message += ": the GPU driver reported " + f.Evidence
-		return f
-	}
 	signal := number - CodeSignalBase // as a shell reports it, too
 	if signal > 0 && signal <= sigmax && !crash(signal) {
+		switch kill := o.killed(); {
+		case signal == sigkill && kill != "":
+			return f.outOfMemory(number, kill)
+		case o.brokenGPU() != nil:
+			return f.unhealthy(*o.brokenGPU())
+		}
 		return f // sent by somebody; no text can explain it better
 	}
 	if signal == sigabrt {
 		f.Role = RoleSuspect // what survivors of another's death die of, unless their words say otherwise
 	}
-	return f.read(o, text, rules)
+	w := wordsOf(o, rules, signal > 0 && signal <= sigmax)
+	gpu, kill := o.brokenGPU(), o.killed()
+	switch {
+	case gpu != nil && !w.ownFault():
+		return f.unhealthy(*gpu)
+	case kill != "" && (w.childKilled() || number == 1 && !w.known && !w.unknown):
+		f = f.outOfMemory(number, kill)
+		f.Other = w.match.Line
+		return f
+	}
+	f = f.say(w, o)
+	f.Names = accused(w)
+	for _, also := range []string{kill, gpu.orNothing()} {
+		if also != "" {
+			f.Message += "; besides, " + also
+		}
+	}
+	return f
 }
 
-// read lets the worker's own words speak. code is its exit code, or -1.
-func (f Finding) read(o Outcome, text []byte, rules *Rules) Finding {
-	code := -1
-	if o.Status.Signal == 0 {
-		code = o.Status.Code
+// wordsOf reads what the worker itself said about its end: the error file that torch wrote for it, and its output.
+func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
+	if o.shared != nil && len(o.ErrorFile) == 0 {
+		if w, found := o.shared[o.Status]; found {
+			return w
+		}
+		defer func() { o.shared[o.Status] = w }()
 	}
-	w := lastWords(o.ErrorFile, text, rules, code)
-	switch {
-	case w.match.Rule.Role != RoleNone:
-		return f.apply(w.match, o, o.Status.Number())
-	case w.exception != "" && f.Signal == 0:
+	r := newReader(o, rules)
+	defer func() { w.accusations = r.accusations() }()
+	if crashed {
+		return r.crashWords()
+	}
+	file, err := ParseErrorFile(o.ErrorFile)
+	if err != nil {
+		return r.lastWords()
+	}
+	recorded := o
+	recorded.Output, recorded.Arrived, recorded.StepAt = []byte(file.Callstack), nil, time.Time{}
+	if !strings.Contains(file.Callstack, traceback) || !strings.Contains(file.Callstack, "rror") {
+		recorded.Output = []byte(traceback + "\n" + file.Message + "\n")
+	}
+	w = newReader(recorded, rules).lastWords()
+	if w.known || w.program {
+		return w
+	}
+	w.exception, w.unknown = firstLine(file.Message), true
+	if printed := r.lastWords(); printed.known {
+		printed.other = w.exception
+		return printed
+	}
+	return w
+}
+
+// ownFault reports whether the words tell of something that the program does wrong itself.
+func (s said) ownFault() bool {
+	return s.known && s.match.Rule.Verdict == Fatal || !s.known && s.unknown && s.program
+}
+
+// childKilled reports whether the words are those of somebody whose child was killed.
+func (s said) childKilled() bool {
+	if !s.known {
+		return false
+	}
+	switch s.match.Rule.Reason {
+	case "ChildKilled", "DataLoaderKilled":
+		return true
+	}
+	return false
+}
+
+var joinedPattern = lazy(`\[(\d{1,6})\] finished collective #\d+, but didn't join collective #\d+`)
+
+// accused are the ranks that torch names: "[7] finished collective #182, but didn't join collective #183".
+func accused(w said) []int {
+	var ranks []int
+	for _, l := range w.accusations {
+		for _, m := range joinedPattern().FindAllStringSubmatch(l, 64) {
+			n, _ := strconv.Atoi(m[1])
+			ranks = append(ranks, n)
+		}
+	}
+	return ranks
+}
+
+// say lets the worker's own words decide, as far as something knows them.
+func (f Finding) say(w said, o Outcome) Finding {
+	own := o.Status.Number()
+	if w.known {
+		f = f.apply(w.match, o, own)
+		if f.Other = w.other; w.other != "" && w.other != w.match.Line {
+			f.Message += "; the other candidate: " + clip(w.other)
+		}
+		return f
+	}
+	if f.Signal != 0 || own >= CodeSignalBase || own >= CodeNotExecutable {
+		if w.exception != "" && f.Signal == 0 && w.program {
+			f.Evidence = w.exception
+			f.Message += ": " + clip(w.exception)
+		}
+		return f
+	}
+	f.Unknown = true
+	if w.exception != "" {
 		f.Evidence = w.exception
 		f.Message += ": " + clip(w.exception)
 	}
+	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
+		f.Verdict, f.Code, f.Overruled = Retry, CodeFor(Retry, own), true
+		f.Message += "; no rule knows why, and --unknown " + string(o.OnUnknown) + " makes it a retry"
+		return f
+	}
+	f.Message += "; no rule knows why"
+	return f
+}
+
+// outOfMemory says that the kernel killed for memory.
+func (f Finding) outOfMemory(number int, kill string) Finding {
+	f.Reason, f.Verdict, f.Evidence = ReasonOOMKilled, Retry, kill
+	if f.Code = number; number < CodeSignalBase {
+		f.Code = CodeSignalBase + sigkill // the code of the process that the kernel killed
+	}
+	f.Message += ": the kernel killed for memory (OOM)"
+	return f
+}
+
+// unhealthy says that the GPU is broken, so that the job must run elsewhere.
+func (f Finding) unhealthy(x Xid) Finding {
+	f.Reason, f.Verdict, f.Code, f.Elsewhere = ReasonNodeUnhealthy, Retry, CodeNodeUnhealthy, true
+	f.Evidence = x.String()
+	f.Message += ": the GPU driver reported " + f.Evidence
 	return f
 }
 
@@ -171,6 +361,9 @@ func (f Finding) apply(m Match, o Outcome, own int) Finding {
 	return f
 }
 
+// maxReported bounds the ranks of a report that are judged; a node has no more.
+const maxReported = 128
+
 // reported splits a worker that reports about its own workers, as torchrun does, into those: one outcome each, with
 // the text that belongs to it. A death by signal, or a code that says retry by itself, needs no report.
 func reported(o Outcome) (ranks []Outcome, text []byte) {
@@ -179,14 +372,27 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 		return nil, o.Output
 	}
 	killed := slices.ContainsFunc(failures, func(r ReportedFailure) bool { return r.Status.Signal == sigkill })
+	if len(failures) > maxReported {
+		failures = slices.Concat(failures[:maxReported-1], failures[len(failures)-1:])
+	}
+	printed, shared := splitByRank(text), map[Status]said{}
 	for _, r := range failures {
+		told := ""
+		if strings.HasPrefix(r.Traceback, traceback) {
+			told = r.Traceback
+		}
 		rank := o
 		rank.Rank, rank.LocalRank, rank.Status = r.Rank, r.LocalRank, r.Status
-		words, own := linesOf(text, r.Rank, r.LocalRank)
-		if !own && r.Status.Signal != 0 && r.Status.Signal != sigabrt {
-			words = nil // somebody else's: who dies of a signal seldom says something
+		words := printed.of(r.Rank, r.LocalRank)
+		switch {
+		case len(words) > 0 || told != "":
+			rank.Output = slices.Concat(words, []byte(told))
+		case r.Status.Signal != 0 && r.Status.Signal != sigabrt:
+			rank.Output = nil // nobody's lines are somebody else's: who dies of a signal seldom says something
+		default:
+			rank.Output, rank.shared = printed.nobodys, shared
 		}
-		rank.Output = slices.Concat(words, []byte(r.Traceback))
+		rank.Arrived = nil   // the offsets are those of the whole
 		rank.ErrorFile = nil // it is the first failure's, and its traceback is in the report
 		if !r.At.IsZero() {
 			rank.At = r.At
@@ -217,7 +423,8 @@ func blame(f Finding, o Outcome, ranks []Outcome, text []byte, rules *Rules) Fin
 	})
 	i := Cause(findings)
 	if i < 0 {
-		return failed(f, o, text, rules)
+		o.Output, o.Arrived = text, nil
+		return failed(f, o, rules)
 	}
 	cause := findings[i]
 	cause.At, cause.Node = o.At, o.Node

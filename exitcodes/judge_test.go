@@ -63,9 +63,9 @@ func TestJudge(t *testing.T) {
 		{"OOM and success", exited(0).with(func(o *Outcome) { o.OOMKills = 1 }), Success, 0, "Succeeded", RoleNone, ""},
 		{"shared memory full", killed(7).with(func(o *Outcome) { o.SharedMemoryFull = true }),
 			Retry, 135, "SharedMemoryFull", RoleRoot, "/dev/shm"},
-		{"a broken GPU", exited(1).with(func(o *Outcome) { o.Xids = []Xid{{79, "0000:3b:00"}} }),
+		{"a broken GPU", exited(1).with(func(o *Outcome) { o.Xids = []Xid{{Number: 79, PCI: "0000:3b:00"}} }),
 			Retry, 214, "NodeUnhealthy", RoleRoot, "Xid 79"},
-		{"an application's Xid decides nothing", exited(1).with(func(o *Outcome) { o.Xids = []Xid{{31, "0000:3b:00"}} }),
+		{"an application's Xid decides nothing", exited(1).with(func(o *Outcome) { o.Xids = []Xid{{Number: 31, PCI: "0000:3b:00"}} }),
 			Fatal, 1, "Error", RoleRoot, ""},
 
 		{"an uncaught exception", exited(1).printing("Traceback (most recent call last):", `  File "t.py", line 1, in <module>`,

@@ -43,7 +43,8 @@ type Outcome struct {
 	At              time.Time // when it ended, by the supervisor's clock
 
 	Stop       Stop
-	StopSignal int // the signal from outside, for StoppedOutside
+	StopSignal int       // the signal from outside, for StoppedOutside
+	StoppedAt  time.Time // when gangrun stopped it; what it said later is its answer. Zero when not known.
 
 	// Checkpoint says what went wrong with the checkpoint that the worker was given: it cannot be read any more, or the
 	// worker went on from another step and gangrun has stopped it. Empty when nothing did. Reload asks for another try
@@ -55,12 +56,36 @@ type Outcome struct {
 	NotStarted string
 	Status     Status
 
-	OOMKills         int    // processes of this container killed by the kernel for memory since the worker's start
-	SharedMemoryFull bool   // /dev/shm had no room left at the end
-	Xids             []Xid  // what the GPU driver logged since the worker's start
-	ErrorFile        []byte // content of the torchelastic error file, if the worker left one
-	Output           []byte // the last output of the worker, standard output and error together
-	Progressed       Known  // whether training made a step in this round
+	OOMKills         int       // processes of this container killed by the kernel for memory since the worker's start
+	Kills            []Kill    // the same, as far as the kernel's log tells when and whom
+	SharedMemoryFull bool      // /dev/shm had no room left at the end
+	Xids             []Xid     // what the GPU driver logged since the worker's start
+	ErrorFile        []byte    // content of the torchelastic error file, if the worker left one
+	Output           []byte    // the last output of the worker, standard output and error together
+	Arrived          []Arrival // when the parts of Output arrived; may be nil
+	StepAt           time.Time // when the worker last reported a step; zero when it did not
+	Progressed       Known     // whether training made a step in this round
+	// OnUnknown says what an exit code from 1 to 125 means that nothing explains.
+	OnUnknown OnUnknown
+
+	shared map[Status]said // what the same Output was read to say, for the other ranks that it is nobody's of
+}
+
+// OnUnknown is what becomes of an ordinary exit code that no rule and no family explains.
+type OnUnknown string
+
+// The choices of --unknown. The zero value is UnknownFatal.
+const (
+	UnknownFatal              OnUnknown = "fatal"
+	UnknownRetry              OnUnknown = "retry"
+	UnknownRetryAfterProgress OnUnknown = "retry-after-progress" // a retry once the round has made a step
+)
+
+// Kill is one process that the kernel killed for memory.
+type Kill struct {
+	At   time.Time // zero when not known
+	PID  int       // in the machine's numbers; 0 when not known
+	Comm string    // the name of its program, at most 15 bytes
 }
 
 // Finding is what the evidence says about one worker, and what would be done if it is the cause.
@@ -71,9 +96,13 @@ type Finding struct {
 	Code    int    // what gangrun leaves with if this is the cause and nothing is retried
 	Role    Role   // how likely it is the cause, across workers
 
-	Rule     string // the rule that decided, if one did
-	Evidence string // what decided: a line of the log, a status, a counter
-	Output   []byte // the end of what the worker printed, without what a launcher said about it
+	Rule     string   // the rule that decided, if one did
+	Evidence string   // what decided: a line of the log, a status, a counter
+	Other    string   // the other candidate, where there was one: the exception that ended the program, or what it came from
+	Names    []int    // ranks that the evidence of somebody else's failure accuses
+	Said     *Finding // what a worker that gangrun stopped had said about a failure of its own; nil when it had not
+	Unknown  bool     // neither a rule nor a family knows why: the exit code alone decided
+	Output   []byte   // the end of what the worker printed, without what a launcher said about it
 
 	Node            string
 	Rank, LocalRank int  // -1 when not known

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,14 +54,18 @@ type Rule struct {
 	// OnSuccess makes the rule hold for exit code 0 too, where every other rule is not even tried.
 	OnSuccess bool
 	// Seen names the program and version that was made to print the text; empty when that was not possible.
-	Seen string
+	Seen   string
+	signal int // of a family whose verdict is preempted
 }
 
 // Rules is an ordered list of rules: where several say the same role, the earlier one wins. It may be shared between
 // goroutines.
 type Rules struct {
-	list   []Rule
-	filter func() *prefilter
+	list     []Rule
+	order    map[string]int
+	families bool // what no rule knows is judged by its family
+	own      int  // how many at the start are the user's
+	filter   func() *prefilter
 }
 
 // maxLiterals bounds the size of the prefilter, together with the built-in rules' literals.
@@ -78,6 +83,7 @@ var BuiltinRules = sync.OnceValue(func() *Rules {
 	if err != nil {
 		panic(err) // the tests parse it
 	}
+	rules.families = true
 	return rules
 })
 
@@ -85,7 +91,11 @@ var BuiltinRules = sync.OnceValue(func() *Rules {
 func (r *Rules) All() []Rule { return slices.Clone(r.list) }
 
 func newRules(list []Rule) *Rules {
-	return &Rules{list: list, filter: sync.OnceValue(func() *prefilter { return newPrefilter(list) })}
+	order := map[string]int{}
+	for i, rule := range list {
+		order[rule.Name] = i
+	}
+	return &Rules{list: list, order: order, filter: sync.OnceValue(func() *prefilter { return newPrefilter(list) })}
 }
 
 type ruleFile struct {
@@ -137,6 +147,7 @@ func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
 			list = append(list, rule)
 		}
 	}
+	own := len(list)
 	if base != nil {
 		for _, rule := range base.list {
 			if !names[rule.Name] {
@@ -144,7 +155,11 @@ func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
 			}
 		}
 	}
-	return newRules(list), nil
+	rules := newRules(list)
+	if base != nil {
+		rules.families, rules.own = base.families, own
+	}
+	return rules, nil
 }
 
 func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
@@ -217,9 +232,17 @@ type Match struct {
 
 // signal is the number in the pattern's group of that name: which signal asked for the end. Without one it was SIGTERM.
 func (m Match) signal() int {
+	if m.Rule.signal > 0 {
+		return m.Rule.signal
+	}
+	if m.Rule.Pattern == nil {
+		return sigterm
+	}
 	if i := m.Rule.Pattern.SubexpIndex("signal"); i > 0 {
-		if n, err := strconv.Atoi(m.Rule.Pattern.FindStringSubmatch(m.Line)[i]); err == nil && n > 0 && n <= sigmax {
-			return n
+		if groups := m.Rule.Pattern.FindStringSubmatch(m.Line); groups != nil {
+			if n, err := strconv.Atoi(groups[i]); err == nil && n > 0 && n <= sigmax {
+				return n
+			}
 		}
 	}
 	return sigterm
@@ -228,36 +251,26 @@ func (m Match) signal() int {
 // Line returns the first rule, in order, that holds for a worker with this exit code (-1: killed by a signal) and whose
 // pattern fits the line, or nil.
 func (r *Rules) Line(line []byte, code int) *Rule {
+	spent := 0
+	return r.fit(line, code, &spent, math.MaxInt)
+}
+
+// fit is Line with a budget: it adds to spent the bytes that it looks at, and tries no expression beyond the budget.
+func (r *Rules) fit(line []byte, code int, spent *int, budget int) *Rule {
+	*spent += len(line)
 	for i := range r.filter().candidates(line) {
-		if rule := &r.list[i]; rule.holds(code) && rule.Pattern.Match(line) {
+		rule := &r.list[i]
+		if !rule.holds(code) {
+			continue
+		}
+		if *spent += len(line); *spent > budget {
+			return nil
+		}
+		if rule.Pattern.Match(line) {
 			return rule
 		}
 	}
 	return nil
-}
-
-// search finds what text says best: the strongest role, then the earliest rule, then the latest line. Confirm and
-// noise rules do not compete. code is the worker's exit code, -1 for a death by signal.
-func (r *Rules) search(text []byte, code int) (best Match, found bool) {
-	order := map[string]int{}
-	for i, rule := range r.list {
-		order[rule.Name] = i
-		if rule.Pattern == nil && slices.Contains(rule.ExitCodes, code) && better(rule, best, order) {
-			best, found = Match{Rule: rule, Line: fmt.Sprintf("exit code %d", code)}, true
-		}
-	}
-	for line := range bytes.Lines(text) {
-		line = cleanLine(line)
-		if quoted(line) {
-			continue
-		}
-		rule := r.Line(line, code)
-		if rule == nil || rule.Role <= RoleConfirm || !better(*rule, best, order) {
-			continue
-		}
-		best, found = Match{Rule: *rule, Line: string(line)}, true
-	}
-	return best, found
 }
 
 func (r *Rule) holds(code int) bool {
@@ -267,9 +280,20 @@ func (r *Rule) holds(code int) bool {
 	return len(r.ExitCodes) == 0 || slices.Contains(r.ExitCodes, code)
 }
 
-func better(rule Rule, than Match, order map[string]int) bool {
-	if rule.Role != than.Rule.Role {
-		return rule.Role > than.Rule.Role
+// better reports whether a later line's rule says more than the best so far: a stronger role, or an earlier rule. A
+// family comes after all rules.
+func (r *Rules) better(rule, than *Rule) bool {
+	if rule.Role != than.Role {
+		return rule.Role > than.Role
 	}
-	return order[rule.Name] <= order[than.Rule.Name]
+	return r.place(rule) <= r.place(than)
 }
+
+func (r *Rules) place(rule *Rule) int {
+	if i, found := r.order[rule.Name]; found {
+		return i
+	}
+	return len(r.list)
+}
+
+func exitCodeLine(code int) string { return fmt.Sprintf("exit code %d", code) }

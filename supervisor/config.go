@@ -148,6 +148,8 @@ type Config struct {
 	StopSignals []unix.Signal
 	// StopVerdictWorker gives a worker that was stopped from outside its own verdict, as a plain init would.
 	StopVerdictWorker bool
+	// OnUnknown says what an ordinary exit code means that nothing explains; empty: fatal.
+	OnUnknown exitcodes.OnUnknown
 
 	Hooks Hooks
 	Kills []Kill // failures to rehearse
@@ -173,7 +175,7 @@ func (c Config) policy(t node.Terminal) node.Policy {
 		Notice:    node.Notice{Signal: node.Signal(c.Notice.Signal), Grace: c.Notice.Grace},
 		TimeLimit: c.TimeLimit, Leftovers: c.Leftovers,
 		WholeGroup: c.Scope != ScopeWorker, Sessions: c.Scope == ScopeSession,
-		SignalMap: map[node.Signal]node.Signal{}, StopVerdictWorker: c.StopVerdictWorker, Terminal: t,
+		SignalMap: map[node.Signal]node.Signal{}, StopVerdictWorker: c.StopVerdictWorker, OnUnknown: c.OnUnknown, Terminal: t,
 		OnExit: hookNames("on-exit", c.Hooks.OnExit), OnJobEnd: hookNames("on-job-end", c.Hooks.OnJobEnd),
 		HookTimeout: c.Hooks.Timeout, HookIgnore: c.Hooks.Ignore,
 	}

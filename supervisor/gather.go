@@ -22,8 +22,7 @@ type machine struct {
 
 	mu        sync.Mutex // workers may end at the same time
 	kernelLog *evidence.KernelLog
-	xids      []exitcodes.Xid // that the log has told since the round began
-	oomKills  int             // when the round began
+	oomKills  int // when the round began
 }
 
 func findMachine() *machine {
@@ -35,7 +34,6 @@ func (m *machine) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.kernelLog.Skip()
-	m.xids = nil
 	m.oomKills, _ = m.memory.OOMKills()
 }
 
@@ -43,8 +41,7 @@ func (m *machine) begin() {
 func (m *machine) tell(o *exitcodes.Outcome) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.xids = append(m.xids, m.kernelLog.Xids()...) // each is read once
-	o.Xids = slices.Clone(m.xids)
+	o.Xids, o.Kills = m.kernelLog.Xids(), m.kernelLog.Kills()
 	if n, ok := m.memory.OOMKills(); ok {
 		o.OOMKills = n - m.oomKills
 	}
@@ -73,7 +70,7 @@ func (s *Supervisor) gather(g node.Gather) {
 			s.machine.tell(&o)
 		}
 		if g.Evidence >= node.WithOutput {
-			o.Output = v.lastOutput()
+			o.Output, o.Arrived = v.lastOutput()
 		}
 		if g.Evidence == node.Everything {
 			v.errorData = v.readErrorFile()
@@ -110,13 +107,13 @@ func sameMachine(a, b exitcodes.Outcome) bool {
 	return a.OOMKills == b.OOMKills && a.SharedMemoryFull == b.SharedMemoryFull && slices.Equal(a.Xids, b.Xids)
 }
 
-// lastOutput is the last output, including what was still in the pipes at the end.
-func (w *worker) lastOutput() []byte {
+// lastOutput is the last output, including what was still in the pipes at the end, and when it came.
+func (w *worker) lastOutput() ([]byte, []exitcodes.Arrival) {
 	deadline := time.Now().Add(drainTime)
 	for _, stream := range w.streams {
 		stream.Drain(deadline)
 	}
-	return w.tail.Bytes()
+	return w.tail.Read()
 }
 
 // readErrorFile returns what this round's worker wrote: nothing when the file is what was there before it.

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,10 +16,19 @@ import (
 )
 
 // KernelLog reads what the kernel says from a moment on. Most containers may not; then there is simply nothing.
+//
+// What was read is remembered until Skip, so that it can be asked for more than once.
 type KernelLog struct {
-	fd   int
-	gpus []string // PCI addresses of the GPUs that this container sees
+	fd    int
+	gpus  []string // PCI addresses of the GPUs that this container sees
+	xids  []exitcodes.Xid
+	kills []exitcodes.Kill
 }
+
+const (
+	maxRecords    = 10_000 // that are read at once
+	maxRemembered = 1_000  // of each kind
+)
 
 // OpenKernelLog opens the kernel's log at its end. It returns nil when the log cannot be read.
 func OpenKernelLog() *KernelLog {
@@ -31,34 +43,82 @@ func OpenKernelLog() *KernelLog {
 	return &KernelLog{fd: fd, gpus: visibleGPUs("/")}
 }
 
-// Skip goes to the end of the log: what was said before belongs to an earlier round.
+// Skip goes to the end of the log and forgets what was read: it belongs to an earlier round.
 func (k *KernelLog) Skip() {
 	if k != nil {
+		k.xids, k.kills = nil, nil
 		_, _ = unix.Seek(k.fd, 0, unix.SEEK_END) // it worked when the log was opened
 	}
 }
 
-// Xids returns the GPU errors that were logged since the log was opened or last read. The log is the whole machine's:
+// Xids returns the GPU errors that were logged since the log was opened or skipped. The log is the whole machine's:
 // errors of GPUs which this container does not see, by what the driver shows in /proc, are left out.
 func (k *KernelLog) Xids() []exitcodes.Xid {
 	if k == nil {
 		return nil
 	}
-	var found []exitcodes.Xid
+	k.read()
+	return slices.Clone(k.xids)
+}
+
+// Kills returns the processes that were killed for memory since the log was opened or skipped, on the whole machine:
+// their numbers are the machine's, so which are this container's only the cgroup's count can tell.
+func (k *KernelLog) Kills() []exitcodes.Kill {
+	if k == nil {
+		return nil
+	}
+	k.read()
+	return slices.Clone(k.kills)
+}
+
+func (k *KernelLog) read() {
 	record := make([]byte, 8192) // one read is one record; the kernel's bound on a record
-	for range 10_000 {
+	for range maxRecords {
 		n, err := unix.Read(k.fd, record)
 		if err == unix.EPIPE { // the ring went on while we read: records were lost, the next read goes on
 			continue
 		}
 		if err != nil || n <= 0 {
-			break
+			return
 		}
-		if xid, ok := parseXid(record[:n]); ok && k.ours(xid) {
-			found = append(found, xid)
-		}
+		k.take(record[:n], sinceBoot())
 	}
-	return found
+}
+
+// take remembers what a record tells. uptime is the kernel's clock now.
+func (k *KernelLog) take(record []byte, uptime time.Duration) {
+	at := recordTime(record, time.Now(), uptime)
+	if xid, ok := parseXid(record); ok && k.ours(xid) && len(k.xids) < maxRemembered {
+		xid.At = at
+		k.xids = append(k.xids, xid)
+	}
+	if kill, ok := parseKill(record); ok && len(k.kills) < maxRemembered {
+		kill.At = at
+		k.kills = append(k.kills, kill)
+	}
+}
+
+// recordTime is when a record of /dev/kmsg was written: "6,1234,987654321,-;text" has microseconds since the boot.
+// Source: Documentation/ABI/testing/dev-kmsg.
+func recordTime(record []byte, now time.Time, uptime time.Duration) time.Time {
+	head, _, _ := bytes.Cut(record, []byte{';'})
+	fields := bytes.Split(head, []byte{','})
+	if len(fields) < 3 {
+		return time.Time{}
+	}
+	micros, err := strconv.ParseInt(string(fields[2]), 10, 53)
+	if err != nil || micros < 0 {
+		return time.Time{}
+	}
+	return now.Add(time.Duration(micros)*time.Microsecond - uptime)
+}
+
+func sinceBoot() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil { // printk's clock stands still in a suspended machine, too
+		return 0
+	}
+	return time.Duration(ts.Nano())
 }
 
 func (k *KernelLog) ours(x exitcodes.Xid) bool {
@@ -80,6 +140,24 @@ func parseXid(record []byte) (exitcodes.Xid, bool) {
 	}
 	n, _ := strconv.Atoi(string(m[2]))
 	return exitcodes.Xid{Number: n, PCI: string(m[1])}, true
+}
+
+var killPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[Oo]ut of memory: Kill(?:ed)? process (\d{1,9}) \(([^)]{0,64})\)`)
+})
+
+// parseKill reads "Memory cgroup out of memory: Killed process 4711 (python3) ...", the machine's own, and older
+// kernels' "Kill process". Source: mm/oom_kill.c.
+func parseKill(record []byte) (exitcodes.Kill, bool) {
+	if !bytes.Contains(record, []byte("ut of memory")) {
+		return exitcodes.Kill{}, false
+	}
+	m := killPattern().FindSubmatch(record)
+	if m == nil {
+		return exitcodes.Kill{}, false
+	}
+	pid, _ := strconv.Atoi(string(m[1]))
+	return exitcodes.Kill{PID: pid, Comm: string(m[2])}, true
 }
 
 // visibleGPUs lists the GPUs that the driver shows here; the container toolkit hides the others.

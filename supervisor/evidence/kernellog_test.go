@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
@@ -55,6 +56,13 @@ func TestKernelLogReadsFromNowOn(t *testing.T) {
 	if got := fmt.Sprint(k.Xids()); got != "[Xid 79 on GPU 0000:3b:00 Xid 31 on GPU 0000:3b:00]" {
 		t.Errorf("read %s", got)
 	}
+	if got := k.Xids(); len(got) != 2 || time.Since(got[0].At).Abs() > time.Minute {
+		t.Errorf("asked again, it says %v", got)
+	}
+	fmt.Fprintln(say, "Memory cgroup out of memory: Killed process 4711 (python3) gangrun's test")
+	if got := k.Kills(); len(got) != 1 || got[0].PID != 4711 || got[0].Comm != "python3" || time.Since(got[0].At).Abs() > time.Minute {
+		t.Errorf("kills %+v", got)
+	}
 	xid(48)
 	k.Skip()
 	if got := k.Xids(); len(got) != 0 {
@@ -69,4 +77,41 @@ func TestNoKernelLogIsNoEvidence(t *testing.T) {
 		t.Error("errors out of nowhere")
 	}
 	k.Close()
+}
+
+func TestParseKill(t *testing.T) {
+	for in, want := range map[string]exitcodes.Kill{
+		"3,1,2,-;Memory cgroup out of memory: Killed process 4711 (python3) total-vm:1kB, anon-rss:1kB": {PID: 4711, Comm: "python3"},
+		"3,1,2,-;Out of memory: Killed process 12 (pt_data_worker) total-vm:1kB":                        {PID: 12, Comm: "pt_data_worker"},
+		"3,1,2,-;Out of memory: Kill process 12 (a b) score 900 or sacrifice child":                     {PID: 12, Comm: "a b"},
+		"6,1,2,-;oom_reaper: reaped process 4711 (python3), now anon-rss:0kB":                           {},
+		"3,1,2,-;out of memory":            {},
+		"3,1,2,-;nothing of the kind here": {},
+	} {
+		got, ok := parseKill([]byte(in))
+		if got != want || ok != (want.PID != 0) {
+			t.Errorf("%q: %+v, %v", in, got, ok)
+		}
+	}
+}
+
+func TestRecordTime(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if got := recordTime([]byte("6,12,90000000,-;text"), now, 100*time.Second); !got.Equal(now.Add(-10 * time.Second)) {
+		t.Errorf("ten seconds ago became %v", got)
+	}
+	for _, in := range []string{"", "6,12", "6,12,x,-;text", "6,12,-5,-;text"} {
+		if got := recordTime([]byte(in), now, time.Second); !got.IsZero() {
+			t.Errorf("%q has the time %v", in, got)
+		}
+	}
+}
+
+func FuzzKernelRecord(f *testing.F) {
+	f.Add([]byte("6,1,2,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1"))
+	f.Add([]byte("3,1,2,-;Out of memory: Killed process 12 (a) x"))
+	f.Fuzz(func(_ *testing.T, record []byte) {
+		k := &KernelLog{fd: -1, gpus: []string{"0000:3b:00.0"}}
+		k.take(record, time.Second)
+	})
 }

@@ -71,7 +71,8 @@ func (n *Node) question(w *worker) (exitcodes.Outcome, Evidence) {
 	if w.stop == exitcodes.StoppedOutside && n.policy.StopVerdictWorker {
 		return o, StatusOnly
 	}
-	o.NotStarted, o.Stop = w.why, w.stop
+	o.NotStarted, o.Stop, o.StoppedAt = w.why, w.stop, w.stoppedAt
+	o.StepAt, o.OnUnknown = w.stepAt, n.policy.OnUnknown
 	o.Checkpoint, o.Reload = w.accused, w.pid == 0 || n.policy.SilentRestart == SilentRestartFallback
 	if n.request != nil {
 		o.StopSignal = int(n.request.signal)
@@ -82,7 +83,7 @@ func (n *Node) question(w *worker) (exitcodes.Outcome, Evidence) {
 	switch {
 	case w.stop == exitcodes.StoppedOutside:
 		return o, WithOutput
-	case w.stop == exitcodes.NotStopped && w.why == "":
+	case w.pid != 0: // one that was stopped may have said before why it fails
 		return o, Everything
 	}
 	return o, MachineOnly

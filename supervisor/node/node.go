@@ -81,13 +81,16 @@ type worker struct {
 	checked   bool   // its first step was compared with the checkpoint's
 	report    Report
 
-	stop     exitcodes.Stop
-	clock    clock
-	yields   bool   // it was stopped because another node leaves
-	paused   bool   // by job control
-	ownPause bool   // by our SIGSTOP, and the news of it is still to come
-	hint     Signal // from outside, that may have meant the end, if the worker ends before hintBy
-	hintBy   time.Time
+	stepAt time.Time // when it last told a new step
+
+	stop      exitcodes.Stop
+	stoppedAt time.Time
+	clock     clock
+	yields    bool   // it was stopped because another node leaves
+	paused    bool   // by job control
+	ownPause  bool   // by our SIGSTOP, and the news of it is still to come
+	hint      Signal // from outside, that may have meant the end, if the worker ends before hintBy
+	hintBy    time.Time
 
 	ended, judged bool
 	at            time.Time

@@ -1,6 +1,10 @@
 package node
 
-import "time"
+import (
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
 
 // Policy is what the node was told at its start. It does not change.
 type Policy struct {
@@ -31,6 +35,7 @@ type Policy struct {
 	StopSignals []Signal
 	// StopVerdictWorker gives a worker that was stopped from outside its own verdict, as a plain init would.
 	StopVerdictWorker bool
+	OnUnknown         exitcodes.OnUnknown // what an ordinary exit code means that nothing explains
 
 	Terminal Terminal
 

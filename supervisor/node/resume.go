@@ -37,7 +37,11 @@ func (n *Node) sayResume(b Begin) {
 func (n *Node) reported(reports Reported) {
 	for i, r := range reports {
 		if i < len(n.workers) {
-			n.workers[i].report = r
+			w := &n.workers[i]
+			if r.Step != nil && (w.report.Step == nil || *r.Step != *w.report.Step) {
+				w.stepAt = n.now
+			}
+			w.report = r
 		}
 	}
 	n.checkResumed()

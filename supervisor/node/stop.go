@@ -197,7 +197,7 @@ func (n *Node) stopWorker(i int, why exitcodes.Stop, sig Signal, killAt, saveBy 
 		return
 	}
 	if w.stop == exitcodes.NotStopped {
-		w.stop = why
+		w.stop, w.stoppedAt = why, n.now
 	}
 	w.clock.limit(killAt, saveBy)
 	n.pass(i, sig)

@@ -20,8 +20,8 @@ func (n *Node) judge() verdict {
 	for i := range n.workers {
 		findings[i] = n.workers[i].finding
 	}
-	if cause := exitcodes.Cause(findings); cause >= 0 {
-		return n.afterFailure(findings[cause], cause)
+	if f, cause := exitcodes.Guilty(findings); cause >= 0 {
+		return n.afterFailure(f, cause)
 	}
 	return n.withoutFailure(findings)
 }
@@ -70,6 +70,11 @@ func (n *Node) withoutFailure(findings []exitcodes.Finding) verdict {
 		v.outcome = outcomeOf(f)
 	default: // stopped for the others' sake
 		v.message = n.waitingMessage()
+		for i, g := range findings {
+			if g.Said != nil && g.Said.Role == exitcodes.RoleRoot { // what they missed may have been this
+				return n.afterFailure(*g.Said, i)
+			}
+		}
 	}
 	return v
 }

@@ -3,6 +3,9 @@ package output
 import (
 	"bytes"
 	"sync"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
 )
 
 // TailSize is how many bytes a [Tail] keeps.
@@ -23,7 +26,21 @@ type Tail struct {
 	cut   bool   // older bytes have gone
 	parts []*tailPart
 	mid   *tailPart // whose line the ring ends in the middle of; nil when it ends with a newline
+	total int64     // bytes that ever went into the ring
+	marks []mark    // when they did, in order; at most maxMarks
 }
+
+// mark says that what went into the ring from byte pos on came at that time.
+type mark struct {
+	pos int64
+	at  time.Time
+}
+
+// What came within a few milliseconds counts as having come at once. When there are too many marks every second one goes.
+const (
+	maxMarks = 1024
+	apart    = 5 * time.Millisecond
+)
 
 // tailPart is one stream's way into a tail.
 type tailPart struct {
@@ -34,6 +51,12 @@ type tailPart struct {
 // Bytes returns a copy of at most TailSize bytes, oldest first. When older output is missing it starts at the start of
 // a line, unless the lines in it are as long as half of it.
 func (t *Tail) Bytes() []byte {
+	text, _ := t.Read()
+	return text
+}
+
+// Read is Bytes with the times at which the parts of it arrived.
+func (t *Tail) Read() (text []byte, arrived []exitcodes.Arrival) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := t.ring[t.start:min(t.start+t.n, len(t.ring))]
@@ -51,16 +74,49 @@ func (t *Tail) Bytes() []byte {
 		out = append(out, part.held...)
 		mid = part
 	}
-	cut := t.cut
+	cut, start := t.cut, t.total-int64(t.n)
 	if over := len(out) - TailSize; over > 0 {
 		out, cut = out[over:], true
+		start += int64(over)
 	}
 	if cut {
 		if i := bytes.IndexByte(out[:len(out)/2], '\n'); i >= 0 {
 			out = out[i+1:]
+			start += int64(i + 1)
 		}
 	}
-	return out
+	return out, t.arrivals(start)
+}
+
+// arrivals are the marks from byte from on, counted from there.
+func (t *Tail) arrivals(from int64) []exitcodes.Arrival {
+	var list []exitcodes.Arrival
+	for _, m := range t.marks {
+		a := exitcodes.Arrival{Offset: int(max(0, m.pos-from)), At: m.at}
+		if n := len(list); n > 0 && list[n-1].Offset == 0 && a.Offset == 0 {
+			list = list[:0]
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// arrive notes when what goes into the ring next came.
+func (t *Tail) arrive(at time.Time) {
+	if n := len(t.marks); n > 0 && at.Sub(t.marks[n-1].at) < apart {
+		return
+	}
+	if len(t.marks) == maxMarks {
+		kept := t.marks[:0]
+		for i, m := range t.marks {
+			if next := i + 1; next < len(t.marks) && t.marks[next].pos <= t.total-int64(t.n) || i%2 == 1 {
+				continue // its bytes are gone, or it gives way
+			}
+			kept = append(kept, m)
+		}
+		t.marks = kept
+	}
+	t.marks = append(t.marks, mark{t.total, at})
 }
 
 // join adds a stream.
@@ -77,12 +133,14 @@ func (part *tailPart) write(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if end := bytes.LastIndexByte(p, '\n') + 1; end > 0 {
+		t.arrive(time.Now())
 		t.add(part, part.held)
 		t.add(part, p[:end])
 		part.held = part.held[:0]
 		p = p[end:]
 	}
 	if len(part.held)+len(p) > maxHeld {
+		t.arrive(time.Now())
 		t.add(part, part.held)
 		t.add(part, p)
 		part.held = part.held[:0]
@@ -107,6 +165,7 @@ func (t *Tail) add(part *tailPart, p []byte) {
 }
 
 func (t *Tail) push(p []byte) {
+	t.total += int64(len(p))
 	if over := len(p) - TailSize; over > 0 {
 		p = p[over:]
 		t.cut = true

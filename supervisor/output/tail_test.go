@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestTail(t *testing.T) {
@@ -116,4 +118,33 @@ func TestTailIsCheapWhenEmpty(t *testing.T) {
 	if len(tail.ring) > 1<<10 {
 		t.Errorf("%d bytes for a short line", len(tail.ring))
 	}
+}
+
+// The times that a tail tells are those at which its lines were complete, however much of it has gone.
+func TestTailTellsWhenLinesArrived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tail Tail
+		part, begin := tail.join(), time.Now()
+		const lines = 5000
+		for i := range lines {
+			part.write(fmt.Appendf(nil, "step %d loss 0.123456789012345\n", i))
+			time.Sleep(time.Second)
+		}
+		text, arrived := tail.Read()
+		if len(arrived) == 0 || len(arrived) > maxMarks || arrived[0].Offset != 0 {
+			t.Fatalf("%d arrivals, the first %+v", len(arrived), arrived[:1])
+		}
+		for i, a := range arrived {
+			var step int
+			if _, err := fmt.Sscanf(string(text[a.Offset:]), "step %d", &step); err != nil {
+				t.Fatalf("arrival %d is in the middle of a line: %v", i, err)
+			}
+			if late := a.At.Sub(begin) - time.Duration(step)*time.Second; late > 0 || late < -4*time.Second {
+				t.Errorf("step %d arrived %v away from its time", step, late)
+			}
+		}
+		if last := arrived[len(arrived)-1]; last.At.Sub(begin) < (lines-5)*time.Second {
+			t.Errorf("the last arrival is at %v", last.At.Sub(begin))
+		}
+	})
 }

@@ -228,7 +228,7 @@ func TestLeftoversOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	// The service makes its orphans once gangrun runs, as the worker tells, and the worker ends once they are there.
-	script := `(read go <` + dir + `/go; (sh -c 'echo $$ >` + dir + `/same; exec sleep 60' & exit 0); setsid sh -c '(echo $$ >` + dir + `/away; exec sleep 60) &'; wait; while ! [ -s ` + dir + `/same -a -s ` + dir + `/away ]; do sleep 0.01; done; echo made >` + dir + `/made; exec sleep 60) &
+	script := `(read go <` + dir + `/go; (sh -c 'echo $$ >` + dir + `/same; exec sleep 60' & exit 0); setsid sh -c 'sh -c "echo \$\$ >` + dir + `/away; exec sleep 60" &'; wait; while ! [ -s ` + dir + `/same -a -s ` + dir + `/away ]; do sleep 0.01; done; echo made >` + dir + `/made; exec sleep 60) &
 echo $! >` + dir + `/service
 exec "$GANGRUN" run --no-restart -- sh -c 'echo go >` + dir + `/go; read made <` + dir + `/made; (sh -c "echo \$\$ >` + dir + `/worker; exec env -i sleep 60" & ); while ! [ -s ` + dir + `/worker ]; do sleep 0.01; done'`
 	for _, name := range []string{"go", "made"} {

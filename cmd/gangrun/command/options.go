@@ -33,6 +33,7 @@ type options struct {
 	logDir      string
 	prefix      string
 	stopVerdict string
+	unknown     string
 	quiet       bool
 	logFormat   string
 	logLevel    slog.Level
@@ -43,7 +44,7 @@ type options struct {
 }
 
 func defaultOptions() *options {
-	o := &options{onExhausted: "auto", stopVerdict: "preempted", logFormat: "text"}
+	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", logFormat: "text"}
 	o.job, o.resuming = defaultJob(), defaultResuming()
 	o.SilentRestart = supervisor.SilentRestartFatal
 	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
@@ -78,6 +79,8 @@ func (o *options) common() []*setting {
 			usage: "what a spent restart budget means to the operator; auto: fatal where it restarts for ever, else retry"},
 		{name: "retry-code", group: groupVerdict, hint: "CODE", parse: number(&o.RetryCode, 128, 255), standard: "each its own",
 			usage: "exit code of every retry verdict, for an operator that knows only some"},
+		{name: "unknown", group: groupVerdict, hint: "fatal|retry|retry-after-progress", parse: choice(&o.unknown, "fatal", "retry", "retry-after-progress"), standard: "fatal",
+			usage: "what an exit code from 1 to 125 means that nothing explains; for unattended runs: retry-after-progress"},
 		{name: "stop-verdict", group: groupVerdict, hint: "preempted|worker", parse: choice(&o.stopVerdict, "preempted", "worker"), standard: "preempted",
 			usage: "verdict after a stop signal from outside; worker: by the worker's own answer, as a plain init"},
 		{name: "grace", group: groupStopping, hint: "TIME", parse: o.parseGrace, standard: "25s",
@@ -329,6 +332,7 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 		}
 	}
 	o.StopVerdictWorker = o.stopVerdict == "worker"
+	o.OnUnknown = exitcodes.OnUnknown(o.unknown)
 	o.platform = p
 	return nil
 }

@@ -1,0 +1,111 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// Logs as clusters have them, and logs of real programs that were made to fail (test/peers/provoke/field), each with what
+// an experienced engineer decides, are read through explain --log. What is said of each stands in verdicts.tsv: read
+// every change of it.
+func TestExplainReadsFieldLogs(t *testing.T) {
+	for _, name := range []string{"field", "provoked"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join("../../../exitcodes/testdata", name)
+			var b strings.Builder
+			right, decided := 0, 0
+			for _, c := range fieldCases(t, dir) {
+				got := explainLog(t, filepath.Join(dir, c.file), c.code)
+				word := "ok"
+				switch {
+				case c.wants("either"):
+					word = "either"
+				case c.wants(string(got.Verdict)):
+					right++
+					decided++
+				default:
+					word = "WRONG, want " + c.want
+					decided++
+				}
+				fmt.Fprintf(&b, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", c.file, c.code, word, got.Verdict, got.ExitCode, got.Reason, got.Rule, got.Evidence)
+			}
+			t.Logf("%d of %d are right", right, decided)
+			golden(t, filepath.Join(dir, "verdicts.tsv"), b.String())
+		})
+	}
+}
+
+type fieldCase struct {
+	file string
+	code int
+	want string // verdicts that are right, separated by slashes
+}
+
+func (c fieldCase) wants(verdict string) bool {
+	return slices.Contains(strings.Split(c.want, "/"), verdict)
+}
+
+// fieldCases reads the INDEX.tsv of a directory of logs.
+func fieldCases(t *testing.T, dir string) []fieldCase {
+	t.Helper()
+	index, err := os.ReadFile(filepath.Join(dir, "INDEX.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []fieldCase
+	for line := range strings.Lines(string(index)) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		if strings.HasPrefix(line, "#") || len(fields) < 3 {
+			continue
+		}
+		code, err := strconv.Atoi(fields[1])
+		if err != nil {
+			t.Fatalf("%s: %q", dir, line)
+		}
+		cases = append(cases, fieldCase{fields[0], code, fields[2]})
+	}
+	return cases
+}
+
+// explainLog is what explain --log FILE --code CODE -o json says.
+func explainLog(t *testing.T, path string, code int) logged {
+	t.Helper()
+	var out bytes.Buffer
+	if err := (explainer{out: &out, json: true, rules: exitcodes.BuiltinRules}).log(path, code); err != nil {
+		t.Fatal(err)
+	}
+	var got logged
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// golden compares text with a file, line by line; UPDATE_GOLDEN=1 rewrites it.
+func golden(t *testing.T, path, text string) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, old := strings.Split(text, "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(got), len(old)) {
+		if i >= len(got) || i >= len(old) || got[i] != old[i] {
+			t.Errorf("line %d of %s: got\n%s\nUPDATE_GOLDEN=1 rewrites it", i+1, path, got[min(i, len(got)-1)])
+		}
+	}
+}

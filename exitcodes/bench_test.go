@@ -1,0 +1,83 @@
+package exitcodes
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// outputs are 64 KiB each: what logs hold, and what would make a careless reader slow.
+func outputs(t testing.TB) map[string][]byte {
+	t.Helper()
+	fill := func(line string) []byte {
+		return []byte(strings.Repeat(line+"\n", tailSize/(len(line)+1)))
+	}
+	all := map[string][]byte{
+		"a training run":           nil,
+		"tracebacks":               fill("Traceback (most recent call last):\n  File \"t.py\", line 1, in f\nValueError: boom"),
+		"chains":                   fill("Traceback (most recent call last):\n  File \"t.py\", line 1, in f\nOSError: [Errno 5] x\n\nDuring handling of the above exception, another exception occurred:\n"),
+		"headers":                  fill("Traceback (most recent call last):"),
+		"newlines":                 bytes.Repeat([]byte{'\n'}, tailSize),
+		"carriage returns":         bytes.Repeat([]byte("a\r"), tailSize/2),
+		"escape sequences":         bytes.Repeat([]byte("\x1b[1;31m"), tailSize/7),
+		"brackets":                 bytes.Repeat([]byte("["), tailSize),
+		"JSON":                     fill(`{"level":"error","msg":"a","exc":"Traceback (most recent call last):\n  File \"t.py\", line 1\nValueError: x\n"}`),
+		"one long line":            bytes.Repeat([]byte("CUDA error: NCCL Errno 5 "), tailSize/25),
+		"tags":                     nil,
+		"items of a report":        nil,
+		"a report with many ranks": nil,
+	}
+	var steps, tags, items, ranks bytes.Buffer
+	for i := 0; steps.Len() < tailSize-2000; i++ {
+		fmt.Fprintf(&steps, "step %d loss %.4f lr 1.5e-04 | consumed samples: %d\n", i, 2.0/float64(i+1), i*512)
+	}
+	steps.WriteString(printedReset)
+	for i := 0; tags.Len() < tailSize; i++ {
+		fmt.Fprintf(&tags, "[rank%d]: ValueError: x\n", i)
+	}
+	items.WriteString("Traceback (most recent call last):\n" + childFailed + ": \nRoot Cause (first observed failure):\n")
+	for items.Len() < tailSize {
+		items.WriteString("[0]:\n")
+	}
+	ranks.WriteString("RuntimeError: Connection reset by peer\n" + report())
+	for i := 0; ranks.Len() < tailSize; i++ {
+		ranks.WriteString("[" + fmt.Sprint(i) + "]:\n" + failure(i, 1, i%60, noTraceback))
+	}
+	ranks.WriteString("------------\nRoot Cause (first observed failure):\n[0]:\n" + failure(0, 1, 1, noTraceback))
+	all["a training run"], all["tags"], all["items of a report"], all["a report with many ranks"] = steps.Bytes(), tags.Bytes(), items.Bytes(), ranks.Bytes()
+	samples, err := filepath.Glob("testdata/field/*.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var real bytes.Buffer
+	for _, name := range samples {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		real.Write(data[:min(len(data), 1500)])
+	}
+	all["the ends of many logs"] = real.Bytes()[:tailSize]
+	return all
+}
+
+const (
+	tailSize     = 64 << 10
+	printedReset = "Traceback (most recent call last):\n  File \"/app/train.py\", line 210, in <module>\n    main()\nConnectionResetError: [Errno 104] Connection reset by peer\n"
+)
+
+func BenchmarkJudge64KiB(b *testing.B) {
+	for name, output := range outputs(b) {
+		b.Run(name, func(b *testing.B) {
+			o := exited(1)
+			o.Output = output
+			Judge(o, BuiltinRules())
+			for b.Loop() {
+				Judge(o, BuiltinRules())
+			}
+		})
+	}
+}

@@ -1,0 +1,403 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strings"
+)
+
+// link says how an exception came out of the one before it in a chain.
+type link uint8
+
+const (
+	linkNone    link = iota
+	linkContext      // "During handling of the above exception": the one before was handled
+	linkCause        // "direct cause": raised from it
+	linkNested       // told within the message of the one before, which only passes it on
+	linkSibling      // another one of the same ExceptionGroup
+)
+
+// member is one exception of a chain.
+type member struct {
+	class string // as it was printed: "requests.exceptions.ReadTimeout"
+	lines []int  // the line that names it and the rest of its message
+	link  link   // to the member before it
+}
+
+// chain is what a program printed about exceptions that came out of each other, the last one last. It is known by the
+// shape of a traceback, not by the names in it.
+type chain struct {
+	tag     string
+	own     bool // torch's hook for uncaught exceptions printed it
+	begin   int  // index of its first line, the heading included
+	end     int  // index of its last line
+	members []member
+	ignored bool // the interpreter itself, a thread or a logger told of it: the program did not end of it
+	logged  bool // a logger wrote it, so it was caught
+	warned  bool // and called it a warning
+	frames  []int
+	// survived is set once the reader knows that training went on after it.
+	survived bool
+}
+
+func (c *chain) last() *member { return &c.members[len(c.members)-1] }
+
+const (
+	maxMessage = 40 // lines of a message
+	maxBetween = 8  // lines between an exception and the words that link it to the next
+	maxChains  = 256
+)
+
+// isHeader reports whether the line begins a traceback, and nothing else.
+func isHeader(text []byte) bool {
+	head := bytes.TrimLeft(text, " +|\t")
+	head = bytes.TrimPrefix(head, []byte("Exception Group "))
+	head = bytes.TrimPrefix(head, []byte("Original "))
+	head = bytes.TrimPrefix(head, []byte("Remote "))
+	return bytes.HasPrefix(head, []byte(traceback))
+}
+
+// isRichHeader reports whether the line is the upper edge of the box that rich draws around a traceback.
+func isRichHeader(text []byte) bool {
+	text = bytes.TrimLeft(text, " ")
+	return (bytes.HasPrefix(text, []byte("╭")) || bytes.HasPrefix(text, []byte("+---"))) &&
+		bytes.Contains(text, []byte("Traceback (most recent call last)"))
+}
+
+func isRichBox(text []byte) bool {
+	text = bytes.TrimLeft(text, " ")
+	for _, edge := range []string{"│", "╭", "╰", "|", "+-"} {
+		if bytes.HasPrefix(text, []byte(edge)) {
+			return true
+		}
+	}
+	return false
+}
+
+// exceptionHead splits the line that names an exception: a dotted name, perhaps another one in parentheses as Ray puts
+// it, and what it says.
+func exceptionHead(text []byte) (class, message string, ok bool) {
+	n := 0
+	for n < len(text) {
+		c := text[n]
+		if c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || n > 0 && (c == '.' || c >= '0' && c <= '9') || n > 0 && (c == '<' || c == '>') {
+			n++
+			continue
+		}
+		break
+	}
+	if n == 0 || n > 200 {
+		return "", "", false
+	}
+	name := n
+	if n < len(text) && text[n] == '(' {
+		end := bytes.IndexByte(text[n:min(len(text), n+120)], ')')
+		if end < 0 {
+			return "", "", false
+		}
+		n += end + 1
+	}
+	class = string(text[:name])
+	rest := text[n:]
+	if len(bytes.TrimSpace(rest)) == 0 {
+		return class, "", true
+	}
+	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' {
+		return "", "", false
+	}
+	return class, strings.TrimSpace(string(rest[1:])), true
+}
+
+// looksRaised reports whether a name is one that exceptions have, for lines outside of a traceback.
+func looksRaised(class string) bool {
+	class = class[strings.LastIndexByte(class, '.')+1:]
+	for _, s := range []string{"Error", "Exception", "Interrupt", "Timeout", "Exit", "Disconnected"} {
+		if strings.HasSuffix(class, s) && class[0] >= 'A' && class[0] <= 'Z' {
+			return true
+		}
+	}
+	return false
+}
+
+type parserState uint8
+
+const (
+	stateIdle    parserState = iota
+	stateFrames              // between the header and the line that names the exception
+	stateMessage             // in the message
+	stateAfter               // behind it, where the words may come that link it to the next
+)
+
+// parser finds the chains among the lines of one tag.
+type parser struct {
+	r       *reader
+	state   parserState
+	chain   *chain
+	link    link // of the next member
+	base    int  // indentation of the header
+	group   int  // 1 and above within an ExceptionGroup
+	rich    bool
+	between int
+	heading []int // the lines before that are not blank, the last two
+}
+
+// findChains finds all chains, in the order in which they end.
+func (r *reader) findChains() {
+	parsers := map[string]*parser{}
+	for i := range r.lines {
+		tag := r.lines[i].tag
+		p := parsers[tag]
+		if p == nil {
+			if len(parsers) > 1024 {
+				continue
+			}
+			p = &parser{r: r}
+			parsers[tag] = p
+		}
+		p.feed(i)
+	}
+	for _, p := range parsers {
+		p.close()
+	}
+	sortChains(r.chains)
+}
+
+func (p *parser) feed(i int) {
+	l := &p.r.lines[i]
+	text := p.margin(l.text)
+	switch {
+	case isHeader(text) || isHeader(l.text):
+		p.header(i, indent(text))
+	case isRichHeader(l.text):
+		p.header(i, indent(l.text))
+		p.rich = true
+	default:
+		switch p.state {
+		case stateFrames:
+			p.frame(i, text)
+		case stateMessage:
+			p.message(i, text)
+		case stateAfter:
+			p.after(i, text)
+		default:
+			p.idle(i, text)
+		}
+	}
+	if !l.blank() {
+		if p.heading = append(p.heading, i); len(p.heading) > 2 {
+			p.heading = p.heading[1:]
+		}
+	}
+}
+
+// margin takes off what an ExceptionGroup draws at the left.
+func (p *parser) margin(text []byte) []byte {
+	if p.group == 0 && !bytes.Contains(text[:min(len(text), 40)], []byte("Exception Group ")) {
+		return text
+	}
+	inner := bytes.TrimLeft(text, " ")
+	for _, edge := range []string{"| ", "+ ", "|"} {
+		if bytes.HasPrefix(inner, []byte(edge)) {
+			return inner[len(edge):]
+		}
+	}
+	return text
+}
+
+func (p *parser) header(i, base int) {
+	l := &p.r.lines[i]
+	group := bytes.Contains(l.text, []byte("Exception Group Traceback"))
+	nested := p.chain != nil && (p.state == stateMessage || p.state == stateAfter) && p.passedOn(i)
+	switch {
+	case p.state == stateFrames && p.chain != nil: // cut off, or printed into each other
+	case p.chain != nil && (p.link != linkNone || nested || p.group > 0):
+		if p.link == linkNone {
+			p.link = linkNested
+		}
+	default:
+		p.close()
+		p.begin(i)
+	}
+	if group {
+		p.group++
+	}
+	p.rich = false
+	p.state, p.base, p.between = stateFrames, base, 0
+	p.chain.frames = append(p.chain.frames, i)
+	p.chain.end = i
+}
+
+// passedOn reports whether the header at i stands within the message of the exception before it.
+func (p *parser) passedOn(i int) bool {
+	if p.r.lines[i].contains("Original Traceback", "Remote Traceback") {
+		return true
+	}
+	if len(p.heading) == 0 {
+		return false
+	}
+	last := &p.r.lines[p.heading[len(p.heading)-1]]
+	return last.says("-- Process ", "'''", "\"\"\"", "The above exception", "Caused by", "Worker traceback", "The original traceback", "Traceback from") ||
+		last.contains("terminated with the following error")
+}
+
+// begin starts a chain at the header i. The line before it may say whose it is.
+func (p *parser) begin(i int) {
+	l := &p.r.lines[i]
+	p.chain = &chain{tag: l.tag, own: l.own, begin: i, end: i, logged: l.logged, warned: l.level == levelWarning}
+	if len(p.heading) == 0 {
+		return
+	}
+	h := p.heading[len(p.heading)-1]
+	before := &p.r.lines[h]
+	switch {
+	case isIgnoredHeading(before) || len(p.heading) > 1 && before.text[0] == ' ' && isIgnoredHeading(&p.r.lines[p.heading[0]]):
+		p.chain.ignored = true
+		p.chain.begin = h
+	case i-h <= 1 && !l.own && !p.partOfChain(h):
+		overcome := before.is(traitHandled)
+		p.chain.logged = p.chain.logged || before.logged || overcome
+		p.chain.warned = p.chain.warned || before.logged && before.level == levelWarning || overcome && !before.logged && before.level != levelInfo
+	}
+}
+
+// partOfChain reports whether a line belongs to the chain that was found last.
+func (p *parser) partOfChain(i int) bool {
+	if n := len(p.r.chains); n > 0 {
+		c := p.r.chains[n-1]
+		return c.tag == p.r.lines[i].tag && i >= c.begin && i <= c.end
+	}
+	return false
+}
+
+func (p *parser) frame(i int, text []byte) {
+	l := &p.r.lines[i]
+	if p.rich && isRichBox(text) {
+		p.chain.frames = append(p.chain.frames, i)
+		return
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return
+	}
+	if indent(text) > p.base || text[0] == '\t' || bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("^")) {
+		p.chain.frames = append(p.chain.frames, i)
+		return
+	}
+	class, _, ok := exceptionHead(text)
+	if !ok || l.logged && !looksRaised(class) {
+		p.drop()
+		return
+	}
+	if p.group > 0 {
+		l.text = trimMargin(l.text)
+		if n := len(p.chain.members); n > 0 && p.link == linkNested && p.chain.members[n-1].link >= linkNested {
+			p.link = linkSibling
+		}
+	}
+	p.chain.members = append(p.chain.members, member{class: class, lines: []int{i}, link: p.link})
+	p.chain.end = i
+	p.link = linkNone
+	p.state = stateMessage
+	if oneLine(class) {
+		p.state = stateAfter
+	}
+}
+
+// drop forgets a traceback that names no exception, but not what came before it in its chain.
+func (p *parser) drop() {
+	p.state, p.link = stateIdle, linkNone
+	if p.chain != nil && len(p.chain.members) > 0 {
+		p.state = stateAfter
+		return
+	}
+	p.chain, p.group = nil, 0
+}
+
+func (p *parser) message(i int, text []byte) {
+	l := &p.r.lines[i]
+	m := p.chain.last()
+	switch {
+	case p.linked(l):
+	case strings.Contains(m.class, "errors_impl.") && !l.logged && !isIgnoredHeading(l) && len(m.lines) < 2*maxMessage:
+		m.lines = append(m.lines, i) // TensorFlow's messages have paragraphs, and frames of their own
+		if len(bytes.TrimSpace(text)) > 0 {
+			p.chain.end = i
+		}
+	case len(bytes.TrimSpace(text)) == 0 || p.group > 0 && bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("+-")):
+		p.state, p.between = stateAfter, 0
+	case l.logged || l.level != levelNone || l.is(traitHandled) || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
+		l.is(traitBar) || i-m.lines[len(m.lines)-1] > maxMessage:
+		p.state, p.between = stateAfter, 0
+		p.after(i, text)
+	case bytes.HasPrefix(text, []byte(`  File "`)): // Ray tells the cause without a header
+		p.state, p.link, p.base = stateFrames, linkNested, 0
+		p.chain.frames = append(p.chain.frames, i)
+	default:
+		m.lines = append(m.lines, i)
+		p.chain.end = i
+	}
+}
+
+func (p *parser) after(i int, text []byte) {
+	l := &p.r.lines[i]
+	switch {
+	case p.linked(l):
+	case len(bytes.TrimSpace(text)) == 0:
+	case l.says("-- Process ") || p.group > 0 && isRichBox(text):
+		p.chain.end = i
+	default:
+		if p.between++; p.between > maxBetween {
+			p.close()
+			p.idle(i, text)
+		}
+	}
+}
+
+// linked notes the words that link an exception to the next.
+func (p *parser) linked(l *line) bool {
+	switch {
+	case l.contains(chainedContext):
+		p.link = linkContext
+	case l.contains(chainedCause):
+		p.link = linkCause
+	default:
+		return false
+	}
+	p.state, p.between = stateAfter, 0
+	return true
+}
+
+const (
+	chainedContext = "During handling of the above exception, another exception occurred"
+	chainedCause   = "The above exception was the direct cause of the following exception"
+)
+
+// idle looks for a SyntaxError, which has a place in the source but no header.
+func (p *parser) idle(i int, text []byte) {
+	if bytes.HasPrefix(text, []byte(`  File "`)) && !bytes.Contains(text, []byte(", in ")) && bytes.Contains(text, []byte(", line ")) &&
+		!bytes.Contains(text[8:], []byte(" in ")) {
+		p.begin(i)
+		p.state, p.base = stateFrames, 0
+	}
+}
+
+// close ends the chain.
+func (p *parser) close() {
+	if p.chain != nil && len(p.chain.members) > 0 {
+		if len(p.r.chains) == 2*maxChains {
+			p.r.chains = append(p.r.chains[:0], p.r.chains[maxChains:]...)
+		}
+		p.r.chains = append(p.r.chains, *p.chain)
+	}
+	p.chain, p.state, p.link, p.group, p.rich = nil, stateIdle, linkNone, 0, false
+}
+
+// oneLine reports whether the messages of the class take one line. What follows such a line is something else.
+func oneLine(class string) bool {
+	switch class {
+	case "KeyError", "AttributeError", "NameError", "IndexError", "ImportError", "ModuleNotFoundError", "FileNotFoundError",
+		"UnboundLocalError", "ZeroDivisionError", "StopIteration", "KeyboardInterrupt", "SyntaxError", "IndentationError",
+		"ConnectionResetError", "ConnectionRefusedError", "ConnectionAbortedError", "BrokenPipeError", "PermissionError",
+		"ValueError", "TypeError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "RecursionError", "MemoryError":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,384 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// A family judges an exception that no rule knows by what kind it is: the errno, the HTTP or gRPC status, the code of a
+// cloud's API, the signal that killed a child, the class. Libraries raise thousands of exceptions, but they name the
+// same few conditions.
+type family struct {
+	name    string // shown where a rule's name is: "family.errno"
+	verdict Verdict
+	role    Role
+	reason  string
+	after   Verdict // once the round has made a step
+	signal  int     // for preempted
+}
+
+// afterProgress makes a condition worth a retry once the round has made a step: what was there cannot be missing.
+func (f family) afterProgress() family {
+	f.after = Retry
+	return f
+}
+
+func (f family) known() bool { return f.name != "" }
+
+func transient(name, reason string, role Role) family {
+	return family{name: "family." + name, verdict: Retry, role: role, reason: reason}
+}
+
+func deterministic(name, reason string) family {
+	return family{name: "family." + name, verdict: Fatal, role: RoleRoot, reason: reason}
+}
+
+// rule is the family in the shape of a rule, for a Match.
+func (f family) rule() Rule {
+	return Rule{Name: f.name, Role: f.role, Verdict: f.verdict, AfterProgress: f.after, Reason: f.reason, signal: f.signal}
+}
+
+// familyOf judges an exception: its class, as printed, and its message.
+func familyOf(class string, message []byte) family {
+	name := class[strings.LastIndexByte(class, '.')+1:]
+	if f := interrupted(name); f.known() {
+		return f
+	}
+	if logicErrors[name] {
+		return family{} // a bug, whatever text it quotes; the base rule says fatal
+	}
+	message = message[:min(len(message), maxText)]
+	for _, judge := range []func(string, string, []byte) family{
+		serviceCode, childKilled, httpStatus, rpcStatus, errnoFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
+	} {
+		if f := judge(class, name, message); f.known() {
+			return f
+		}
+	}
+	return family{}
+}
+
+// interrupted is the answer to a signal from outside that Python turned into an exception.
+func interrupted(name string) family {
+	f := family{name: "family.interrupt", verdict: Preempted, role: RoleRoot, reason: ReasonPreempted}
+	switch name {
+	case "KeyboardInterrupt":
+		f.signal = sigint
+	case "SIGTERMException", "SigTermException", "SigtermException":
+		f.signal = sigterm
+	default:
+		return family{}
+	}
+	return f
+}
+
+// logicErrors are raised by what a program does wrong itself. What they quote explains nothing.
+var logicErrors = set("TypeError", "NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError",
+	"AttributeError", "IndexError", "KeyError", "ZeroDivisionError", "NotImplementedError", "RecursionError",
+	"AssertionError", "UnicodeDecodeError", "UnicodeEncodeError", "StopIteration", "ModuleNotFoundError",
+	"JSONDecodeError", "ValidationError", "ArgumentError", "FrozenInstanceError", "MissingSchema", "InvalidSchema", "InvalidURL")
+
+// ownErrors are mostly raised by a program about its own input. Only a message that names the condition plainly tells
+// that it is something else.
+var ownErrors = set("ValueError", "LookupError", "ArithmeticError", "OverflowError", "FloatingPointError", "SystemExit", "Warning")
+
+// programs reports whether the class speaks about the program itself, so that other lines do not explain it.
+func programs(class string) bool {
+	name := class[strings.LastIndexByte(class, '.')+1:]
+	return logicErrors[name] || ownErrors[name]
+}
+
+func set(names ...string) map[string]bool {
+	m := map[string]bool{}
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|ErrorCode: ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)`)
+
+// serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
+func serviceCode(_, _ string, message []byte) family {
+	if !containsAny(message, "An error occurred (", "AWS Error ", "<Code>", "Code:") {
+		return family{}
+	}
+	m := serviceCodePattern().FindSubmatch(message)
+	if m == nil {
+		return family{}
+	}
+	code := strings.ToLower(string(bytes.Join(m[1:], nil)))
+	if n, err := strconv.Atoi(code); err == nil {
+		return status(n)
+	}
+	for _, w := range []string{"slowdown", "throttl", "timeout", "toomany", "limitexceeded", "throughputexceeded", "unavailable",
+		"internalerror", "internalfailure", "serverbusy", "networkconnection", "network_connection", "connection", "slow_down",
+		"internal_failure", "service_unavailable", "request_timeout", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond"} {
+		if strings.Contains(code, w) {
+			return transient("service", "ServiceUnavailable", RoleRoot)
+		}
+	}
+	for _, w := range []string{"denied", "nosuch", "notfound", "invalid", "signature", "expired", "unauthor", "forbidden", "malformed", "missing", "authentication"} {
+		if strings.Contains(code, w) {
+			return deterministic("service", "RequestRefused")
+		}
+	}
+	return family{}
+}
+
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses`)
+
+// httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
+// was asked for.
+func httpStatus(_, _ string, message []byte) family {
+	if !bytes.ContainsAny(message[:min(len(message), 600)], "45") {
+		return family{}
+	}
+	m := statusPattern().FindSubmatch(message[:min(len(message), 1500)])
+	if m == nil {
+		return family{}
+	}
+	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	return status(n)
+}
+
+func status(n int) family {
+	switch {
+	case n == 408 || n == 421 || n == 423 || n == 425 || n == 429 || n == 499 || n >= 500 && n != 501 && n != 505 && n < 600:
+		return transient("http", "ServiceUnavailable", RoleRoot)
+	case n >= 400 && n < 600:
+		return deterministic("http", "RequestRefused")
+	}
+	return family{}
+}
+
+var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|^(?:\w+: )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |code = ([A-Z][A-Za-z]+) desc =`)
+
+// rpcStatus reads a status of gRPC, which JAX and TensorFlow use for everything. INTERNAL, UNKNOWN and
+// RESOURCE_EXHAUSTED say nothing by themselves.
+func rpcStatus(class, name string, message []byte) family {
+	code := ""
+	if m := rpcPattern().FindSubmatch(message[:min(len(message), 1500)]); m != nil {
+		code = strings.ToUpper(strings.ReplaceAll(string(bytes.Join(m[1:], nil)), "_", ""))
+	} else if strings.Contains(class, "errors_impl.") || strings.Contains(class, "api_core") || strings.Contains(class, "grpc") {
+		code = strings.ToUpper(strings.TrimSuffix(name, "Error"))
+	}
+	switch code {
+	case "UNAVAILABLE", "ABORTED", "CANCELLED", "SERVICEUNAVAILABLE":
+		return transient("rpc", ReasonPeerUnreachable, RoleCascade)
+	case "DEADLINEEXCEEDED", "GATEWAYTIMEOUT":
+		return transient("rpc", "Timeout", RoleSuspect)
+	case "BADGATEWAY", "INTERNALSERVER", "INTERNALSERVERERROR", "TOOMANYREQUESTS", "RETRY", "SERVER":
+		return transient("rpc", "ServiceUnavailable", RoleRoot)
+	case "PERMISSIONDENIED", "UNAUTHENTICATED", "FORBIDDEN", "UNAUTHORIZED", "BADREQUEST":
+		return deterministic("rpc", "RequestRefused")
+	case "INVALIDARGUMENT", "NOTFOUND", "ALREADYEXISTS", "FAILEDPRECONDITION", "OUTOFRANGE", "UNIMPLEMENTED":
+		return deterministic("rpc", ReasonError)
+	}
+	return family{}
+}
+
+var errnoPattern = lazy(`\[Errno (-?\d+)\]|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]`)
+
+// errnoFamily reads an errno: a network or a file server that is away comes back; a disk that is full, a path and a
+// permission stay as they are.
+func errnoFamily(_, _ string, message []byte) family {
+	if !containsAny(message, "rrno", "(os error", "name: E", "(1", "(3", "(5", "(7") {
+		return family{}
+	}
+	m := errnoPattern().FindSubmatch(message[:min(len(message), 1500)])
+	if m == nil {
+		return family{}
+	}
+	n, err := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	if err != nil {
+		return family{}
+	}
+	switch n {
+	case 32, 102, 103, 104, 108: // EPIPE, ENETRESET, ECONNABORTED, ECONNRESET, ESHUTDOWN
+		return transient("errno", ReasonPeerLost, RoleCascade)
+	case 100, 101, 111, 112, 113, 64: // ENETDOWN, ENETUNREACH, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, ENONET
+		return transient("errno", ReasonPeerUnreachable, RoleSuspect)
+	case 62, 110: // ETIME, ETIMEDOUT
+		return transient("errno", "Timeout", RoleSuspect)
+	case -2, -3, -5: // EAI_NONAME, EAI_AGAIN, EAI_NODATA
+		return transient("errno", "NameResolution", RoleSuspect)
+	case 4, 11, 16, 35: // EINTR, EAGAIN, EBUSY, EDEADLK
+		return transient("errno", "ResourceBusy", RoleRoot)
+	case 5, 19, 107, 116, 121, 70, 52: // EIO, ENODEV, ENOTCONN, ESTALE, EREMOTEIO, ECOMM, EBADE
+		return transient("errno", "InputOutputError", RoleRoot)
+	case 98: // EADDRINUSE
+		return transient("errno", "AddressInUse", RoleRoot)
+	case 2: // ENOENT
+		return deterministic("errno", "FileNotFound").afterProgress()
+	case 1, 13: // EPERM, EACCES
+		return deterministic("errno", "PermissionDenied").afterProgress()
+	case 28, 122: // ENOSPC, EDQUOT
+		return deterministic("errno", "DiskFull")
+	case 17, 20, 21, 22, 27, 30, 36, 38, 39, 40, 95:
+		return deterministic("errno", ReasonError)
+	}
+	return family{}
+}
+
+// deviceFamily knows what CUDA, its libraries and HIP say. Most of it is a device in a bad state, which a new process
+// does not inherit; what the program asked for wrongly it will ask for again.
+func deviceFamily(class, _ string, message []byte) family {
+	if !containsAny(message, "CUDA", "cuDNN", "CUBLAS", "CUDNN", "CUSOLVER", "CUSPARSE", "CUFFT", "HIP", "hip", "MIOPEN", "miopen", "cudaError", "ROCm") {
+		return family{}
+	}
+	if !containsAny(message, "CUDA error", "cuda error", "CUDA_ERROR_", "cuDNN error", "_STATUS_", "CUSPARSE", "HIP error", "hipError", "miopenStatus", "cudaError", "CUFFT_",
+		"CUDA driver error", "Error 8", "CUDA runtime error") && !strings.HasSuffix(class, "AcceleratorError") {
+		return family{}
+	}
+	low := bytes.ToLower(message)
+	if containsAny(low, "out of memory", "alloc_failed") {
+		return family{} // a rule's, which looks at progress
+	}
+	if containsAny(low, "device-side assert", "invalid argument", "invalid value", "invalid_value", "invalid device", "invalid configuration",
+		"no kernel image", "not supported", "not_supported", "unsupported", "bad_param", "arch_mismatch", "insufficient for",
+		"ptx", "resource handle", "too many resources", "license_error", "invalid device function", "symbol", "invalid_argument", "invalid pitch", "mapping of buffer") {
+		return deterministic("device", "CUDAUsage")
+	}
+	return transient("device", "CUDAError", RoleRoot)
+}
+
+// collectiveFamily knows NCCL, RCCL, gloo and MPI: what fails there fails with a peer or the network between.
+func collectiveFamily(_, name string, message []byte) family {
+	if name != "DistBackendError" && !containsAny(message, "NCCL", "ncclInternal", "ncclUnhandled", "ncclSystem", "ncclRemote", "RCCL", "gloo", "Gloo", "MPI_", "UCX", "HCCL", "oneCCL") {
+		return family{}
+	}
+	if containsAny(message, "invalid usage", "invalid argument", "ncclInvalid", "requires at least", "not available", "not built", "no support", "unsupported", "must be") {
+		return family{}
+	}
+	if name != "DistBackendError" && !containsAny(bytes.ToLower(message), "error", "fail", "abort", "timed out", "timeout", "closed", "reset", "watchdog") {
+		return family{}
+	}
+	return transient("collective", "CollectiveFailed", RoleSuspect)
+}
+
+// classFamily goes by the name of the class alone.
+func classFamily(class, name string, message []byte) family {
+	if containsAny(message, "CERTIFICATE_VERIFY_FAILED", "certificate verify failed") {
+		return deterministic("class", "CertificateRefused")
+	}
+	switch name {
+	case "ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError", "RemoteDisconnected", "ServerDisconnectedError",
+		"ClientOSError", "ClientPayloadError", "ChunkedEncodingError", "IncompleteRead", "ProtocolError", "RemoteProtocolError",
+		"ConnectionClosedError", "ConnectionClosed", "DistNetworkError", "HorovodInternalError", "IncompleteReadError", "ReadError", "WriteError",
+		"SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError":
+		return transient("class", ReasonPeerLost, RoleCascade)
+	case "DistStoreError":
+		return transient("class", "StoreUnreachable", RoleSuspect)
+	case "BrokenProcessPool", "TerminatedWorkerError", "BrokenExecutor", "BrokenThreadPool":
+		return transient("class", "ChildKilled", RoleSuspect)
+	case "WorkerCrashedError", "ActorDiedError", "RayActorError", "ActorUnavailableError", "NodeDiedError", "ObjectLostError", "OwnerDiedError",
+		"ObjectFetchTimedOutError", "ReferenceCountingAssertionError", "RaySystemError", "LocalRayletDiedError", "ObjectReconstructionFailedError":
+		return transient("class", ReasonPeerLost, RoleCascade)
+	case "gaierror", "herror", "NameResolutionError":
+		return transient("class", "NameResolution", RoleSuspect)
+	case "RetryError", "MaxRetryError", "SSLError", "ProxyError", "CommError", "InternalServerError", "ServerError", "ServiceRequestError",
+		"ServiceResponseError", "NoBrokersAvailable", "OperationalError":
+		return transient("class", "ServiceUnavailable", RoleSuspect)
+	}
+	switch {
+	case strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "TimeoutException") || strings.HasSuffix(name, "DeadlineExceeded"):
+		return transient("class", "Timeout", RoleSuspect)
+	case strings.HasSuffix(name, "ConnectionError") || strings.HasSuffix(name, "ConnectError") || strings.HasSuffix(name, "ConnectorError") ||
+		strings.HasSuffix(name, "ConnectionRefusedError") || strings.HasSuffix(name, "Unreachable"):
+		return transient("class", ReasonPeerUnreachable, RoleSuspect)
+	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimitError"):
+		return transient("class", "ServiceUnavailable", RoleRoot)
+	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost"):
+		return transient("class", ReasonPeerLost, RoleCascade)
+	}
+	return family{}
+}
+
+// phraseFamily reads what a message says, of classes that say nothing by themselves. Of the program's own errors only
+// words count that nothing else is called by.
+func phraseFamily(_, name string, message []byte) family {
+	low := bytes.ToLower(message[:min(len(message), 1500)])
+	switch {
+	case containsAny(low, "connection reset by peer", "connection closed by peer", "connection aborted", "broken pipe", "socket closed",
+		"connection lost", "connection was lost", "remote end closed", "connection was closed", "connection closed by remote", "recv, got 0 bytes", "connection has been closed"):
+		return transient("phrase", ReasonPeerLost, RoleCascade)
+	case containsAny(low, "connection refused", "connection timed out", "network is unreachable", "no route to host", "name or service not known",
+		"temporary failure in name resolution", "host is down", "could not connect to", "couldn't connect to", "failed to connect to", "unable to connect to",
+		"cannot connect to", "connection error, and we cannot find", "failed to establish a new connection", "host is unreachable"):
+		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
+	case containsAny(low, "stale file handle", "input/output error", "remote i/o error", "transport endpoint is not connected", "cannot read file data"):
+		return transient("phrase", "InputOutputError", RoleRoot)
+	}
+	if ownErrors[name] {
+		return family{}
+	}
+	switch {
+	case containsAny(low, "timed out", "socket timeout", "wait timeout", "timeout after", "timeout exceeded", "timeout was reached", "timeout expired", "read timeout",
+		"deadline exceeded", "timeout waiting", "timeout while"):
+		return transient("phrase", "Timeout", RoleSuspect)
+	case containsAny(low, "too many requests", "service unavailable", "bad gateway", "gateway time", "internal server error", "rate limit", "slow down",
+		"please reduce your request rate", "try again later", "temporarily unavailable", "server is busy", "max retries exceeded", "retries exhausted", "maximum number of retries"):
+		return transient("phrase", "ServiceUnavailable", RoleRoot)
+	case containsAny(low, "exited unexpectedly", "abruptly", "has died", "worker died", "died unexpectedly", "unexpectedly died", "lost communication", "heartbeat"):
+		return transient("phrase", "ChildKilled", RoleCascade)
+	case containsAny(low, "can't start new thread", "resource temporarily unavailable"):
+		return transient("phrase", "ResourceBusy", RoleRoot)
+	}
+	return family{}
+}
+
+var killedPattern = lazy(`terminated with signal (?:SIG)?([A-Z]+)|died with <Signals\.SIG([A-Z]+)|killed by signal:? (?:SIG)?(\w+)|received signal (?:SIG)?([A-Z]+)|(?:exits? with return code =|[Ee]xit ?code:?|crashed with exit code|exited with code|exit status|return code) -(\d+)|exit(?:ed)? on signal (\d+)|exit codes? \{?[^}]*SIG([A-Z]+)\(`)
+
+// childKilled reads that a child died by a signal: the cause is not in these words, and mostly not in the program.
+func childKilled(_, _ string, message []byte) family {
+	if !containsAny(message, "ignal", "code -", "= -", "code: -", "SIG", "status -") {
+		return family{}
+	}
+	m := killedPattern().FindSubmatch(message[:min(len(message), 1500)])
+	if m == nil {
+		return family{}
+	}
+	name := string(bytes.Join(m[1:], nil))
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		if n, err = ParseSignal(name); err != nil && name != "Killed" && name != "Segmentation" && name != "Aborted" && name != "Bus" {
+			return family{}
+		}
+	}
+	if err == nil && (n <= 0 || n > sigmax) {
+		return family{}
+	}
+	return transient("killed", "ChildKilled", RoleSuspect)
+}
+
+// shellKilled reads what a shell says about a child that a signal killed: "line 1: 1234 Killed  python train.py".
+func shellKilled(text []byte) bool {
+	text = text[:min(len(text), 400)]
+	i := bytes.Index(text, []byte("Killed"))
+	n := len("Killed")
+	for _, word := range []string{"Segmentation fault", "Bus error", "Aborted", "Illegal instruction", "Floating point exception"} {
+		if i < 0 {
+			i, n = bytes.Index(text, []byte(word)), len(word)
+		}
+	}
+	if i < 0 {
+		return false
+	}
+	head, rest := bytes.TrimRight(text[:i], " "), bytes.TrimSpace(text[i+n:])
+	if len(head) == 0 { // "Killed", "Segmentation fault (core dumped)"
+		return len(rest) == 0 || bytes.Equal(rest, []byte("(core dumped)"))
+	}
+	last := head[bytes.LastIndexAny(head, " :")+1:]
+	return digits(string(last)) && bytes.Contains(head, []byte(": "))
+}
+
+func containsAny(text []byte, words ...string) bool {
+	for _, w := range words {
+		if bytes.Contains(text, []byte(w)) {
+			return true
+		}
+	}
+	return false
+}

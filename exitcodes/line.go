@@ -1,0 +1,170 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strings"
+	"time"
+)
+
+// Arrival says when a part of an output arrived: the bytes from Offset on, up to the next arrival, came at At. A list of
+// them is in the order of both.
+type Arrival struct {
+	Offset int
+	At     time.Time
+}
+
+// level is how bad a line says it is; the zero value is a line that does not say.
+type level uint8
+
+const (
+	levelNone level = iota
+	levelInfo
+	levelWarning
+	levelError
+)
+
+// trait is what the words of a line tell by themselves. Lines that differ only in numbers share them.
+type trait uint8
+
+const (
+	traitNoise   trait = 1 << iota // of a dying interpreter, a launcher, a tracker
+	traitBar                       // a progress bar
+	traitEcho                      // of a launcher, about a child that exited
+	traitHandled                   // it says itself that it was got over
+	traitError                     // something went wrong
+	traitWork                      // it may be one of a training loop
+	traitKnown                     // they were looked for
+)
+
+// kind is what the reader makes of a line.
+type kind uint8
+
+const (
+	kindOther    kind = iota
+	kindWork          // training went on
+	kindSurvived      // an error after which training went on
+	kindLast          // what was said about the end
+	kindNoise         // what a dying interpreter, a launcher or a progress bar prints
+)
+
+// line is one line of an output, without what launchers, container runtimes and loggers put before it.
+type line struct {
+	number int    // in the output, from 0; several lines may come from one line of JSON
+	raw    []byte // as it was printed, without escape sequences
+	text   []byte // without prefixes, bounded
+	tag    string // whose it is: a rank's, a task's, a pod's; empty when it does not say
+	own    bool   // torch's hook for uncaught exceptions has tagged it: its process has ended of what it says
+	logged bool   // a logger wrote it: it begins a record of its own
+	glog   bool   // glog wrote it, whose records may have more lines
+	goesOn bool   // it goes on such a record about an error
+	level  level
+	at     time.Time
+	kind   kind
+	rule   *Rule // that fits it
+	shape  uint64
+	traits trait
+}
+
+const (
+	maxText   = 4 << 10 // bytes of a line that are looked at: the start, and the end of what is longer
+	maxLines  = 1 << 15 // lines that are looked at, the last ones
+	maxExpand = 256     // lines that one line of JSON may become
+)
+
+// readLines splits an output, with the times at which it arrived, into lines. A carriage return ends one, too: what it
+// overwrites is a line that was read before.
+func readLines(output []byte, arrived []Arrival) []line {
+	labels := hasLabels(output)
+	var lines []line
+	number, offset, next := 0, 0, 0
+	var at time.Time
+	for full := range bytes.Lines(output) {
+		for next < len(arrived) && arrived[next].Offset <= offset {
+			at = arrived[next].At
+			next++
+		}
+		offset += len(full)
+		full = bytes.Trim(bytes.TrimRight(full, "\r\n"), "\x00")
+		full = lastWritten(full)
+		for part := range bytes.SplitSeq(full, []byte{'\r'}) {
+			if len(bytes.TrimSpace(part)) == 0 && (len(part) != len(full) || len(lines) > 0 && len(lines[len(lines)-1].text) == 0) {
+				continue // overwritten, or a second blank line
+			}
+			lines = tokenize(lines, line{number: number, raw: part, at: at}, labels)
+		}
+		number++
+		if len(lines) > 2*maxLines {
+			lines = append(lines[:0], lines[len(lines)-maxLines:]...)
+		}
+	}
+	if len(lines) > maxLines {
+		lines = lines[len(lines)-maxLines:]
+	}
+	head := -maxRecord
+	for i := range lines {
+		l := &lines[i]
+		switch {
+		case l.glog && l.level == levelError:
+			head = i
+		case l.logged || l.blank():
+			head = -maxRecord
+		default:
+			l.goesOn = i-head < maxRecord
+		}
+	}
+	return lines
+}
+
+const maxRecord = 12 // lines of one record of glog
+
+// lastWritten leaves of a line that was written over again and again what was written last.
+func lastWritten(text []byte) []byte {
+	from := len(text)
+	for range maxOverwritten {
+		if from = bytes.LastIndexByte(text[:from], '\r'); from < 0 {
+			return text
+		}
+	}
+	return text[from:]
+}
+
+const maxOverwritten = 64
+
+// clipped is the start of a line, and the end of one that is longer than what is looked at.
+func clipped(text []byte) []byte {
+	if len(text) <= maxText {
+		return text
+	}
+	short := make([]byte, 0, maxText+1)
+	short = append(short, text[:maxText/2]...)
+	return append(short, text[len(text)-maxText/2:]...)
+}
+
+// indent is how many spaces a line begins with.
+func indent(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " ")) }
+
+// blank reports whether the line says nothing.
+func (l *line) blank() bool { return len(bytes.TrimSpace(l.text)) == 0 }
+
+// says reports whether the line begins with one of the words.
+func (l *line) says(words ...string) bool {
+	for _, w := range words {
+		if len(l.text) >= len(w) && string(l.text[:len(w)]) == w {
+			return true
+		}
+	}
+	return false
+}
+
+// contains reports whether one of the words is in the line.
+func (l *line) contains(words ...string) bool {
+	for _, w := range words {
+		if bytes.Contains(l.text, []byte(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// shown is the line for a person: without the prefixes, and whole.
+func (l *line) shown() string { return strings.TrimRight(string(l.text), " \t") }

@@ -1,0 +1,64 @@
+package exitcodes
+
+import "bytes"
+
+// shapeOf is a hash of a line with its numbers taken out: the lines of a training loop have the same one.
+func shapeOf(text []byte) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+	h := uint64(offset)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c >= '0' && c <= '9' {
+			for i+1 < len(text) && inNumber(text[i+1], i+2 < len(text) && text[i+2] >= '0' && text[i+2] <= '9') {
+				i++
+			}
+			c = '#'
+		} else if c == ' ' && i > 0 && text[i-1] == ' ' {
+			continue // columns are padded
+		}
+		h = (h ^ uint64(c)) * prime
+	}
+	return h
+}
+
+// inNumber reports whether c goes on a number; digit tells whether a digit follows it.
+func inNumber(c byte, digit bool) bool {
+	switch c {
+	case '.', ',', ':', '/', '-', '+':
+		return digit
+	case 'e', 'E':
+		return true
+	}
+	return c >= '0' && c <= '9'
+}
+
+// mayBeWork reports whether a line may show that training goes on once its shape has come often enough: not what a
+// program prints again and again while it waits, tries again or ends.
+func mayBeWork(l *line) bool {
+	if l.level == levelWarning || l.level == levelError || l.goesOn || len(l.text) < 4 {
+		return false
+	}
+	letters := false
+	for _, c := range l.text[:min(len(l.text), 64)] {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			letters = true
+			break
+		}
+	}
+	if !letters {
+		return false
+	}
+	if class, _, ok := exceptionHead(l.text); ok && looksRaised(class) {
+		return false
+	}
+	head := bytes.ToLower(l.text[:min(len(l.text), 200)])
+	for _, w := range notWork {
+		if bytes.Contains(head, w) {
+			return false
+		}
+	}
+	return true
+}
+
+var notWork = words("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup", "cleaning up",
+	"destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal", "errno", "stopping", "exiting")
