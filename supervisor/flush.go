@@ -20,18 +20,23 @@ func (s *Supervisor) flush() {
 		}
 	}
 	filtered := s.round.filtered
-	s.besideEvent(func() node.Event {
+	workers := s.round.workers
+	s.beside(func() func() {
 		s.records.close()
 		deadline := time.Now().Add(logTime)
 		for _, stream := range streams {
 			stream.Drain(deadline)
 		}
+		rest := s.detach(workers, deadline)
 		filtered.close(deadline)
 		if s.cfg.Epilogue != nil {
 			s.cfg.Epilogue(s.stderr)
 		}
 		s.stdout.Close(deadline)
 		s.stderr.Close(deadline)
-		return node.Flushed{}
+		return func() {
+			s.rest = rest
+			s.step(node.Flushed{})
+		}
 	})
 }

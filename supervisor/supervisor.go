@@ -47,6 +47,7 @@ type Supervisor struct {
 	pendingLogs atomic.Int64       // log files that are being opened
 	hook        *hookProcess       // the one that runs, or ran last
 	hookEnv     []string           // of every hook
+	rest        []remaining        // what is left writes there
 	saved       *format.Checkpoint // the newest that the node was told of
 	first       []node.Effect
 	timer       *time.Timer
@@ -104,6 +105,7 @@ func (s *Supervisor) Run() int {
 			s.step(node.Tick{})
 		}
 	}
+	s.relay()
 	s.machine.close()
 	s.scratch.remove()
 	return s.node.ExitCode()

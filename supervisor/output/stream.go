@@ -168,6 +168,40 @@ func (s *Stream) Close() {
 	s.wake()
 }
 
+// Detach ends the stream as Close does, and returns the pipe's end for somebody else to read, if anybody still holds the
+// other one; else nil. What was read is passed on before; a console or file that is too slow for the deadline keeps the
+// stream to itself, and nil is returned.
+func (s *Stream) Detach(deadline time.Time) *os.File {
+	select {
+	case <-s.done:
+		return nil
+	default:
+	}
+	var fd int
+	err := s.raw.Control(func(own uintptr) {
+		var errno syscall.Errno
+		var dup uintptr
+		dup, _, errno = syscall.Syscall(syscall.SYS_FCNTL, own, syscall.F_DUPFD_CLOEXEC, 3)
+		if fd = int(dup); errno != 0 {
+			fd = -1
+		}
+	})
+	s.Close()
+	if err != nil || fd < 0 {
+		return nil
+	}
+	rest := os.NewFile(uintptr(fd), "worker")
+	late := time.NewTimer(time.Until(deadline))
+	defer late.Stop()
+	select {
+	case <-s.done:
+		return rest
+	case <-late.C:
+		_ = rest.Close() // a copy
+		return nil
+	}
+}
+
 // wake makes the reading goroutine look at drains and closing, which has to be filled before. It can fail only once
 // the stream is done.
 func (s *Stream) wake() {

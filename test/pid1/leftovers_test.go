@@ -2,6 +2,7 @@ package pid1_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -252,6 +253,36 @@ exec "$GANGRUN" run --no-restart -- sh -c 'echo go >` + dir + `/go; read made <`
 		}
 		if alive {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// TestLeftoversKeepTheirOutput leaves a process behind that prints after gangrun's end.
+func TestLeftoversKeepTheirOutput(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string]string{"leave": "begin\nlate\n", "term": "begin\ntold\nlate\n"} {
+		fifo := filepath.Join(t.TempDir(), "go")
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(harness.Binary(t), "run", "--quiet", "--leftovers", policy, "--", "sh", "-c",
+			`(trap "echo told" TERM; echo begin; until read go <`+fifo+`; do :; done; echo late) & sleep 0.2`)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		state, err := cmd.Process.Wait()
+		if err != nil || !state.Success() {
+			t.Fatalf("%v, %v", state, err)
+		}
+		if err := os.WriteFile(fifo, []byte("go\n"), 0); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(out); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v; want %q", policy, got, err, want)
 		}
 	}
 }

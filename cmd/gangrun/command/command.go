@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/signals"
 )
 
@@ -30,6 +31,11 @@ type program struct {
 func Run(args []string) (code int) {
 	if filepath.Base(args[0]) == launcherName {
 		args = append([]string{"gangrun", "launch"}, args[1:]...)
+	}
+	if len(args) > 1 && args[1] == supervisor.RelayCommand {
+		signals.Default()
+		supervisor.Relay(args[2:])
+		return 0
 	}
 	p := &program{openTree: openTree}
 	app := &cli.App{
