@@ -65,7 +65,8 @@ var build = sync.OnceValues(func() (string, error) {
 	// Always the same place, so that nothing piles up; go replaces a binary that still runs by a new file.
 	bin := filepath.Join(Cache(), "bin", "gangrun")
 	fresh := fmt.Sprintf("%s.%d", bin, os.Getpid())
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", fresh, "./cmd/gangrun")
+	// As it is shipped, but without -trimpath, with which everything would be compiled once more: the unit tests have not.
+	cmd := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", fresh, "./cmd/gangrun")
 	cmd.Dir = Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

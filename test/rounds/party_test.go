@@ -73,7 +73,7 @@ type hello struct {
 
 var buildProbe = sync.OnceValues(func() (string, error) {
 	bin := filepath.Join(harness.Cache(), "bin", "rounds-probe")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", bin, "./test/rounds/probe")
+	cmd := exec.Command("go", "build", "-o", bin, "./test/rounds/probe")
 	cmd.Dir = harness.Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
