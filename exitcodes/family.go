@@ -127,7 +127,7 @@ func serviceCode(_, _ string, message []byte) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses`)
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -306,7 +306,7 @@ func phraseFamily(_, name string, message []byte) family {
 		return transient("phrase", ReasonPeerLost, RoleCascade)
 	case containsAny(low, "connection refused", "connection timed out", "network is unreachable", "no route to host", "name or service not known",
 		"temporary failure in name resolution", "host is down", "could not connect to", "couldn't connect to", "failed to connect to", "unable to connect to",
-		"cannot connect to", "connection error, and we cannot find", "failed to establish a new connection", "host is unreachable"):
+		"cannot connect to", "connection error, and we cannot find", "failed to establish a new connection", "host is unreachable", "check your connection", "internet connection", "check your network"):
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
 	case containsAny(low, "stale file handle", "input/output error", "remote i/o error", "transport endpoint is not connected", "cannot read file data"):
 		return transient("phrase", "InputOutputError", RoleRoot)

@@ -167,4 +167,4 @@ func (l *line) contains(words ...string) bool {
 }
 
 // shown is the line for a person: without the prefixes, and whole.
-func (l *line) shown() string { return strings.TrimRight(string(l.text), " \t") }
+func (l *line) shown() string { return strings.TrimSpace(string(l.text)) }

@@ -474,7 +474,7 @@ func (r *reader) judgeUnit(unit []member) (best Match, at int, found bool) {
 // judgeMember judges one exception by the rules and, where none knows it, by its family.
 func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 	for _, i := range m.lines {
-		if rule := r.lines[i].rule; rule != nil && rule.Role > RoleConfirm && (!found || r.rules.better(rule, &best.Rule)) {
+		if rule := r.lines[i].rule; rule != nil && rule.Role > RoleConfirm && (!found || rule.Name != best.Rule.Name && r.rules.better(rule, &best.Rule)) {
 			best, at, found = Match{Rule: *rule, Line: r.lines[i].shown()}, i, true
 		}
 	}
@@ -497,9 +497,21 @@ func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 		return Match{}, 0, false
 	}
 	if f := familyOf(m.class, message); f.known() {
-		return Match{Rule: f.rule(), Line: r.lines[m.lines[0]].shown()}, m.lines[0], true
+		return Match{Rule: f.rule(), Line: r.head(m)}, m.lines[0], true
 	}
 	return Match{}, 0, false
+}
+
+// head is the line that names an exception; gRPC tells its status in the lines behind it.
+func (r *reader) head(m member) string {
+	text := r.lines[m.lines[0]].shown()
+	if !strings.HasSuffix(text, "terminated with:") {
+		return text
+	}
+	for _, i := range m.lines[1:min(3, len(m.lines))] {
+		text += " " + r.lines[i].shown()
+	}
+	return text
 }
 
 // explainsFrom is where the lines begin that may explain the exception at line i, which says nothing by itself.

@@ -25,7 +25,7 @@ func explainCommand() *cli.Command {
 			"holds one.",
 		Before: withoutSupervising,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "log", Usage: "try the rules on `FILE` (- is standard input)"},
+			&cli.StringFlag{Name: "log", Usage: "say how `FILE` is read, and what is made of it (- is standard input)"},
 			&cli.IntFlag{Name: "code", Value: 1, Usage: "with --log: the exit code of the worker that printed it"},
 			&cli.BoolFlag{Name: "rules", Usage: "show the rules, in order"},
 			&cli.StringFlag{Name: "rules-file", Usage: "put the rules in `FILE` before the built-in ones"},
@@ -219,22 +219,40 @@ func dash(s string) string {
 	return s
 }
 
-// logged is what the rules say about a log.
+// logged is what is made of a log.
 type logged struct {
-	Verdict  exitcodes.Verdict `json:"verdict"`
-	Reason   string            `json:"reason"`
-	Message  string            `json:"message"`
-	ExitCode int               `json:"exitCode"`
-	Rule     string            `json:"rule,omitempty"`
-	Evidence string            `json:"evidence"`
-	Lines    []loggedLine      `json:"lines,omitempty"`
+	Verdict    exitcodes.Verdict `json:"verdict"`
+	Reason     string            `json:"reason"`
+	Message    string            `json:"message"`
+	ExitCode   int               `json:"exitCode"`
+	Rule       string            `json:"rule,omitempty"`
+	Evidence   string            `json:"evidence"`
+	Other      string            `json:"other,omitempty"`   // the other candidate
+	Unknown    bool              `json:"unknown,omitempty"` // nothing is known about the end but its code
+	PassedOver []string          `json:"passedOver,omitempty"`
+	Lines      []loggedLine      `json:"lines,omitempty"` // that a rule fits
+	Survived   []loggedLine      `json:"survived,omitempty"`
+	LastWords  []loggedLine      `json:"lastWords,omitempty"`
+	Noise      []loggedLine      `json:"noise,omitempty"`
 }
 
 type loggedLine struct {
 	Number int    `json:"number"` // within the end of the log that is read, from 1
-	Rule   string `json:"rule"`
-	Role   string `json:"role"`
+	Rule   string `json:"rule,omitempty"`
+	Role   string `json:"role,omitempty"`
 	Text   string `json:"text"`
+}
+
+func loggedLines(list []exitcodes.ReadLine) []loggedLine {
+	var lines []loggedLine
+	for _, l := range list {
+		line := loggedLine{Number: l.Number, Rule: l.Rule, Text: l.Text}
+		if l.Rule != "" {
+			line.Role = l.Role.String()
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // log judges a log as the supervisor would judge the worker that printed it: by its end.
@@ -246,28 +264,47 @@ func (e explainer) log(path string, code int) error {
 	if err != nil {
 		return &configError{"--log: " + err.Error()}
 	}
-	rules := e.rules()
-	f := exitcodes.Judge(exitcodes.Outcome{Rank: -1, LocalRank: -1, Status: exitcodes.Status{Code: code}, Output: text}, rules)
-	result := logged{Verdict: f.Verdict, Reason: f.Reason, Message: f.Message, ExitCode: f.Code, Rule: f.Rule, Evidence: f.Evidence}
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		line = bytes.TrimRight(line, "\r\n")
-		if rule := rules.Line(line, code); rule != nil && len(result.Lines) < 1000 {
-			result.Lines = append(result.Lines, loggedLine{number, rule.Name, rule.Role.String(), string(line)})
-		}
-	}
+	o := exitcodes.Outcome{Rank: -1, LocalRank: -1, Status: exitcodes.Status{Code: code}, Output: text}
+	f := exitcodes.Judge(o, e.rules())
+	r := exitcodes.Read(o, f, e.rules())
 	if e.json {
-		return e.encode(result)
+		return e.encode(logged{Verdict: f.Verdict, Reason: f.Reason, Message: f.Message, ExitCode: f.Code, Rule: f.Rule, Evidence: f.Evidence,
+			Other: f.Other, Unknown: f.Unknown, PassedOver: r.PassedOver, Lines: loggedLines(r.Rules), Survived: loggedLines(r.Survived),
+			LastWords: loggedLines(r.LastWords), Noise: loggedLines(r.Noise)})
 	}
-	for _, l := range result.Lines {
+	for _, l := range r.Rules {
 		fmt.Fprintf(e.out, "%6d  %-22s %-8s %s\n", l.Number, l.Rule, l.Role, l.Text)
 	}
-	if len(result.Lines) == 0 {
+	if len(r.Rules) == 0 {
 		fmt.Fprintln(e.out, "no rule fits any line")
+	}
+	e.section("survived", r.Survived)
+	e.section("noise", r.Noise)
+	e.section("last words", r.LastWords)
+	if f.Rule != "" {
+		fmt.Fprintf(e.out, "\ndecided by %s: %s\n", f.Rule, f.Evidence)
+	}
+	if len(r.PassedOver) > 0 {
+		fmt.Fprintf(e.out, "\npassed over: %s\n", strings.Join(r.PassedOver, ", "))
 	}
 	fmt.Fprintf(e.out, "\nwith exit code %d: %s (%s), gangrun would leave with %d\n%s\n", code, f.Verdict, f.Reason, f.Code, f.Message)
 	return nil
+}
+
+// section shows the lines of one kind, the last ones if there are many.
+func (e explainer) section(name string, lines []exitcodes.ReadLine) {
+	const most = 30
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(e.out, "\n%s:\n", name)
+	if over := len(lines) - most; over > 0 {
+		fmt.Fprintf(e.out, "        (%d more)\n", over)
+		lines = lines[over:]
+	}
+	for _, l := range lines {
+		fmt.Fprintf(e.out, "%6d  %s\n", l.Number, l.Text)
+	}
 }
 
 func (e explainer) encode(v any) error {
