@@ -131,6 +131,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	switch {
 	case optimizer || more:
 	case alone:
+		c.Part = !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !strings.HasSuffix(m.path, ".json") })
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
 	case !tensors && !c.save.named && name.slot == "" && name.family != "":
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
