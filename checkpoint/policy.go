@@ -142,6 +142,8 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 			o.veto(reason, "%s: %s; %s", c.Path, detail, cmp.Or(p.Way, ways))
 		case what == model && c.Detail != "":
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no state of a training (%s)", c.Path, c.Detail))
+		case (what == torn || what == ruined) && c.Complete:
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s (no more is there of a first save, or it is no state of a training)", c.Detail))
 		case what == torn, what == ruined:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s was cut while it was saved (%s), and there is no whole one before it", c.Path, c.Detail))
 		case what == state:
