@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -70,7 +71,7 @@ func saveDCP(b *testing.B, root string, step, files int) {
 	sizes := make([]int64, len(names))
 	for i := range names {
 		names[i], sizes[i] = fmt.Sprintf("__%d_0.distcp", i), 64
-		writeFile(b, filepath.Join(dir, names[i]), make([]byte, sizes[i]))
+		writeFile(b, filepath.Join(dir, names[i]), bytes.Repeat([]byte{1}, int(sizes[i])))
 	}
 	writeFile(b, filepath.Join(dir, ".metadata"), filetest.DCPMetadata(names, sizes))
 }

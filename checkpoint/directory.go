@@ -37,6 +37,15 @@ type Directory struct {
 	forgotten *problem.Error // why the memory of an earlier run makes no sense
 	unwritten bool           // it was said that the memory cannot be written
 	said      map[string]bool
+	closes    *closes // what was written in the directory since the first round, nil before
+}
+
+// first reports whether a file has never been whole, as far as can be told.
+func (d *Directory) first(path string) bool {
+	if first, known := d.closes.first(path); known {
+		return first
+	}
+	return firstSave(d.Path, path)
 }
 
 // Report is what a node knows of its checkpoints.
@@ -56,6 +65,9 @@ func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 		if err := d.recall(); err != nil {
 			return Report{}, err
 		}
+	}
+	if d.Path != "" {
+		d.Scanner.First = d.first
 	}
 	scan, err := d.Scanner.Scan(ctx)
 	if err != nil {
@@ -135,6 +147,9 @@ func (d *Directory) Begin(ctx context.Context, run Run, from From) (*format.Chec
 		if _, err := d.Look(ctx, run); err != nil {
 			return nil, err
 		}
+	}
+	if d.Path != "" && d.closes == nil {
+		d.closes = watchCloses(d.Path)
 	}
 	if from.Fresh() {
 		d.sayFresh()

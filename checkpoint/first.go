@@ -15,11 +15,6 @@ const (
 	firstSlack = 200 * time.Millisecond
 )
 
-// FirstSave makes what tells whether a file of a directory has never been whole, for a [Scanner].
-func FirstSave(dir string) func(path string) bool {
-	return func(path string) bool { return firstSave(dir, path) }
-}
-
 // firstSave reports whether a file of a directory was made by the save that wrote it last. A file system that does not
 // say when a file was made says no.
 func firstSave(dir, path string) bool {

@@ -96,6 +96,10 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 	s.Checkpoints = slices.Clone(s.Checkpoints)
 	slices.SortStableFunc(s.Checkpoints, newestFirst)
 	good := p.eligible(s, m)
+	saves := map[string]int{}
+	for _, c := range s.Checkpoints {
+		saves[c.Series()]++
+	}
 	for i, c := range s.Checkpoints {
 		if c.Reason.Unknown() {
 			if len(o.Steps)+len(o.Identities) == 0 {
@@ -104,6 +108,9 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 			continue
 		}
 		what, reason, detail := p.weigh(c, m, other, now)
+		if what == model && c.Part && saves[c.Series()] == 1 && (!c.InPlace || c.First) {
+			what = torn // all that there is of the first save
+		}
 		before := began && m.lay(c)
 		switch {
 		case what == usable && !good[i]:
@@ -135,6 +142,8 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 			o.veto(reason, "%s: %s; %s", c.Path, detail, cmp.Or(p.Way, ways))
 		case what == model && c.Detail != "":
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no state of a training (%s)", c.Path, c.Detail))
+		case (what == torn || what == ruined) && c.Complete:
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s (no more is there of a first save, or it is no state of a training)", c.Detail))
 		case what == torn, what == ruined:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s was cut while it was saved (%s), and there is no whole one before it", c.Path, c.Detail))
 		case what == state:

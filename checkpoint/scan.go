@@ -175,7 +175,7 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		if c.Complete && c.Resumable {
 			complete++
 		}
-		c.First = !c.Complete && c.InPlace && s.First != nil && s.First(c.Path)
+		c.First = c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
 	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)

@@ -15,7 +15,7 @@ const maxBelow = 64
 // which is meant.
 func (l *look) findBelow(root *dir, empty Found) (Found, error) {
 	level := []*dir{root}
-	for range 2 { // one level, then two
+	for range 3 { // one level, then two; Lightning puts its own between
 		var next []*dir
 		found := empty
 		for _, d := range level {

@@ -63,6 +63,9 @@ type Checkpoint struct {
 	Training bool `json:"training,omitempty"`
 	// Optimizer is set where the state of an optimizer was seen in it. That it is not says nothing.
 	Optimizer bool `json:"optimizer,omitempty"`
+	// Part is set for weights under a name that says that they are one part of several: model_100.pt. Of a first save that
+	// was cut no more may be left.
+	Part bool `json:"-"`
 	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
 	First bool `json:"-"`
 

@@ -151,6 +151,11 @@ func stepIn(s *file.Shape, depth int) (step int64, unit Unit) {
 	if n, ok := numberOf(s, stepKeys); ok {
 		return n, UnitStep
 	}
+	if h := s.Get("optimizer_history"); h != nil && h.Kind == file.List && len(h.Values) == h.Pairs && h.Pairs > 0 { // fairseq
+		if n, ok := numberOf(h.Values[h.Pairs-1], stepKeys); ok {
+			return n, UnitStep
+		}
+	}
 	epoch := int64(-1)
 	for i, key := range s.Keys {
 		v := s.Values[i]
@@ -172,6 +177,9 @@ func stepIn(s *file.Shape, depth int) (step int64, unit Unit) {
 }
 
 func numberOf(s *file.Shape, keys []string) (int64, bool) {
+	if s == nil {
+		return 0, false
+	}
 	for _, key := range keys {
 		for i, k := range s.Keys {
 			if v := s.Values[i]; v != nil && v.Kind == file.Number && v.Number >= 0 && strings.EqualFold(k, key) {

@@ -19,7 +19,14 @@ var dcp = kind{name: "dcp", find: findDCP, movable: true, check: func(l *look, c
 	if isTemporary(path.Base(c.Path)) {
 		return problem.New(problem.InProgress, "%s has the name of a directory that is being written", c.Path)
 	}
-	return checkDCP(l, c, c.Path)
+	if err := checkDCP(l, c, c.Path); err != nil || !c.Resumable {
+		return err
+	}
+	d, err := l.dir(c.Path)
+	if err != nil || !d.isFile(dcpMarker) {
+		return err
+	}
+	return c.withoutState(l, d.join(dcpMarker))
 }}
 
 const (

@@ -36,6 +36,11 @@ func findHFTrainer(l *look, root *dir) (found []*Checkpoint, err error) {
 	return found, nil
 }
 
+// hfBeside are files that save_pretrained writes beside weights.
+var hfBeside = set("config.json generation_config.json adapter_config.json tokenizer.json tokenizer_config.json special_tokens_map.json " +
+	"added_tokens.json vocab.json vocab.txt merges.txt spiece.model tokenizer.model preprocessor_config.json chat_template.json " +
+	"chat_template.jinja processor_config.json README.md")
+
 // claimedByHfTrainer tells a checkpoint of the Trainer from those of Accelerate, of scripts around it and of programs of
 // somebody's own, who use the same names.
 func claimedByHfTrainer(l *look, c *Checkpoint) (claim, error) {
@@ -51,13 +56,12 @@ func claimedByHfTrainer(l *look, c *Checkpoint) (claim, error) {
 		if is, _ := ofAccelerate(d); is {
 			return no, nil
 		}
-		// Of a save that was cut, or that is being removed, the rest is left.
+		// Of a save that was cut, or that is being removed, the rest is left. What training_args.bin is written before is
+		// nothing of the Trainer's without it.
 		for _, name := range d.names {
 			_, fsdp := numbered(name, fsdpModel+"_", "")
-			if !isHFWeights(name) && !fsdp && name != "config.json" && name != "adapter_config.json" && name != deepSpeedPointer &&
-				!strings.HasPrefix(name, "global_step") && name != "scheduler.pt" && name != "optimizer.pt" &&
-				!strings.HasPrefix(name, "tokenizer") && !strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, "rng_state_") &&
-				!strings.HasPrefix(name, "optimizer_") && name != "README.md" {
+			if !isHFWeights(name) && !fsdp && !hfBeside[name] && name != deepSpeedPointer && !strings.HasPrefix(name, "global_step") &&
+				!strings.HasPrefix(name, "rng_state_") && !strings.HasPrefix(name, "optimizer_") {
 				return no, nil
 			}
 		}

@@ -70,6 +70,9 @@ var (
 		"wer cer top lr seed node world size ws bs bsz fold v ver version layers layer dim hidden heads head h w l res resnet vgg vit bert gpt " +
 		"llama fp bf int of part shard mp tp pp dp k exp run trial try job task stage phase replica port pid host px patch b n c p r x y z t " +
 		"beta alpha tau gamma temp temperature ratio frac dropout wd bit bits gb mb kb")
+	// measures are words before numbers that say how good a model is.
+	measures = set("acc accuracy loss val valloss score f f1 map miou auc bleu rouge ppl perplexity psnr ssim fid reward mse mae rmse err error " +
+		"wer cer")
 	plurals = set("steps iters iterations epochs updates its batches")
 )
 
@@ -304,12 +307,14 @@ func (t *title) words(ps []piece, at int) {
 				family = family[:len(family)-1]
 			}
 		case i == at+1 && at >= 0 && !p.number && (p.glued || plurals[p.text]):
-		case p.number && (p.used || p.decimal):
-			family = append(family, "*")
+		case p.number && (p.used || p.decimal || i == 0 || measures[ps[i-1].text] || ps[i-1].number):
+			// a measure, a date: it differs from save to save
 		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && i+1 < len(ps) && ps[i+1].text == "of":
 			roles = append(roles, "#")
 		case p.number && i > 0 && (epochWords[ps[i-1].text] || stepWords[ps[i-1].text]):
-			family = append(family, "*") // an epoch beside the step
+			family = family[:max(0, len(family)-1)] // an epoch beside the step
+		case p.number && (neutralWords[ps[i-1].text] || slotWords[ps[i-1].text] || roleWords[ps[i-1].text] != ""):
+			// an epoch or a batch, without a word
 		case p.number:
 			family = append(family, p.text)
 		case p.text == "of":

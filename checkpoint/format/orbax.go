@@ -289,6 +289,11 @@ func (l *look) orbaxItem(c *Checkpoint, item *dir) error {
 			return err
 		}
 	}
+	if l.Level >= Manifests {
+		if err := l.orbaxData(item); err != nil {
+			return err
+		}
+	}
 	if l.Level < Manifests || !item.isDir(orbaxArrays) {
 		return nil
 	}

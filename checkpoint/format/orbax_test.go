@@ -122,7 +122,9 @@ func TestOrbaxMutations(t *testing.T) {
 		{"nothing", nil, ""},
 		{"not merged", []op{remove("manifest.ocdbt")}, problem.NoMarker},
 		{"arrays in files of their own", []op{remove("manifest.ocdbt"), remove("ocdbt.process_0"), remove("ocdbt.process_1"),
-			writeText("params.w/.zarray", "{}")}, ""},
+			writeText("params.w/.zarray", `{"shape":[2,3],"chunks":[2,2]}`), write("params.w/0.0", filler(9)), write("params.w/0.1", filler(9))}, ""},
+		{"a chunk is gone", []op{remove("manifest.ocdbt"), remove("ocdbt.process_0"), remove("ocdbt.process_1"),
+			writeText("params.w/.zarray", `{"shape":[2,3],"chunks":[2,2]}`), write("params.w/0.0", filler(9))}, problem.MissingShard},
 	})
 }
 

@@ -181,6 +181,30 @@ func (c *Checkpoint) withoutOptimizer(l *look, metadata string, words ...string)
 	return nil
 }
 
+// stateWords stand in the metadata of a distributed checkpoint that holds more than tensors of a model: an item that is no
+// tensor, such as a step or the groups of an optimizer; the state of an optimizer under whatever key.
+var stateWords = []string{"BytesStorageMetadata", "optim", "exp_avg", "momentum_buffer"}
+
+// withoutState takes back that a distributed checkpoint can be resumed from when there is proof that it holds nothing but
+// tensors, and none of an optimizer.
+func (c *Checkpoint) withoutState(l *look, metadata string) error {
+	if l.Level < Manifests {
+		return nil
+	}
+	found, all, err := l.mentions(metadata, maxMentions, stateWords...)
+	if err != nil {
+		return err
+	}
+	if c.Training = found; !found && all {
+		tensors, _, err := l.mentions(metadata, maxMentions, "TensorStorageMetadata")
+		if err != nil || !tensors {
+			return err
+		}
+		c.weightsOnly("%s names tensors alone, and none of an optimizer: weights", metadata)
+	}
+	return nil
+}
+
 // base is the last part of the checkpoint's path.
 func (c *Checkpoint) base() string { return path.Base(c.Path) }
 

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -131,6 +130,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	switch {
 	case optimizer || more:
 	case alone:
+		c.Part = !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !strings.HasSuffix(m.path, ".json") })
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
 	case !tensors && !c.save.named && name.slot == "" && name.family != "":
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
@@ -198,6 +198,18 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 		if names, numbers, ok, err := file.Npz(z); err == nil && ok {
 			return named(names, numbers), nil
+		}
+		if ext == ".zip" {
+			var names []string
+			err := z.Each(func(e file.Entry) error {
+				if names = append(names, e.Name); len(names) > maxMembers {
+					return problem.New(problem.UnknownFormat, "it has more than %d entries", maxMembers)
+				}
+				return nil
+			})
+			if err != nil || !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "data.pkl") }) {
+				return named(names, nil), err
+			}
 		}
 		return l.torchContent(r, size)
 	case torch:
@@ -328,11 +340,11 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
+	t := titleOf(path.Base(name))
 	if err != nil {
-		return false, fmt.Errorf("looking at %s: %w", name, err)
+		return t.step >= 0, l.ctx.Err() // the check says what is wrong
 	}
 	defer f.close()
-	t := titleOf(path.Base(name))
 	likely := t.step >= 0 && t.family == "" || t.slot != "" && t.family == "" || t.named || checkpointName(path.Base(name))
 	head := make([]byte, min(f.size, 512))
 	if n, err := f.ReadAt(head, 0); n < len(head) {

@@ -64,7 +64,7 @@ func TestPlainFind(t *testing.T) {
 		write("train.bin", []byte("tokens and tokens")), write("last.pt", anyState(12)[:400]),
 	)
 	want := map[string]int64{"ckpt_9.pt": 9, "ckpt_10.tar": 10, "ckpt_11.pth.tar": 11, "checkpoint_prev.pt": 8,
-		"step_7": 7, "checkpoint-6": 6, "other_epoch3.pt": 3}
+		"latest": 12, "step_7": 7, "checkpoint-6": 6, "other_epoch3.pt": 3}
 	cs := see(t, d.fs(), Options{Level: Manifests})
 	for path, step := range want {
 		c := one(t, cs, path)

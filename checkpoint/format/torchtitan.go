@@ -54,6 +54,5 @@ func checkTorchtitan(l *look, c *Checkpoint) error {
 		return err
 	}
 	c.Elastic = true
-	// The optimizer's state has names such as optimizer.state.layers.0.weight.exp_avg.
-	return c.withoutOptimizer(l, d.join(".metadata"), "optimizer.")
+	return c.withoutState(l, d.join(".metadata"))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -171,7 +172,7 @@ func saveDCP(root string, step, files int) error {
 	shards, metadata := dcpFiles(files)
 	err := os.MkdirAll(dir, 0o755)
 	for _, name := range shards {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), make([]byte, dcpShard), 0o644))
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), bytes.Repeat([]byte{1}, dcpShard), 0o644))
 	}
 	return errors.Join(err, os.WriteFile(filepath.Join(dir, ".metadata"), metadata, 0o644))
 }

@@ -28,9 +28,9 @@ type saves struct {
 
 func TestTorch(t *testing.T) {
 	attackAll(t, "torch/bin/python3", "of_torch", []saves{
-		{format: "torch.save", detects: "plain", anew: 12, inPlace: 12},
-		{format: "torch.save, legacy", detects: "plain", anew: 6, inPlace: 6},
-		{format: "safetensors", detects: "plain", anew: 10, inPlace: 10},
+		{format: "torch.save", detects: "plain", anew: 12, inPlace: 12, weights: true},
+		{format: "torch.save, legacy", detects: "plain", anew: 6, inPlace: 6, weights: true},
+		{format: "safetensors", detects: "plain", anew: 10, inPlace: 10, weights: true},
 		{format: "save_pretrained in shards", detects: "plain", anew: 6, inPlace: 10, weights: true, each: true},
 		{format: "DCP", detects: "dcp", anew: 10, inPlace: 12},
 		{format: "DCP, async", detects: "dcp", anew: 8, inPlace: 8},

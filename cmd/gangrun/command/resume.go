@@ -177,6 +177,6 @@ func (o *options) directory(log *slog.Logger) *checkpoint.Directory {
 		d.Scanner.Open = func(ctx context.Context) (fs.FS, error) { return r.openTree(ctx, r.dir) }
 		return d
 	}
-	d.Path, d.Scanner.FS, d.Scanner.First = r.dir, os.DirFS(r.dir), checkpoint.FirstSave(r.dir)
+	d.Path, d.Scanner.FS = r.dir, os.DirFS(r.dir)
 	return d
 }

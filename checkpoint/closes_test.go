@@ -1,0 +1,61 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestCloses(t *testing.T) {
+	dir := t.TempDir()
+	c := watchCloses(dir)
+	if c == nil {
+		t.Fatal("no watch")
+	}
+	write := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("once")
+	write("twice")
+	write("twice")
+	write("moving")
+	if err := os.Rename(filepath.Join(dir, "moving"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]bool{"once": {true, true}, "twice": {false, true}, "moved": {false, true}, "none": {true, false}} {
+		if first, known := c.first(name); first != want[0] || known != want[1] {
+			t.Errorf("%s: first %v, known %v", name, first, known)
+		}
+	}
+	if watchCloses(filepath.Join(dir, "nothing")) != nil {
+		t.Error("a directory that is not there is watched")
+	}
+	if _, known := (*closes)(nil).first("x"); known {
+		t.Error("nothing is known without a watch")
+	}
+}
+
+// TestFirstSave: a file that was just made may be of its first save, and one that was made long before it was written
+// last is not.
+func TestFirstSave(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "checkpoint.pt")
+	if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !firstSave(dir, "checkpoint.pt") {
+		t.Skip("the file system does not say when a file was made")
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(name, info.ModTime(), info.ModTime().Add(2*firstSlack)); err != nil {
+		t.Fatal(err)
+	}
+	if firstSave(dir, "checkpoint.pt") || firstSave(dir, "none") {
+		t.Error("it is taken for a first save")
+	}
+}

@@ -1,0 +1,108 @@
+package checkpoint_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// began is what a loop says of each of its starts.
+type began struct {
+	Path     string
+	Step     int // of the weights that it has loaded
+	Decision string
+}
+
+// inPlace are the habits in which the next save is written over the last one: what is cut then was the only one.
+var inPlace = map[string]bool{
+	"checkpoint.pt in place": true, "ckpt.pt of nanoGPT": true, "last.pt of YOLO": true, "snapshot.pt of the DDP tutorial": true,
+	"checkpoint.pkl": true, "latest/ in place": true, "imagenet": true,
+}
+
+// TestLoops runs loops as people write them, which are killed in training, within a save and within the first save: each
+// resumes at the right step or ends with 65, and none starts over once there had been a whole state. All of them with
+// GANGRUN_TEST_LONG=1, else some.
+func TestLoops(t *testing.T) {
+	parallel(t)
+	python := harness.Peer(t, "torch/bin/python3")
+	savers := harness.Peer(t, "savers")
+	script, err := filepath.Abs("testdata/loop.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := setting(t, "GANGRUN_TEST_SEED", uint64(time.Now().UnixNano()))
+	random := rand.New(rand.NewPCG(seed, 0))
+	for _, habit := range habits(t) {
+		for _, how := range []string{"training", "save", "first"} {
+			if os.Getenv("GANGRUN_TEST_LONG") == "" && random.IntN(15) != 0 {
+				continue
+			}
+			t.Run(habit+", "+how, func(t *testing.T) {
+				dir, journal := filepath.Join(t.TempDir(), "saved"), filepath.Join(t.TempDir(), "journal")
+				if err := os.Mkdir(dir, 0o777); err != nil {
+					t.Fatal(err)
+				}
+				r := harness.Run(t, limit, []string{"PYTHONPATH=" + savers, "OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1"},
+					harness.Binary(t), "run", "--max-restarts", "2", "--checkpoint-dir", dir, "--", python, script, habit, dir, journal, how)
+				starts := readJournal(t, journal)
+				said := fmt.Sprintf("exit code %d, %+v\n%s\n%s", r.Code, starts, r.Stderr, tree(dir))
+				want := map[string]int{"training": 200, "save": 200, "first": 0}[how]
+				switch {
+				case r.Code == 65 && len(starts) == 1 && how == "save" && inPlace[habit]:
+				case r.Code != 0 || len(starts) != 2:
+					t.Error(said)
+				case starts[1].Step != want && !(how == "save" && starts[1].Step == 100 && strings.Contains(habit, "prev")):
+					t.Errorf("it resumed at %d, want %d: %s", starts[1].Step, want, said)
+				case how == "first" && !strings.Contains(r.Stderr, "starting fresh"):
+					t.Errorf("it did not say that it starts fresh: %s", said)
+				case how != "first" && !strings.Contains(r.Stderr, "resuming from checkpoint"):
+					t.Errorf("it did not say what it resumes from: %s", said)
+				}
+			})
+		}
+	}
+}
+
+// habits are the names of those in testdata/habits.py.
+func habits(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/habits.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "HABITS = {\n")
+	table, _, closed := strings.Cut(table, "\n}\n")
+	if !found || !closed {
+		t.Fatal("testdata/habits.py has no table HABITS")
+	}
+	for line := range strings.SplitSeq(table, "\n") {
+		if rest, ok := strings.CutPrefix(line, `    "`); ok {
+			name, _, _ := strings.Cut(rest, `"`)
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func readJournal(t *testing.T, name string) (starts []began) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var b began
+		if err := json.Unmarshal([]byte(line), &b); err != nil {
+			t.Fatal(err)
+		}
+		starts = append(starts, b)
+	}
+	return starts
+}
