@@ -32,7 +32,9 @@ type Point struct {
 
 	Namespace, Job string // name the record
 	ReadOnly       bool
-	Log            *slog.Logger
+	// Visitor begins no record of a job that has none.
+	Visitor bool
+	Log     *slog.Logger
 }
 
 // Open opens the store at a point. Errors that trying again may change are store.ErrUnreachable.
