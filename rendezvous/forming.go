@@ -273,11 +273,6 @@ func (t *turn) form(a assignment) Decision {
 	j.Suspend, j.NotBefore = false, time.Time{}
 	j.enter(Running, t.now)
 	d := t.write(ActForm)
-	d.Round, d.DropRound = r, dropped
-	for _, e := range t.entries() {
-		if !e.Leased && e.State == NodeLeft && !chosen[e.name] {
-			d.Remove = append(d.Remove, Removal{e.name, e.ModRev})
-		}
-	}
+	d.Round, d.DropRound, d.Remove = r, dropped, t.departed(chosen)
 	return d
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
 )
 
 // View is what the lead decides on: the whole state of the store as of one revision, decoded, and what the lead
@@ -220,8 +222,21 @@ func (t *turn) write(a Action) Decision {
 	d := Decision{Action: a, Job: t.job, DropRound: -1}
 	if t.job.Phase.finished() {
 		d.Keep = max(t.job.Spec.TTL.of(), time.Minute) // its nodes must be able to read it
+		if t.job.End.Verdict != exitcodes.Retry {      // else it may go on, and needs to know who had left
+			d.Remove = t.departed(nil)
+		}
 	}
 	return d
+}
+
+// departed lists the keys of nodes that have left, but for some.
+func (t *turn) departed(but map[string]bool) (list []Removal) {
+	for _, e := range t.entries() {
+		if !e.Leased && e.State == NodeLeft && !but[e.name] {
+			list = append(list, Removal{e.name, e.ModRev})
+		}
+	}
+	return list
 }
 
 // wait ends the turn without a change.

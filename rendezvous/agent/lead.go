@@ -53,6 +53,7 @@ type lead struct {
 	seen     bool                // the whole state is there
 	job      jobRow              // the job's record as it was decoded last
 	refused  refusal
+	ending   store.Lease     // of a job that has ended; it is made once, however often that has to be written
 	wrote    *rendezvous.Job // the last record that this leader has written
 	looks    bool            // nothing is decided: this only shows what there is
 	why      string          // the last reason not to go on
@@ -234,15 +235,9 @@ func (l *lead) commit(d rendezvous.Decision) error {
 		if err != nil {
 			return err
 		}
-		put := store.Put(jobKey, value)
-		if d.Keep > 0 {
-			lease, err := l.store.Join(l.ctx, d.Keep)
-			if err != nil {
-				return err
-			}
-			put = store.PutLeased(jobKey, value, lease)
+		if err := l.lasting(&txn, d, value); err != nil {
+			return err
 		}
-		txn.Then = append(txn.Then, put)
 	}
 	if d.Round != nil {
 		value, err := rendezvous.Encode(d.Round)
@@ -251,7 +246,7 @@ func (l *lead) commit(d rendezvous.Decision) error {
 		}
 		txn.Then = append(txn.Then, store.Put(roundKey(d.Round.Number), value))
 	}
-	if d.DropRound >= 0 && (d.Round == nil || d.DropRound != d.Round.Number) {
+	if d.Keep == 0 && d.DropRound >= 0 && (d.Round == nil || d.DropRound != d.Round.Number) {
 		txn.Then = append(txn.Then, store.Delete(roundKey(d.DropRound)))
 	}
 	for _, id := range d.Controls {
@@ -279,13 +274,70 @@ func (l *lead) commit(d rendezvous.Decision) error {
 	if k := l.keeper.Load(); k != nil && d.Job != nil {
 		k.keep(d.Job)
 	}
-	for _, r := range d.Remove { // each by itself: one that has changed meanwhile stays
-		key := nodesKey + store.Escape(r.Name)
-		_, _ = l.store.Commit(ctx, store.Txn{
-			If: []store.Cond{store.Unchanged(key, r.ModRev)}, Then: []store.Op{store.Delete(key)},
-		})
+	l.remove(d.Remove)
+	return nil
+}
+
+// lasting adds the job's record to a transaction, and what goes with it when the job has ended: the last round's record,
+// and whatever the store itself keeps, leave together with the job's own. A job that begins again takes them back.
+func (l *lead) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) error {
+	if d.Keep == 0 {
+		txn.Then = append(txn.Then, store.Put(jobKey, value))
+		if !l.rows[jobKey].Leased {
+			return nil
+		}
+		txn.Lasts = true
+		for key, kv := range l.rows {
+			if strings.HasPrefix(key, roundsKey) && kv.Leased && (d.Round == nil || key != roundKey(d.Round.Number)) {
+				txn.Then = append(txn.Then, store.Put(key, kv.Value))
+			}
+		}
+		return nil
+	}
+	if l.ending == nil || l.ending.TTL() < d.Keep {
+		var err error
+		if l.ending, err = l.store.Grant(l.ctx, d.Keep); err != nil {
+			return err
+		}
+	}
+	txn.Ends = l.ending
+	txn.Then = append(txn.Then, store.PutLeased(jobKey, value, l.ending))
+	for key, kv := range l.rows {
+		switch {
+		case !strings.HasPrefix(key, roundsKey):
+		case key == roundKey(d.Job.Round):
+			txn.Then = append(txn.Then, store.PutLeased(key, kv.Value, l.ending))
+		default:
+			txn.Then = append(txn.Then, store.Delete(key))
+		}
 	}
 	return nil
+}
+
+// removeAtOnce is how many keys one transaction removes: each takes a condition and an operation.
+const removeAtOnce = store.MaxOps
+
+// remove takes keys away that have served their purpose, beside the leader's loop. One that has changed meanwhile keeps
+// those that go with it, until the next round.
+func (l *lead) remove(list []rendezvous.Removal) {
+	if len(list) == 0 {
+		return
+	}
+	st, token := l.store, l.view.Token
+	go func() {
+		for some := range slices.Chunk(list, removeAtOnce) {
+			txn := store.Txn{Token: token}
+			for _, r := range some {
+				key := nodesKey + store.Escape(r.Name)
+				txn.If, txn.Then = append(txn.If, store.Unchanged(key, r.ModRev)), append(txn.Then, store.Delete(key))
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), writeTime)
+			if _, err := st.Commit(ctx, txn); err != nil {
+				l.log.Debug("keys of nodes that have left were not removed", "err", err)
+			}
+			cancel()
+		}
+	}()
 }
 
 // sign says in a new end of the job who has written it.

@@ -16,6 +16,9 @@ import (
 // ErrNoJob is returned where the store has no record of the job.
 var ErrNoJob = errors.New("the store has no record of this job")
 
+// ErrNobodyThere is returned where no node is there that could take a command.
+var ErrNobodyThere = errors.New("no node of the job is there")
+
 // Status is a job as somebody sees it who does not take part.
 type Status struct {
 	Job   *rendezvous.Job            `json:"job"`
@@ -24,6 +27,7 @@ type Status struct {
 	Why   rendezvous.WhyNot          `json:"why"`
 	// Unreadable are keys with values that cannot be used, and why.
 	Unreadable map[string]string `json:"unreadable,omitempty"`
+	deserted   bool              // nobody stands for election
 }
 
 // Watch calls show with the job as it is now and at each change, until show says false, the context ends or the store
@@ -58,6 +62,7 @@ func (l *lead) status() Status {
 	s := Status{
 		Job: l.view.Job, Round: l.view.Round, Nodes: map[string]rendezvous.Node{}, Unreadable: maps.Clone(l.bad),
 	}
+	s.deserted = len(l.view.Candidates) == 0
 	for name, e := range l.view.Nodes {
 		s.Nodes[name] = *e.Node
 	}
@@ -95,13 +100,18 @@ func Send(ctx context.Context, st store.Store, verb, by string) (string, error) 
 	return c.ID, err
 }
 
-// Await waits until a command was handled.
+// Await waits until a command was handled. ErrNobodyThere says that a suspended job has no node that could: the first
+// that joins will. The status is the last that was seen, also beside an error.
 func Await(ctx context.Context, st store.Store, id string) (Status, error) {
 	var last Status
+	deserted := false
 	err := Watch(ctx, st, func(s Status) bool {
 		last = s
 		if s.Job == nil {
 			return true
+		}
+		if deserted = s.deserted && s.Job.Phase == rendezvous.Suspended; deserted {
+			return false
 		}
 		for _, handled := range s.Job.Handled {
 			if handled == id {
@@ -110,5 +120,8 @@ func Await(ctx context.Context, st store.Store, id string) (Status, error) {
 		}
 		return true
 	})
+	if err == nil && deserted {
+		err = ErrNobodyThere
+	}
 	return last, err
 }

@@ -99,6 +99,9 @@ func (w *wire) Commit(ctx context.Context, txn store.Txn) (store.Result, error) 
 			return store.Result{}, errNoAnswer
 		}
 	}
+	if l, ok := txn.Ends.(*lease); ok {
+		txn.Ends = l.inner
+	}
 	txn.Then = slices.Clone(txn.Then)
 	for i, op := range txn.Then {
 		if l, ok := op.Lease.(*lease); ok {
@@ -200,6 +203,17 @@ func (w *wire) Join(ctx context.Context, ttl time.Duration) (store.Lease, error)
 	w.lease = l
 	s.mu.Unlock()
 	return l, nil
+}
+
+// Grant implements store.Store.
+func (w *wire) Grant(ctx context.Context, ttl time.Duration) (store.Lease, error) {
+	l := &lease{w: w, ttl: ttl, lost: make(chan struct{})}
+	err := w.call(ctx, func() error {
+		var err error
+		l.inner, err = w.n.s.server.Grant(w.n.s.ctx, ttl)
+		return err
+	})
+	return l, err
 }
 
 // expire ends the lease in the store when its time is over.

@@ -32,7 +32,9 @@ type Point struct {
 
 	Namespace, Job string // name the record
 	ReadOnly       bool
-	Log            *slog.Logger
+	// Visitor begins no record of a job that has none.
+	Visitor bool
+	Log     *slog.Logger
 }
 
 // ErrRemote is returned by InMemory for a point that is elsewhere.

@@ -168,6 +168,24 @@ func (c *Connection) Join(ctx context.Context, ttl time.Duration) (Lease, error)
 	return l, nil
 }
 
+// Grant implements Store.
+func (c *Connection) Grant(ctx context.Context, ttl time.Duration) (Lease, error) {
+	m := c.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := c.usable(ctx); err != nil {
+		return nil, err
+	}
+	m.leases++
+	l := &memoryLease{conn: c, id: fmt.Sprintf("%x", m.leases), ttl: ttl, lost: make(chan struct{})}
+	time.AfterFunc(ttl, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.expire(l)
+	})
+	return l, nil
+}
+
 type memoryLease struct {
 	conn *Connection
 	id   string

@@ -58,6 +58,8 @@ type Store interface {
 	Watch(ctx context.Context, selector string) Watcher
 	// Join makes a lease and keeps it alive. The store may grant a longer time than was asked for.
 	Join(ctx context.Context, ttl time.Duration) (Lease, error)
+	// Grant makes a lease that nobody keeps alive: its keys are there for that time and no longer.
+	Grant(ctx context.Context, ttl time.Duration) (Lease, error)
 	// Before returns the youngest of the selected keys that was created before the given revision.
 	Before(ctx context.Context, selector string, createRev int64) (kv KV, found bool, err error)
 	// Close ends the watches and stops keeping the leases alive. It revokes none.

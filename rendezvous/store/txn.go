@@ -11,6 +11,10 @@ type Txn struct {
 	If []Cond
 	// Then is what happens. No key may occur in it twice.
 	Then []Op
+	// Ends is a lease with which what the store itself keeps for the record ends, too: given when the last keys are put on
+	// it. Lasts takes that back.
+	Ends  Lease
+	Lasts bool
 	// Read selects keys to return, as they are after the transaction, whether it happened or not.
 	Read []string
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
@@ -187,5 +189,14 @@ func TestNothingExpiresWhileSuspended(t *testing.T) {
 	p.all(nodes, succeeded)
 	if lease() == 0 {
 		t.Error("the record of a job that has ended is not on a lease")
+	}
+	left, err := shared.get(t).Admin(t).Get(t.Context(), key(t, ""), clientv3.WithPrefix())
+	if err != nil || left.Count < 3 {
+		t.Fatalf("the job, its round and the store's own key are to be there for a while: %v, %v", left, err)
+	}
+	for _, kv := range left.Kvs {
+		if kv.Lease == 0 {
+			t.Errorf("%s stays for ever", kv.Key)
+		}
 	}
 }

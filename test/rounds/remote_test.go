@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/test/harness"
@@ -61,8 +63,9 @@ func TestFromOutsideInVain(t *testing.T) {
 		code int
 		says string
 	}{
-		{"status of no job", []string{"status", "no-such-job"}, 1, "no record of this job"},
-		{"a command for no job", []string{"stop", "no-such-job"}, 64, "no record of this job"},
+		{"status of no job", []string{"status", "no-such-job"}, 66, "no record of this job"},
+		{"a command for no job", []string{"stop", "no-such-job"}, 66, "no record of this job"},
+		{"no store", []string{"status", "--store", "http://127.0.0.1:9", "--timeout", "3s", "a"}, 69, "cannot be reached"},
 		{"two jobs", []string{"status", "a", "b"}, 64, `"b" is one too many`},
 		{"which job", []string{"resume"}, 64, "which job?"},
 	}
@@ -74,4 +77,24 @@ func TestFromOutsideInVain(t *testing.T) {
 			}
 		})
 	}
+	written, err := shared.get(t).Admin(t).Get(t.Context(), "/gangrun/v1/default/no-such-job/", clientv3.WithPrefix())
+	if err != nil || written.Count != 0 {
+		t.Errorf("commands for no job have written %v, %v", written, err)
+	}
+}
+
+// TestResumeBeforeAnybodyIsThere resumes a job all of whose nodes have gone: the first that joins takes it.
+func TestResumeBeforeAnybodyIsThere(t *testing.T) {
+	t.Parallel()
+	p := sharedParty(t, "1", quickFence...)
+	first := p.startAll(1)
+	p.round(0, 1)
+	p.takes("suspend")
+	p.all(first, end{143, exitcodes.Suspended, "Suspended"})
+	if res := remote(t, "resume", jobName(t)); res.Code != 0 || res.Stdout != "resume: taken when a node joins\n" {
+		t.Errorf("exit code %d, %q, %q", res.Code, res.Stdout, res.Stderr)
+	}
+	second := p.startAll(1)
+	finish(p.round(1, 1))
+	p.all(second, succeeded)
 }

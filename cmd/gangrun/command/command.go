@@ -47,7 +47,7 @@ func Run(args []string) (code int) {
 		Commands: append([]*cli.Command{
 			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
 			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p),
-		}, verbCommands()...),
+		}, verbCommands(p)...),
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
 		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library
 		Action: func(c *cli.Context) error {

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -24,13 +25,14 @@ import (
 // remote is what the commands that look at a job from outside are told.
 type remote struct {
 	*options
+	program *program
 	output  string
 	watch   bool
 	timeout time.Duration
 }
 
-func newRemote() *remote {
-	return &remote{options: defaultOptions(), output: "text", timeout: 10 * time.Second}
+func newRemote(p *program) *remote {
+	return &remote{options: defaultOptions(), program: p, output: "text", timeout: 10 * time.Second}
 }
 
 func (r *remote) settings(own ...*setting) []*setting {
@@ -57,7 +59,7 @@ func (r *remote) connect(ctx context.Context, c *cli.Context, settings []*settin
 		return nil, &configError{fmt.Sprintf("one job at a time: %q is one too many", c.Args().Get(1))}
 	}
 	e := &r.meet
-	e.Namespace, e.Job, e.ReadOnly = cmp.Or(r.namespace, "default"), c.Args().First(), readOnly
+	e.Namespace, e.Job, e.ReadOnly, e.Visitor = cmp.Or(r.namespace, "default"), c.Args().First(), readOnly, true
 	switch {
 	case r.endpoints != "":
 		e.Endpoints = strings.Split(r.endpoints, ",")
@@ -74,11 +76,7 @@ func (r *remote) connect(ctx context.Context, c *cli.Context, settings []*settin
 	if e.Job == "" {
 		return nil, &configError{"which job? give its name"}
 	}
-	s, err := stores.Open(ctx, r.meet)
-	if err != nil {
-		return nil, &configError{err.Error()}
-	}
-	return s, nil
+	return stores.Open(ctx, r.meet)
 }
 
 // remoteCommand is what such a command has of its own.
@@ -106,37 +104,79 @@ func (r *remote) command(rc remoteCommand) *cli.Command {
 			defer cancel()
 			st, err := r.connect(ctx, c, settings, rc.readOnly)
 			if err != nil {
-				return err
+				return r.failed(err)
 			}
 			defer st.Close()
-			if err := rc.act(ctx, st); err != nil {
-				return &configError{err.Error()}
-			}
-			return nil
+			return r.failed(rc.act(ctx, st))
 		},
 	}
 }
 
+// The exit codes of commands that ask a store, those of sysexits.h: scripts tell by them what it was.
+const (
+	codeNoJob       = 66 // EX_NOINPUT
+	codeUnreachable = 69 // EX_UNAVAILABLE
+)
+
+// failed says what went wrong, by a code of its own where trying again, or another name, may help.
+func (r *remote) failed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, agent.ErrNoJob):
+		r.program.code = codeNoJob
+	case errors.Is(err, store.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
+		r.program.code = codeUnreachable
+	default:
+		if _, wrong := errors.AsType[*configError](err); wrong {
+			return err
+		}
+		return &configError{err.Error()}
+	}
+	fmt.Fprintln(os.Stderr, "gangrun:", err)
+	return nil
+}
+
 // verbCommand leaves a command for a job and waits until it was taken.
-func verbCommand(verb, what string) *cli.Command {
-	r := newRemote()
+func verbCommand(p *program, verb, what string) *cli.Command {
+	r := newRemote(p)
 	return r.command(remoteCommand{
 		name: verb, usage: what, example: "my-job",
-		note: "Returns when the job's lead has taken the command; gangrun status shows what becomes of it.",
+		note: "Returns when the job's leader has taken the command; gangrun status shows what becomes of it.\n" +
+			"Exits 66 when the store has no record of the job, 69 when it cannot be reached.",
 		act: func(ctx context.Context, st store.Store) error {
 			id, err := agent.Send(ctx, st, verb, whoami())
 			if err != nil {
 				return err
 			}
 			s, err := agent.Await(ctx, st, id)
-			if err != nil {
-				return fmt.Errorf("the command was left, and nothing has told within %v that a lead has taken it (a store within gangrun may have "+
-					"gone with the job since: see how its nodes ended): %v", r.timeout, err)
+			switch {
+			case err == nil:
+			case errors.Is(err, agent.ErrNobodyThere) && verb == rendezvous.VerbResume:
+				fmt.Println("resume: taken when a node joins")
+				return nil
+			case took(verb, s): // its store has gone with the job
+			default:
+				return fmt.Errorf("the command was left, and nothing has told within %v that a leader has taken it (a store within gangrun may have "+
+					"gone with the job since: see how its nodes ended): %w", r.timeout, err)
 			}
 			fmt.Printf("%s: %s, round %d\n", verb, s.Job.Phase, s.Job.Round)
 			return nil
 		},
 	})
+}
+
+// took reports whether the job is, as far as was seen, what the command was to make of it.
+func took(verb string, s agent.Status) bool {
+	switch j := s.Job; {
+	case j == nil:
+		return false
+	case verb == rendezvous.VerbSuspend:
+		return j.Suspend
+	case verb == rendezvous.VerbResume:
+		return !j.Suspend
+	}
+	return false
 }
 
 func whoami() string {
@@ -147,11 +187,11 @@ func whoami() string {
 	return host
 }
 
-func verbCommands() []*cli.Command {
+func verbCommands(p *program) []*cli.Command {
 	return []*cli.Command{
-		verbCommand(rendezvous.VerbRestart, "stop all workers of a job and start them again"),
-		verbCommand(rendezvous.VerbStop, "end a job for good"),
-		verbCommand(rendezvous.VerbSuspend, "stop all workers of a job until it is resumed"),
-		verbCommand(rendezvous.VerbResume, "go on with a suspended job"),
+		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again"),
+		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
+		verbCommand(p, rendezvous.VerbSuspend, "stop all workers of a job until it is resumed"),
+		verbCommand(p, rendezvous.VerbResume, "go on with a suspended job"),
 	}
 }

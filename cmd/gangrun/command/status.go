@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -21,10 +20,10 @@ import (
 )
 
 func statusCommand(p *program) *cli.Command {
-	r := newRemote()
+	r := newRemote(p)
 	return r.command(remoteCommand{
 		name: "status", usage: "show a job: its nodes, its rounds, and what it waits for", example: "--watch my-job",
-		note:     "Exits 0 when the store has a record of the job, 1 when it has none.",
+		note:     "Exits 0 when the store has a record of the job, 66 when it has none, 69 when the store cannot be reached.",
 		readOnly: true,
 		own: []*setting{
 			{name: "watch", group: groupOwn, isBool: true, parse: boolean(&r.watch), usage: "go on showing it at each change"},
@@ -44,11 +43,6 @@ func statusCommand(p *program) *cli.Command {
 			})
 			if err == nil && !found {
 				err = agent.ErrNoJob
-			}
-			if errors.Is(err, agent.ErrNoJob) {
-				fmt.Fprintln(os.Stderr, "gangrun:", err)
-				p.code = 1
-				return nil
 			}
 			return err
 		},

@@ -38,7 +38,7 @@ func Open(ctx context.Context, p meeting.Point) (store.Store, error) {
 func dial(ctx context.Context, p meeting.Point) (store.Store, error) {
 	s, err := etcd.Open(ctx, etcd.Config{
 		Endpoints: p.Endpoints, CA: p.CA, Cert: p.Cert, Key: p.Key, UserFile: p.UserFile, PasswordFile: p.PasswordFile,
-		Namespace: p.Namespace, Job: p.Job, ReadOnly: p.ReadOnly, Log: p.Log,
+		Namespace: p.Namespace, Job: p.Job, ReadOnly: p.ReadOnly, Visitor: p.Visitor, Log: p.Log,
 	})
 	if err != nil {
 		return nil, err // not s: a nil pointer in an interface is not nil

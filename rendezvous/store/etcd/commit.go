@@ -38,6 +38,13 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Result, error)
 	if err != nil {
 		return store.Result{}, err
 	}
+	if txn.Ends != nil || txn.Lasts {
+		token, err := s.ops([]store.Op{{Key: tokenKey, Value: []byte(token), Lease: txn.Ends}})
+		if err != nil {
+			return store.Result{}, err
+		}
+		ops = append(ops, token...)
+	}
 	reads := []clientv3.Op{clientv3.OpGet(s.prefix + tokenKey)}
 	for _, selector := range txn.Read {
 		reads = append(reads, s.get(selector))

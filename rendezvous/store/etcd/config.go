@@ -47,6 +47,8 @@ type Config struct {
 	Namespace, Job string
 	// ReadOnly: make no record of a job that has none, and Commit nothing.
 	ReadOnly bool
+	// Visitor: make no record of a job that has none, but for a Commit that writes.
+	Visitor bool
 	// RequestTimeout bounds each request, 2 s if 0. A request that meets a dead endpoint takes that long.
 	RequestTimeout time.Duration
 	// Log gets what etcd's client reports; none if nil.

@@ -32,6 +32,26 @@ type lease struct {
 
 // Join implements store.Store.
 func (s *Store) Join(ctx context.Context, ttl time.Duration) (store.Lease, error) {
+	l, err := s.grant(ctx, ttl)
+	if err != nil {
+		return nil, err
+	}
+	if !s.spawn(l.keep) {
+		return nil, store.ErrClosed
+	}
+	return l, nil
+}
+
+// Grant implements store.Store.
+func (s *Store) Grant(ctx context.Context, ttl time.Duration) (store.Lease, error) {
+	l, err := s.grant(ctx, ttl)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (s *Store) grant(ctx context.Context, ttl time.Duration) (*lease, error) {
 	if s.ctx.Err() != nil {
 		return nil, store.ErrClosed
 	}
@@ -45,9 +65,6 @@ func (s *Store) Join(ctx context.Context, ttl time.Duration) (store.Lease, error
 	l := &lease{store: s, id: granted.ID, ttl: time.Duration(granted.TTL) * time.Second, lost: make(chan struct{})}
 	l.renewed.Store(int64(sent))
 	l.ctx, l.stop = context.WithCancel(s.ctx)
-	if !s.spawn(l.keep) {
-		return nil, store.ErrClosed
-	}
 	return l, nil
 }
 

@@ -41,6 +41,7 @@ type Store struct {
 	prefix  string
 	timeout time.Duration
 	reader  bool // writes no token
+	visitor bool // writes no token by itself
 	suspect bool // its members may say too early how far a watch is
 	log     *slog.Logger
 	clock   store.Clock
@@ -71,7 +72,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	s := newStore(prefix, c.timeout(), c.Log)
 	s.access = a
 	s.where = "etcd " + strings.Join(a.endpoints, ",")
-	s.reader = c.ReadOnly
+	s.reader, s.visitor = c.ReadOnly, c.Visitor
 	s.client, err = clientv3.New(clientv3.Config{
 		Endpoints:            a.endpoints,
 		TLS:                  a.tls,
@@ -119,7 +120,7 @@ func New(ctx context.Context, client *clientv3.Client, leases pb.LeaseClient, wh
 // meetFirst makes sure that the cluster answers, and knows the record.
 func (s *Store) meetFirst(ctx context.Context) (*Store, error) {
 	_, err := s.verify(ctx)
-	if err == nil {
+	if err == nil && !s.visitor {
 		_, err = s.establish(ctx)
 	}
 	if err != nil {

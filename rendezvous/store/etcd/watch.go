@@ -135,8 +135,10 @@ func (w *watch) run(ctx context.Context) {
 
 // snapshot reads and sends the whole state.
 func (w *watch) snapshot(ctx context.Context) (position, error) {
-	if _, err := w.store.establish(ctx); err != nil {
-		return position{}, err
+	if !w.store.visitor {
+		if _, err := w.store.establish(ctx); err != nil {
+			return position{}, err
+		}
 	}
 	kvs, at, err := w.read(ctx, page)
 	if err != nil {
