@@ -81,3 +81,14 @@ func BenchmarkJudge64KiB(b *testing.B) {
 		})
 	}
 }
+
+// What the first failure of a run costs: the rules are not parsed before.
+func BenchmarkParseBuiltinRules(b *testing.B) {
+	for b.Loop() {
+		rules, err := ParseRules("rules.yaml", embedded, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rules.Line([]byte("step 1"), 1)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -170,6 +171,71 @@ func BenchmarkRulesPerLine(b *testing.B) {
 	for b.Loop() {
 		if rules.Line(line, 1) != nil {
 			b.Fatal("it fits")
+		}
+	}
+}
+
+// Each rule that claims to have been seen fits a line that a program printed: one of the recorded outputs.
+func TestSeenRulesFitRecordedOutput(t *testing.T) {
+	fitted := map[string]bool{}
+	rules := BuiltinRules()
+	var files []string
+	for _, pattern := range []string{"testdata/logs/*.log", "testdata/logs/*.kmsg", "testdata/provoked/*.log", "testdata/seen.txt"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range readLines(data, nil) {
+			for _, rule := range rules.list {
+				if !fitted[rule.Name] && rule.Pattern != nil && rule.Pattern.Match(l.text) {
+					fitted[rule.Name] = true
+				}
+			}
+		}
+	}
+	seen := 0
+	for _, rule := range rules.All() {
+		if rule.Seen == "" {
+			continue
+		}
+		if seen++; !fitted[rule.Name] {
+			t.Errorf("%s is said to have been seen with %s, but fits no line that was recorded", rule.Name, rule.Seen)
+		}
+	}
+	if len(rules.All()) < 120 || seen < 100 {
+		t.Errorf("%d rules, %d of them seen", len(rules.All()), seen)
+	}
+}
+
+// Lines that programs print and that look like what a rule is about, but are not.
+func TestNearMisses(t *testing.T) {
+	data, err := os.ReadFile("testdata/near.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		name, text, found := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		if !found {
+			t.Fatalf("near.tsv: %q", line)
+		}
+		near[name] = true
+		for _, rule := range BuiltinRules().list {
+			if rule.Name == name && rule.Pattern.MatchString(text) {
+				t.Errorf("%s fits %q", name, text)
+			}
+		}
+	}
+	for _, rule := range BuiltinRules().All() {
+		if !near[rule.Name] {
+			t.Errorf("%s has no near miss", rule.Name)
 		}
 	}
 }
