@@ -261,7 +261,7 @@ func TestANewcomerTakesNoProgressAway(t *testing.T) {
 
 // TestIdentity wants a checkpoint that says no step to be resumed from only when all nodes have the same content.
 func TestIdentity(t *testing.T) {
-	node := func(c Checkpoints) named { return named{"n", NodeEntry{Node: Node{Checkpoints: &c}}} }
+	node := func(c Checkpoints) named { return named{"n", NodeEntry{Node: &Node{Checkpoints: &c}}} }
 	policy := Job{Spec: Spec{Resume: ResumePolicy{Look: true}}}
 	own := policy
 	own.Spec.Resume.Own = true

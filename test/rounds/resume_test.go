@@ -158,7 +158,7 @@ func TestSameCrashFallsBack(t *testing.T) {
 		w.do("step 250")
 		w.do("kill 9")
 	}
-	nodes[0].Await(`"going on from a checkpoint" round=1 step=200 path=` + s.path(200) + " lost_steps=50")
+	nodes[0].Await(`"resuming from checkpoint" round=1 step=200 path=` + s.path(200) + " lost_steps=50")
 	nodes[0].Await(`"going back to an older checkpoint" round=2 step=100 path=` + s.path(100) + " lost_steps=150")
 	for _, e := range p.all(nodes, end{90, exitcodes.Fatal, "NoProgress"}) {
 		if e.Step == nil || *e.Step != 250 {
@@ -180,7 +180,7 @@ func TestNothingSavedYet(t *testing.T) {
 	w.do("kill 9")
 	w = p.round(1, 1)[0]
 	p.fresh(w)
-	n.Await(`"there is no checkpoint yet: training begins anew" round=1 lost_steps=30`)
+	n.Await(`"there is no checkpoint yet: training starts over" round=1 lost_steps=30`)
 	w.do("exit 0")
 	p.all([]*node{n}, succeeded)
 }
