@@ -140,8 +140,8 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 		switch {
 		case what == state && !before, what == model && began && !before, what == ruined && !before:
 			o.veto(reason, "%s: %s; %s", c.Path, detail, cmp.Or(p.Way, ways))
-		case what == model && c.Detail != "":
-			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no state of a training (%s)", c.Path, c.Detail))
+		case what == model:
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no state of a training (%s)", c.Path, cmp.Or(c.Detail, string(reason))))
 		case (what == torn || what == ruined) && c.Complete:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s (no more is there of a first save, or it is no state of a training)", c.Detail))
 		case what == torn, what == ruined:

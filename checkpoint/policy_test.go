@@ -152,3 +152,51 @@ func TestAt(t *testing.T) {
 		}
 	}
 }
+
+// TestOfferFirst is what a directory holds before a run has begun anything, and what follows.
+func TestOfferFirst(t *testing.T) {
+	inPlace := func(c *format.Checkpoint) { c.InPlace, c.Step, c.Path = true, -1, "checkpoint.pt" }
+	first := func(c *format.Checkpoint) { c.First = true }
+	training := func(c *format.Checkpoint) { c.Training = true }
+	optimizer := func(c *format.Checkpoint) { c.Training, c.Optimizer = true, true }
+	identity := func(c *format.Checkpoint) { c.Identity = "abc" }
+	part := func(c *format.Checkpoint) { c.Part = true }
+	run := Run{"job", "run1"}
+	began := Memory{Run: run}
+	noted := func(cs ...format.Checkpoint) Memory { return Memory{}.Begin(run, From{}, Scan{Checkpoints: cs}) }
+	base := at(0, weightsOnly, inPlace)
+	for _, tt := range []struct {
+		name   string
+		has    []format.Checkpoint
+		memory Memory
+		steps  []int64
+		ids    []string
+		veto   bool
+		fresh  bool // with a word
+	}{
+		{name: "weights, an export, data", has: []format.Checkpoint{at(2, weightsOnly), base}, fresh: true},
+		{name: "a trainer's state without its optimizer", has: []format.Checkpoint{at(2, weightsOnly, training)}, veto: true},
+		{name: "cut under numbered names", has: []format.Checkpoint{at(2, because(problem.Truncated)), at(1, because(problem.NoMarker))}, fresh: true},
+		{name: "cut in place", has: []format.Checkpoint{at(0, because(problem.Truncated), inPlace)}, veto: true},
+		{name: "cut in its first save", has: []format.Checkpoint{at(0, because(problem.Truncated), inPlace, first)}, fresh: true},
+		{name: "cut, and a whole one before it", has: []format.Checkpoint{at(0, because(problem.Truncated), inPlace), at(3, named("prev.pt"))}, steps: []int64{3}},
+		{name: "written by this run: weights alone", memory: began, has: []format.Checkpoint{at(2, weightsOnly)}, veto: true},
+		{name: "by this run: a part of the first save", memory: began, has: []format.Checkpoint{at(2, weightsOnly, part)}, fresh: true},
+		{name: "by this run: parts of two saves", memory: began, has: []format.Checkpoint{at(2, weightsOnly, part), at(1, weightsOnly, part)}, veto: true},
+		{name: "before this run: a base model", memory: noted(base), has: []format.Checkpoint{base}, fresh: true},
+		{name: "a base model, and what this run has saved", memory: noted(base), has: []format.Checkpoint{base, at(2, optimizer)}, steps: []int64{2}},
+		{name: "the same name, written by this run since", memory: noted(base),
+			has: []format.Checkpoint{at(0, weightsOnly, inPlace, func(c *format.Checkpoint) { c.Modified = saved.Add(time.Hour) })}, veto: true},
+		{name: "no step, but a content", has: []format.Checkpoint{at(0, inPlace, identity, optimizer)}, ids: []string{"abc"}},
+		{name: "only some have an optimizer", has: []format.Checkpoint{at(3), at(2, optimizer), at(1)}, steps: []int64{2}},
+	} {
+		o, err := Policy{}.Offer(Scan{Checkpoints: tt.has}, tt.memory, run, saved.Add(2*time.Hour))
+		if err != nil || !slices.Equal(o.Steps, tt.steps) || !slices.Equal(o.Identities, tt.ids) || (o.Veto != nil) != tt.veto ||
+			(o.Fresh != "") != tt.fresh && o.Veto == nil {
+			t.Errorf("%s: %+v, %v", tt.name, o, err)
+		}
+		if o.Veto != nil && !strings.Contains(o.Veto.Detail, "--checkpoint-ignore") {
+			t.Errorf("%s: no way around is named: %v", tt.name, o.Veto)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
@@ -178,6 +179,27 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		c.First = c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
+	if complete == 0 && len(found.Checkpoints) > 0 && len(found.Below) == 0 {
+		r.scan.Checkpoints = append(r.scan.Checkpoints, hidden(ctx, fsys, o, r.scan.Checkpoints)...)
+	}
 	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)
 	return r
+}
+
+// hidden finds states of trainings further down, where in the directory itself there is only what is none: weights, with
+// the rest of the training in a directory beside them. Whether they belong together cannot be told.
+func hidden(ctx context.Context, fsys fs.FS, o format.Options, known []format.Checkpoint) (cs []format.Checkpoint) {
+	o.Level = format.Manifests
+	for _, c := range format.FindBelow(ctx, fsys, o) {
+		within := func(k format.Checkpoint) bool { return c.Path == k.Path || strings.HasPrefix(c.Path, k.Path+"/") }
+		if len(cs) == depth || slices.ContainsFunc(known, within) {
+			continue
+		}
+		if format.Check(ctx, fsys, c, o); c.Complete && c.Resumable && c.Training {
+			c.Resumable, c.Reason = false, problem.UnknownFormat
+			c.Detail = "it is a state of a training, below the directory, in which there is none"
+			cs = append(cs, *c)
+		}
+	}
+	return cs
 }

@@ -258,3 +258,42 @@ func TestANewcomerTakesNoProgressAway(t *testing.T) {
 		t.Errorf("the budget knows of %v, want 10", m)
 	}
 }
+
+// TestIdentity wants a checkpoint that says no step to be resumed from only when all nodes have the same content.
+func TestIdentity(t *testing.T) {
+	node := func(c Checkpoints) named { return named{"n", NodeEntry{Node: &Node{Checkpoints: &c}}} }
+	policy := Job{Spec: Spec{Resume: ResumePolicy{Look: true}}}
+	own := policy
+	own.Spec.Resume.Own = true
+	reached := policy
+	zero := int64(0)
+	reached.Reached = &zero
+	for _, tt := range []struct {
+		name  string
+		job   Job
+		nodes []named
+		want  Resume
+		fails string
+	}{
+		{"the same content", policy, []named{node(Checkpoints{Identities: []string{"b", "a"}}), node(Checkpoints{Identities: []string{"a"}})},
+			Resume{Decision: ResumeNewest, Identity: "a"}, ""},
+		{"different contents", policy, []named{node(Checkpoints{Identities: []string{"a"}}), node(Checkpoints{Identities: []string{"b"}})},
+			Resume{}, "content a"},
+		{"a step and a content", policy, []named{node(Checkpoints{Identities: []string{"a"}}), node(Checkpoints{Steps: []int64{1}})}, Resume{}, "has 1"},
+		{"steps and epochs", policy, []named{node(Checkpoints{Steps: []int64{1}}), node(Checkpoints{Steps: []int64{1}, Unit: "epoch"})}, Resume{}, "has 1"},
+		{"epochs", policy, []named{node(Checkpoints{Steps: []int64{2}, Unit: "epoch"})}, Resume{Decision: ResumeNewest, Step: new(int64(2)), Unit: "epoch"}, ""},
+		{"what was reached is gone", reached, []named{node(Checkpoints{})}, Resume{}, "a checkpoint had been reached"},
+		{"the script finds its own", own, []named{node(Checkpoints{Veto: "state that cannot be resumed from"})}, Resume{Decision: ResumeFresh}, ""},
+		{"whole, and not to be resumed from", policy, []named{node(Checkpoints{Veto: "state that cannot be resumed from"})}, Resume{}, "state that cannot"},
+	} {
+		job := tt.job
+		got, err := (&turn{job: &job}).chooseResume(tt.nodes)
+		if (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.fails)
+		}
+		same := (got.Step == nil) == (tt.want.Step == nil) && (got.Step == nil || *got.Step == *tt.want.Step)
+		if got.Decision != tt.want.Decision || got.Identity != tt.want.Identity || got.Unit != tt.want.Unit || !same {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}

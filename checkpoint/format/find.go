@@ -118,6 +118,21 @@ func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
 	return found, nil
 }
 
+// FindBelow lists what may be checkpoints one to three levels below the root, whatever is in the root itself. What cannot
+// be read there is somebody else's.
+func FindBelow(ctx context.Context, fsys fs.FS, o Options) []*Checkpoint {
+	l := newLook(ctx, fsys, o)
+	root, err := l.dir(".")
+	if err != nil || o.Rule != nil || o.Format != "" {
+		return nil
+	}
+	found, err := l.findBelow(root, Found{})
+	if err != nil {
+		return nil
+	}
+	return found.Checkpoints
+}
+
 // newestFirst orders checkpoints by their steps, and then by their names.
 func newestFirst(a, b *Checkpoint) int {
 	return cmp.Or(cmp.Compare(b.Step, a.Step), strings.Compare(b.Path, a.Path))
