@@ -32,3 +32,19 @@ func TestADeletedKeyIsNoDeath(t *testing.T) {
 	s.sleep(2*DefaultFence + time.Second)
 	s.settle(ActForm)
 }
+
+// TestWhatIsDoneStaysDone: a member's key goes after it has said that its workers have succeeded. The others are not
+// stopped for that, and the round succeeds with them.
+func TestWhatIsDoneStaysDone(t *testing.T) {
+	s := newStage(t, DefaultSpec(2))
+	s.join("a")
+	s.join("b")
+	s.run(ActCreate, ActForm)
+	s.put("b", func(n *Node) { n.State, n.Round = NodeDone, 0 })
+	s.settle()
+	s.expire("b")
+	s.sleep(2 * DefaultFence)
+	s.settle()
+	s.put("a", func(n *Node) { n.State, n.Round = NodeDone, 0 })
+	s.settle(ActSucceed)
+}

@@ -85,6 +85,8 @@ func (t *turn) member(rank int, m Member) member {
 	sight := t.sight(rank)
 	r.until = sight.Silent.Add(t.fence())
 	switch {
+	case sight.Done: // whatever has become of the node since, its part is done
+		r.standing = done
 	case sight.Out:
 		r.standing = stopped
 	case r.taken && proves(*e.Node, m):
@@ -119,6 +121,13 @@ func proves(newcomer Node, m Member) bool {
 		return true
 	}
 	return m.BootID != "" && m.PIDNS != "" && newcomer.BootID == m.BootID && newcomer.PIDNS == m.PIDNS
+}
+
+// EndedHere reports whether a newcomer has itself ended what an earlier incarnation of its name has left: both are of one
+// PID namespace of one boot, which a node says of itself only once it has killed that. An operator's word that it never
+// gives a name twice is not enough here.
+func EndedHere(newcomer, earlier *Node) bool {
+	return newcomer.BootID != "" && newcomer.PIDNS != "" && newcomer.BootID == earlier.BootID && newcomer.PIDNS == earlier.PIDNS
 }
 
 // barrier lists the members that may still have workers, split into those that are there and those that are silent,

@@ -65,6 +65,8 @@ type Sight struct {
 	Echo time.Time
 	// Out is set once the member has said that its workers are gone: they do not come back in this round.
 	Out bool
+	// Done is set where it has said that they have succeeded.
+	Done bool
 }
 
 // Put tells of a node's key that was put since the last look, whether or not it is still there.
@@ -108,6 +110,7 @@ func Observe(s Sights, v View, puts []Put, now time.Time) Sights {
 		default:
 			members[i].Silent, members[i].Rev = time.Time{}, max(members[i].Rev, e.ModRev)
 			members[i].Out = members[i].Out || e.gone() && e.Round >= v.Round.Number
+			members[i].Done = members[i].Done || e.State == NodeDone && e.Round == v.Round.Number
 		}
 		switch echo := found && e.Incarnation == m.Incarnation && e.echoesIn(v.Round.Number); {
 		case !echo:

@@ -54,9 +54,12 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 	case rendezvous.ActLeave:
 		n.left(*step.End)
 	case rendezvous.ActWait:
-		if n.lostAt != 0 {
+		switch {
+		case n.lostAt != 0:
 			n.say(n.unreachable())
-		} else {
+		case n.writer.notOurs != "":
+			n.say(n.writer.notOurs)
+		default:
 			n.say(step.Why + n.backoff())
 		}
 	}

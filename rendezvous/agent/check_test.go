@@ -92,3 +92,41 @@ func TestAKeyComesBack(t *testing.T) {
 		})
 	}
 }
+
+// TestGarbageUnderAFreeName: it is overwritten, and where it is on a lease the node waits, and says nothing else meanwhile.
+func TestGarbageUnderAFreeName(t *testing.T) {
+	for name, leased := range map[string]bool{"nobody's": false, "on a lease": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := store.NewMemory()
+				byHand := m.Connect(clock)
+				defer byHand.Close()
+				op := store.Put(nodesKey+"node1", []byte("garbage{"))
+				lease := storetest.Join(t, byHand, time.Second)
+				if leased {
+					op.Lease = lease
+				}
+				storetest.Commit(t, byHand, store.Txn{Then: []store.Op{op}})
+				var log heard
+				spec := rendezvous.DefaultSpec(2)
+				one := join(t, m.Connect(clock), "node0", spec, nil)
+				other := join(t, m.Connect(clock), "node1", spec, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+				if leased {
+					time.Sleep(time.Minute)
+					if text := log.text.String(); !log.has("holds something else") || strings.Count(text, "waiting") > 3 {
+						t.Errorf("it does not say it, or says too much: %s", text)
+					}
+					if err := lease.Close(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, p := range []*party{one, other} {
+					p.starts(0)
+					p.Gone(0, well, nil)
+				}
+				one.ends()
+				other.ends()
+			})
+		})
+	}
+}

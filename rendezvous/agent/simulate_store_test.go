@@ -166,6 +166,11 @@ func (w *wire) Before(ctx context.Context, selector string, createRev int64) (kv
 	return got, is, nil
 }
 
+// Revoke implements store.Store.
+func (w *wire) Revoke(ctx context.Context, id string) error {
+	return w.call(ctx, func() error { return w.n.s.server.Revoke(w.n.s.ctx, id) })
+}
+
 // Close implements store.Store.
 func (w *wire) Close() error {
 	w.stop()

@@ -25,7 +25,7 @@ import (
 
 var (
 	simSeed  = flag.Int64("sim.seed", -1, "run only this seed of the simulator, with its trace")
-	simSeeds = flag.Int("sim.seeds", 0, "number of seeds of the simulator; 0: 500, or 10000 with GANGRUN_TEST_LONG=1")
+	simSeeds = flag.Int("sim.seeds", 0, "number of seeds of the simulator; 0: 400, or 10000 with GANGRUN_TEST_LONG=1")
 )
 
 const (
@@ -304,7 +304,7 @@ func TestSimulation(t *testing.T) {
 	if *simSeed >= 0 {
 		report(t, simConfigOf(*simSeed), "as asked for")
 	}
-	seeds := 500
+	seeds := 400
 	if os.Getenv("GANGRUN_TEST_LONG") != "" {
 		seeds = 10_000
 	}

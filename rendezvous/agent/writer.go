@@ -14,9 +14,10 @@ import (
 type writer struct {
 	results chan written
 	busy    bool
-	dirty   bool // the record has changed since the last write began
-	rejoin  bool // the next write reads the job, too
-	claimed bool // the key is ours
+	dirty   bool   // the record has changed since the last write began
+	rejoin  bool   // the next write reads the job, too
+	claimed bool   // the key is ours
+	notOurs string // why the key cannot be claimed yet
 	expect  int64
 	under   store.Lease     // the lease that it was put under last
 	last    *rendezvous.End // the last write is the farewell; this order follows
@@ -31,6 +32,7 @@ type written struct {
 	outcome *rendezvous.Outcome
 	rejoin  bool
 	last    bool
+	revoked bool // it was no write: an earlier lease was revoked
 	lease   store.Lease
 }
 
@@ -110,6 +112,8 @@ func (n *node) written(out written) {
 	}
 	own, found := n.ownKey(out.Read)
 	switch {
+	case out.revoked:
+		w.dirty = true
 	case out.value == nil:
 		n.mayClaim(out, own, found)
 	case !out.OK:
@@ -145,14 +149,17 @@ func (n *node) mayClaim(out written, own store.KV, found bool) {
 		w.expect = own.ModRev
 		previous, err := rendezvous.ParseNode(own.Key, own.Value)
 		switch {
-		case err != nil:
-			n.say("the key of this node's name holds something else: " + err.Error())
-			n.retry()
+		case err != nil && own.Leased: // somebody's whom this gangrun is too old to know
+			n.notOurs("the key of this node's name holds something else: " + err.Error())
 			return
+		case err != nil:
+			n.log.Warn("the key of this node's name held nothing that could be used, and was overwritten", "err", err)
 		case previous.Incarnation == n.cfg.Node.Incarnation: // ours, from a write whose answer was lost
+		case own.Leased && rendezvous.EndedHere(&n.cfg.Node, previous):
+			n.revoke(own.Lease)
+			return
 		case own.Leased:
-			n.say("another incarnation of " + n.cfg.Name + " has the name; waiting until it is gone")
-			n.retry()
+			n.notOurs("another incarnation of " + n.cfg.Name + " has the name; waiting until it is gone")
 			return
 		default:
 			n.record.After = &rendezvous.Farewell{Incarnation: previous.Incarnation, Round: previous.Round}
@@ -162,7 +169,29 @@ func (n *node) mayClaim(out written, own store.KV, found bool) {
 	if n.record.Store == "" {
 		n.rejoin()
 	}
-	w.claimed, w.rejoin, w.dirty = true, true, true
+	w.claimed, w.rejoin, w.dirty, w.notOurs = true, true, true, ""
+}
+
+// notOurs waits for the key of this node's name. As long as that lasts nothing else is said to be waited for: it is what
+// all the rest waits for, too.
+func (n *node) notOurs(why string) {
+	n.writer.notOurs = why
+	n.say(why)
+	n.retry()
+}
+
+// revoke ends the lease of an earlier incarnation that has ended here: nobody has to wait until its time is over. Then
+// the key is looked at again.
+func (n *node) revoke(lease string) {
+	n.log.Info("giving back the lease of an earlier gangrun of this name, which has ended here")
+	n.writer.busy, n.writer.dirty = true, true
+	out, st := written{revoked: true, lease: n.link.lease}, n.link.store
+	go func() {
+		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
+		defer cancel()
+		out.err = st.Revoke(ctx, lease)
+		n.writer.results <- out
+	}()
 }
 
 // lostKey finds out why the key is not as we left it.

@@ -37,6 +37,10 @@ var mutants = []struct{ name, file, old, new, packages string }{
 		"case own.Leased:", "case false:", "./agent",
 	},
 	{
+		"any newcomer revokes the lease before it", "fence.go",
+		"return newcomer.BootID != \"\" && newcomer.PIDNS != \"\" &&", "return true || ", "./agent",
+	},
+	{
 		"any newcomer proves a death", "fence.go",
 		"if newcomer.Unique && m.Unique {", "if true {", ". ./agent",
 	},

@@ -83,7 +83,11 @@ func (m *Memory) selected(selector string) []KV {
 }
 
 func (k memoryKey) kv(name string) KV {
-	return KV{Key: name, Value: slices.Clone(k.value), CreateRev: k.createRev, ModRev: k.modRev, Leased: k.lease != nil}
+	kv := KV{Key: name, Value: slices.Clone(k.value), CreateRev: k.createRev, ModRev: k.modRev}
+	if k.lease != nil {
+		kv.Leased, kv.Lease = true, k.lease.id
+	}
+	return kv
 }
 
 // apply does the changes, at one new revision, and tells the watches. Call with the lock held.

@@ -168,6 +168,25 @@ func (c *Connection) Join(ctx context.Context, ttl time.Duration) (Lease, error)
 	return l, nil
 }
 
+// Revoke implements Store.
+func (c *Connection) Revoke(ctx context.Context, id string) error {
+	m := c.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := c.usable(ctx); err != nil {
+		return err
+	}
+	for _, k := range m.keys {
+		if k.lease != nil && k.lease.id == id {
+			l := k.lease
+			m.expire(l)
+			l.end()
+			break
+		}
+	}
+	return nil
+}
+
 // Grant implements Store.
 func (c *Connection) Grant(ctx context.Context, ttl time.Duration) (Lease, error) {
 	m := c.memory

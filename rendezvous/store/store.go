@@ -60,6 +60,8 @@ type Store interface {
 	Join(ctx context.Context, ttl time.Duration) (Lease, error)
 	// Grant makes a lease that nobody keeps alive: its keys are there for that time and no longer.
 	Grant(ctx context.Context, ttl time.Duration) (Lease, error)
+	// Revoke ends a lease, whoever holds it, and deletes its keys. That it is gone already is no error.
+	Revoke(ctx context.Context, id string) error
 	// Before returns the youngest of the selected keys that was created before the given revision.
 	Before(ctx context.Context, selector string, createRev int64) (kv KV, found bool, err error)
 	// Close ends the watches and stops keeping the leases alive. It revokes none.
@@ -74,8 +76,9 @@ type KV struct {
 	CreateRev int64
 	// ModRev is the revision of its last change.
 	ModRev int64
-	// Leased says that it goes with a lease.
+	// Leased says that it goes with a lease, and Lease is that one's id.
 	Leased bool
+	Lease  string
 }
 
 // Deletion is one key that is no more: deleted, or its lease ended.

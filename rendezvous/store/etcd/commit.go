@@ -143,6 +143,9 @@ func (s *Store) kv(kv *mvccpb.KeyValue) store.KV {
 		Key: strings.TrimPrefix(string(kv.Key), s.prefix), Value: kv.Value, CreateRev: kv.CreateRevision,
 		ModRev: kv.ModRevision, Leased: kv.Lease != 0,
 	}
+	if out.Leased {
+		out.Lease = leaseID(clientv3.LeaseID(kv.Lease))
+	}
 	if len(out.Value) > store.MaxValue {
 		s.log.Warn("a value in the store is too large and was left out", "store", s.where, "key", string(kv.Key),
 			"bytes", len(kv.Value), "max", store.MaxValue)

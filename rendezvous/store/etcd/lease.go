@@ -68,7 +68,23 @@ func (s *Store) grant(ctx context.Context, ttl time.Duration) (*lease, error) {
 	return l, nil
 }
 
-func (l *lease) ID() string             { return strconv.FormatInt(int64(l.id), 16) }
+func leaseID(id clientv3.LeaseID) string { return strconv.FormatInt(int64(id), 16) }
+
+// Revoke implements store.Store.
+func (s *Store) Revoke(ctx context.Context, id string) error {
+	n, err := strconv.ParseInt(id, 16, 64)
+	if err != nil {
+		return fmt.Errorf("%s: revoke %q: %w: no lease has this id", s.where, id, store.ErrRefused)
+	}
+	req, done := s.request(ctx)
+	defer done()
+	if _, err := s.client.Revoke(req, clientv3.LeaseID(n)); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return s.explain(ctx, "revoke a lease", err)
+	}
+	return nil
+}
+
+func (l *lease) ID() string             { return leaseID(l.id) }
 func (l *lease) TTL() time.Duration     { return l.ttl }
 func (l *lease) Renewed() time.Duration { return time.Duration(l.renewed.Load()) }
 func (l *lease) Lost() <-chan struct{}  { return l.lost }
