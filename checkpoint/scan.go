@@ -15,6 +15,7 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // How far a scan goes.
@@ -95,7 +96,7 @@ func (s *Scanner) Scan(ctx context.Context, closely ...string) (Scan, error) {
 		own := s.pending == nil
 		if own {
 			pending, known := make(chan scanned, 1), s.seen
-			go func() { pending <- s.look(ctx, known, closely) }()
+			crash.Go(func() { pending <- s.look(ctx, known, closely) })
 			s.pending = pending
 		}
 		r, ok := s.await(ctx)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -259,7 +260,7 @@ func (l *look) eachOf(n int, check func(i int) error) error {
 		failed error
 	)
 	for range min(parallel, n) {
-		wait.Go(func() {
+		wait.Go(crash.Guard(func() {
 			for {
 				mu.Lock()
 				i := next
@@ -281,7 +282,7 @@ func (l *look) eachOf(n int, check func(i int) error) error {
 					mu.Unlock()
 				}
 			}
-		})
+		}))
 	}
 	wait.Wait()
 	return failed

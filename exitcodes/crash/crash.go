@@ -14,8 +14,11 @@ var handler atomic.Pointer[func(value any, stack []byte)]
 func Handle(f func(value any, stack []byte)) { handler.Store(&f) }
 
 // Go runs f in a goroutine of its own.
-func Go(f func()) {
-	go func() {
+func Go(f func()) { go Guard(f)() }
+
+// Guard is f for a goroutine that somebody else starts, such as a sync.WaitGroup.
+func Guard(f func()) func() {
+	return func() {
 		defer func() {
 			if value := recover(); value != nil {
 				if h := handler.Load(); h != nil {
@@ -25,5 +28,5 @@ func Go(f func()) {
 			}
 		}()
 		f()
-	}()
+	}
 }

@@ -55,8 +55,13 @@ func TestEveryGoroutine(t *testing.T) {
 				return err
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
-				if g, ok := n.(*ast.GoStmt); ok {
-					t.Errorf("%v: a panic in this goroutine ends gangrun with 2; start it by crash.Go", set.Position(g.Pos()))
+				_, bare := n.(*ast.GoStmt)
+				if call, ok := n.(*ast.CallExpr); ok && called(call) == "Go" { // of a sync.WaitGroup
+					arg, ok := call.Args[0].(*ast.CallExpr)
+					bare = !ok || called(arg) != "Guard"
+				}
+				if bare {
+					t.Errorf("%v: a panic in this goroutine ends gangrun with 2; start it by crash.Go", set.Position(n.Pos()))
 				}
 				return true
 			})
@@ -66,4 +71,16 @@ func TestEveryGoroutine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// called is the name of what is called through a package or a value; crash.Go itself is none.
+func called(call *ast.CallExpr) string {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) != 1 {
+		return ""
+	}
+	if x, ok := sel.X.(*ast.Ident); ok && x.Name == "crash" && sel.Sel.Name == "Go" {
+		return ""
+	}
+	return sel.Sel.Name
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/port"
 	"github.com/gangrun/gangrun/rendezvous/store"
@@ -129,10 +130,10 @@ func Join(ctx context.Context, cfg Config) *Agent {
 		a.now = time.Now
 	}
 	n := newNode(a, ctx)
-	go func() {
+	crash.Go(func() {
 		defer close(a.done)
 		n.run()
-	}()
+	})
 	return a
 }
 

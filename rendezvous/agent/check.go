@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
@@ -36,14 +37,14 @@ func (n *node) compare() {
 		store.Unchanged(nodesKey+store.Escape(n.cfg.Name), out.own), store.Unchanged(jobKey, out.job),
 	}}
 	st := n.link.store
-	go func() {
+	crash.Go(func() {
 		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
 		defer cancel()
 		var res store.Result
 		res, out.err = st.Commit(ctx, txn)
 		out.ok = res.OK
 		c.results <- out
-	}()
+	})
 }
 
 // settled reports whether the node's key is there and nothing of it is being written.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -62,12 +63,12 @@ func (n *node) look(at time.Duration) {
 
 // inBackground does something with the directory that may take its time, and takes in the result later.
 func (n *node) inBackground(f func() func(*node)) {
-	go func() {
+	crash.Go(func() {
 		select {
 		case n.checkpoints.results <- f():
 		case <-n.ctx.Done():
 		}
-	}()
+	})
 }
 
 // looked takes in what a look has shown.

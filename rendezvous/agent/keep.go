@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -76,7 +77,7 @@ func (k *keeper) recall(runUID string) (*rendezvous.Job, error) {
 
 // begin begins to keep.
 func (k *keeper) begin() {
-	go func() {
+	crash.Go(func() {
 		defer close(k.done)
 		said := false
 		for job := range k.newest {
@@ -85,7 +86,7 @@ func (k *keeper) begin() {
 				k.log.Warn("cannot keep the job's record beside the checkpoints", "err", err)
 			}
 		}
-	}()
+	})
 }
 
 // write keeps a record; one of a job that has ended is of no use to anybody.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
@@ -19,7 +20,7 @@ func (l *link) startLead(n *node) {
 	ctx, stop := context.WithCancel(n.ctx)
 	l.stopLead, l.leadDone = stop, make(chan struct{})
 	lease, done, st := l.lease, l.leadDone, l.store
-	go func() {
+	crash.Go(func() {
 		defer close(done)
 		for pause := retryFirst; ; pause = min(2*pause, retryMost) {
 			err := n.lead(ctx, st, lease)
@@ -35,7 +36,7 @@ func (l *link) startLead(n *node) {
 				return
 			}
 		}
-	}()
+	})
 }
 
 // lead is the lead's half: it holds the whole state and decides.
@@ -324,7 +325,7 @@ func (l *lead) remove(list []rendezvous.Removal) {
 		return
 	}
 	st, token := l.store, l.view.Token
-	go func() {
+	crash.Go(func() {
 		for some := range slices.Chunk(list, removeAtOnce) {
 			txn := store.Txn{Token: token}
 			for _, r := range some {
@@ -337,7 +338,7 @@ func (l *lead) remove(list []rendezvous.Removal) {
 			}
 			cancel()
 		}
-	}()
+	})
 }
 
 // sign says in a new end of the job who has written it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
@@ -53,7 +54,7 @@ func (l *link) connect(n *node) {
 	}
 	l.joining = true
 	s := l.store
-	go func() {
+	crash.Go(func() {
 		for pause := retryFirst; ; pause = min(2*pause, retryMost) {
 			out := leased{store: s}
 			if s == nil {
@@ -80,7 +81,7 @@ func (l *link) connect(n *node) {
 				return
 			}
 		}
-	}()
+	})
 }
 
 // follow begins to watch the store, once.

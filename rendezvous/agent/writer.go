@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
@@ -90,12 +91,12 @@ func (n *node) claim() {
 
 func (n *node) commit(txn store.Txn, out written) {
 	n.writer.busy = true
-	go func() {
+	crash.Go(func() {
 		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
 		defer cancel()
 		out.Result, out.err = n.link.store.Commit(ctx, txn)
 		n.writer.results <- out
-	}()
+	})
 }
 
 // written takes in the result of a write.
@@ -186,12 +187,12 @@ func (n *node) revoke(lease string) {
 	n.log.Info("giving back the lease of an earlier gangrun of this name, which has ended here")
 	n.writer.busy, n.writer.dirty = true, true
 	out, st := written{revoked: true, lease: n.link.lease}, n.link.store
-	go func() {
+	crash.Go(func() {
 		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
 		defer cancel()
 		out.err = st.Revoke(ctx, lease)
 		n.writer.results <- out
-	}()
+	})
 }
 
 // lostKey finds out why the key is not as we left it.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/store/internal/mailbox"
 )
 
@@ -26,7 +27,7 @@ func (c *Connection) Watch(ctx context.Context, selector string) Watcher {
 		c.memory.watches[w] = struct{}{}
 		w.reset()
 	}
-	c.ending.Go(func() {
+	c.ending.Go(crash.Guard(func() {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		defer context.AfterFunc(c.ctx, stop)()
@@ -34,7 +35,7 @@ func (c *Connection) Watch(ctx context.Context, selector string) Watcher {
 		c.memory.mu.Lock()
 		defer c.memory.mu.Unlock()
 		delete(c.memory.watches, w)
-	})
+	}))
 	return w
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // codeUnknown is what the checkpoint commands leave with when what they were asked about could not be read. It is not
@@ -152,7 +153,7 @@ func bounded(ctx context.Context, limit time.Duration, do func(context.Context) 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- do(ctx) }()
+	crash.Go(func() { done <- do(ctx) })
 	hung := time.NewTimer(limit + time.Second)
 	defer hung.Stop()
 	select {

@@ -19,6 +19,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 func (i *inspection) verifyCommand() *cli.Command {
@@ -137,7 +138,7 @@ func (i *inspection) above(name string) (dir, rel string, ok bool) {
 func showProgress(w io.Writer, read, total *atomic.Int64) (stop func()) {
 	begin := time.Now()
 	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
+	crash.Go(func() {
 		defer close(done)
 		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
@@ -150,7 +151,7 @@ func showProgress(w io.Writer, read, total *atomic.Int64) (stop func()) {
 				fmt.Fprintf(w, "\r\x1b[K%s", progressText(read.Load(), total.Load(), time.Since(begin)))
 			}
 		}
-	}()
+	})
 	return func() { close(quit); <-done }
 }
 

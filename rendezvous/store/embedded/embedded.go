@@ -23,6 +23,7 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"google.golang.org/grpc"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/rendezvous/store/etcd"
 )
@@ -144,13 +145,13 @@ func (s *Server) endStreams(srv any, stream grpc.ServerStream, _ *grpc.StreamSer
 	next grpc.StreamHandler) error {
 	ctx, stop := context.WithCancel(stream.Context())
 	defer stop()
-	go func() {
+	crash.Go(func() {
 		select {
 		case <-s.closed:
 			stop()
 		case <-ctx.Done():
 		}
-	}()
+	})
 	return next(srv, endingStream{stream, ctx})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
@@ -23,7 +24,7 @@ func (a access) diagnose(ctx context.Context) (cause string, kind error) {
 	found := make([]error, len(a.endpoints))
 	var all sync.WaitGroup
 	for i, e := range a.endpoints {
-		all.Go(func() { found[i] = a.probe(ctx, e) })
+		all.Go(crash.Guard(func() { found[i] = a.probe(ctx, e) }))
 	}
 	all.Wait()
 	kind = store.ErrUnreachable

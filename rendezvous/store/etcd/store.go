@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
@@ -158,7 +159,7 @@ func (s *Store) spawn(f func()) bool {
 	if s.ctx.Err() != nil {
 		return false
 	}
-	s.ending.Go(f)
+	s.ending.Go(crash.Guard(f))
 	return true
 }
 

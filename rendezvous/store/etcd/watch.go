@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/rendezvous/store/internal/mailbox"
 )
@@ -53,7 +54,7 @@ func (s *Store) Watch(ctx context.Context, selector string) store.Watcher {
 		defer stop()
 		defer context.AfterFunc(s.ctx, stop)()
 		var pump sync.WaitGroup
-		pump.Go(func() { w.box.Run(ctx) })
+		pump.Go(crash.Guard(func() { w.box.Run(ctx) }))
 		w.run(ctx)
 		pump.Wait()
 	})
@@ -371,7 +372,7 @@ func (w *watch) ask(ctx context.Context, at *position, want int64) {
 	if !w.asking.CompareAndSwap(false, true) {
 		return
 	}
-	go func() { // it may wait for a connection
+	crash.Go(func() { // it may wait for a connection
 		defer w.asking.Store(false)
 		if w.store.suspect {
 			if err := w.askForProof(ctx); err != nil && ctx.Err() == nil {
@@ -382,7 +383,7 @@ func (w *watch) ask(ctx context.Context, at *position, want int64) {
 		if err := w.store.client.RequestProgress(ctx); err != nil && ctx.Err() == nil {
 			w.store.log.Debug("a watch was not told how far it is", "keys", w.selector, "error", err)
 		}
-	}()
+	})
 }
 
 // poll asks the cluster for its revision, when nobody else has for a while.
@@ -390,10 +391,10 @@ func (w *watch) poll(ctx context.Context) {
 	if !w.asking.CompareAndSwap(false, true) {
 		return
 	}
-	go func() {
+	crash.Go(func() {
 		defer w.asking.Store(false)
 		if _, err := w.store.verify(ctx); err != nil && ctx.Err() == nil {
 			w.store.log.Debug("the store does not answer", "error", err)
 		}
-	}()
+	})
 }
