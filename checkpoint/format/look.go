@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/checkpoint/problem"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 // Options say how to look.

@@ -44,8 +44,8 @@ func TestEveryGoroutine(t *testing.T) {
 			case err != nil:
 				return err
 			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"),
-				strings.Contains(path, "storetest"),                     // tests
-				strings.HasSuffix(path, "crash/crash.go"),               // here
+				strings.Contains(path, "storetest"),                      // tests
+				strings.HasSuffix(path, "crash/crash.go"),                // here
 				strings.HasSuffix(path, "supervisor/signals/signals.go"): // before anything else is initialised
 				return nil
 			}
