@@ -4,43 +4,109 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor/node"
 )
 
-// This file stands in for what a node does above its agent: it follows orders, and its workers train, fail, and take
-// their time to stop. All of it runs with the simulation's lock held.
+// This file is the machine of a simulated node: what the node decides is the shipped step, package node; here are its
+// effects, on workers that train, fail, and take their time to stop. All of it runs with the simulation's lock held.
 
-// workers are those of one node.
+// workers are those of one node: two, so that one can fail and the other has to be stopped.
 type workers struct {
-	runs    string // the round that they run, "" for none
+	node    *node.Node
+	start   *agent.Start // the last order
+	runs    string       // the round that they run, "" for none
 	round   int
 	started int // how often they were
-	halting bool
+	alive   [2]bool
+	halting bool              // at least one is being stopped
+	failure exitcodes.Finding // of the first, once it has failed
+	found   [2]exitcodes.Finding
+	tick    time.Time // is under way
 }
 
 // ordered follows an order.
 func (n *simNode) ordered(o agent.Order) {
 	switch {
 	case o.Start != nil:
-		n.start(o.Start)
+		n.start = o.Start
+		n.step(node.Begin{Round: o.Start.Round.Number})
 	case o.Stop != nil:
-		n.halt(o.Stop.Round, o.Stop.Why, rendezvous.Outcome{})
+		n.step(node.Stop{Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Hurry})
 	case o.End != nil:
-		n.ends(*o.End)
+		if n.step(node.End{End: *o.End}); n.node.State() == node.Ended {
+			n.ends(*o.End)
+		}
 	}
 }
 
-func (n *simNode) start(start *agent.Start) {
-	s := n.s
-	if !n.agent.MayStart() {
-		s.say("%s: too late to start round %d", n.incarnation, start.Round.Number)
-		n.agent.Gone(start.Round.Number, rendezvous.Outcome{}, nil)
-		return
+// step has the node take an event, and does what follows.
+func (n *simNode) step(first node.Event) {
+	if n.workers.node == nil {
+		n.workers.node, _ = node.New(node.Policy{Node: n.name, Grace: 5 * time.Second, RestartGrace: 5 * time.Second}, time.Now())
 	}
+	for events := []node.Event{first}; len(events) > 0; events = events[1:] {
+		for _, e := range n.workers.node.Step(events[0], time.Now()) {
+			if answer := n.effect(e); answer != nil {
+				events = append(events, answer)
+			}
+		}
+	}
+	if next := n.workers.node.Deadline(); !next.IsZero() && next != n.tick {
+		n.tick = next
+		n.later(time.Until(next), func() { n.step(node.Tick{}) })
+	}
+}
+
+// effect is what a machine does.
+func (n *simNode) effect(e node.Effect) node.Event {
+	switch e := e.(type) {
+	case node.Prepare:
+		may := n.agent.MayStart()
+		if !may {
+			n.s.say("%s: too late to start round %d", n.incarnation, e.Round)
+		}
+		return node.Prepared{Workers: []node.Worker{{Rank: 0}, {Rank: 1}}, MayStart: may}
+	case node.Fork:
+		if e.Worker == 0 {
+			n.begins()
+		}
+		n.alive[e.Worker] = true
+		return node.Forked{Worker: e.Worker, PID: 1 + e.Worker}
+	case node.Send:
+		n.stops(e.Worker)
+	case node.Gather:
+		f := exitcodes.Judge(e.Outcome, exitcodes.NoRules())
+		if e.Worker == 0 && n.failure.Verdict != "" && e.Outcome.Stop == exitcodes.NotStopped {
+			f = n.failure
+		}
+		n.found[e.Worker] = f
+		return node.Judged{Worker: e.Worker, Finding: f}
+	case node.Amend:
+		return node.Amended{Findings: n.found[:]}
+	case node.Sweep:
+		return node.Swept{}
+	case node.Flush:
+		return node.Flushed{}
+	case node.Failing:
+		n.agent.Failing(e.Round, e.Outcome, e.Step)
+	case node.Gone:
+		n.s.say("%s: has stopped round %d", n.incarnation, e.Round)
+		n.agent.Gone(e.Round, e.Outcome, e.Step)
+	case node.Leave:
+		n.agent.Leave()
+	}
+	return nil
+}
+
+// begins is the start of the first worker of a round.
+func (n *simNode) begins() {
+	s, start := n.s, n.start
 	s.say("%s: starts round %d as rank %d", n.incarnation, start.Round.Number, start.Rank)
 	s.startedWorkers(n, start.Round, start.Rank)
-	n.workers = workers{runs: roundID(start.Round.Store, start.Round.Number), round: start.Round.Number, started: n.started + 1}
+	n.runs, n.round = roundID(start.Round.Store, start.Round.Number), start.Round.Number
+	n.started++
+	n.halting, n.failure = false, exitcodes.Finding{}
 	mine := n.started
 	s.after(simWork+s.random(time.Second), func() { // workers do not stand still when their gangrun does
 		n.later(0, func() {
@@ -84,35 +150,39 @@ func (n *simNode) suffer(mine int) {
 func (n *simNode) succeed() {
 	n.s.say("%s: its workers succeed", n.incarnation)
 	n.s.everDone[n.runs+n.name] = true
-	round := n.round
 	n.gone()
-	n.agent.Gone(round, rendezvous.Outcome{Verdict: exitcodes.Success}, nil)
+	n.step(node.Exited{Worker: 0, At: time.Now()})
+	n.step(node.Exited{Worker: 1, At: time.Now(), Alone: true})
 }
 
+// fail lets the first worker end by itself; the node stops the other.
 func (n *simNode) fail(v exitcodes.Verdict, reason string, role exitcodes.Role) {
 	n.s.say("%s: its workers fail: %s %s", n.incarnation, v, reason)
-	o := rendezvous.Outcome{Verdict: v, Reason: reason, Role: role.String(), Code: 1}
-	n.agent.Failing(n.round, o, nil)
-	n.halt(n.round, reason, o)
+	n.failure = exitcodes.Finding{Verdict: v, Reason: reason, Role: role, Code: 1, Rank: -1, LocalRank: -1}
+	n.halting = true
+	n.alive[0] = false
+	n.step(node.Exited{Worker: 0, Status: exitcodes.Status{Code: 1}, At: time.Now()})
 }
 
-// halt stops the workers, which takes a while.
-func (n *simNode) halt(round int, why string, o rendezvous.Outcome) {
+// stops stops a worker, which takes a while.
+func (n *simNode) stops(i int) {
 	s := n.s
-	if n.runs == "" || n.round != round || n.halting {
+	if n.runs == "" || !n.alive[i] {
 		return
 	}
 	n.halting = true
-	s.say("%s: stops its workers: %s", n.incarnation, why)
 	mine := n.started
 	s.after(s.random(simStop), func() {
-		if n.dead || n.started != mine || n.runs == "" {
+		if n.dead || n.started != mine || !n.alive[i] {
 			return
 		}
-		n.gone()
+		n.alive[i] = false
+		alone := n.alive == [2]bool{}
+		if alone {
+			n.gone()
+		}
 		n.later(0, func() {
-			s.say("%s: has stopped round %d", n.incarnation, round)
-			n.agent.Gone(round, o, nil)
+			n.step(node.Exited{Worker: i, Status: exitcodes.Status{Signal: 15}, At: time.Now(), Alone: alone})
 		})
 	})
 }
@@ -122,5 +192,5 @@ func (n *simNode) gone() {
 	if n.runs != "" && !n.alone() {
 		n.s.running[n.runs]--
 	}
-	n.runs = ""
+	n.runs, n.alive = "", [2]bool{}
 }

@@ -25,6 +25,10 @@ var mutants = []struct{ name, file, old, new, packages string }{
 		"	n.order(Order{Stop: stop})\n", "	n.order(Order{Stop: stop})\n	n.gone(step.Round, rendezvous.Outcome{}, nil)\n", "./agent",
 	},
 	{
+		"a node concludes a round while a worker of it runs", "../supervisor/node/exit.go",
+		"		if !w.judged {\n			return\n", "		if !w.judged {\n			continue\n", "./agent ../supervisor/node",
+	},
+	{
 		"the start guard is dropped by the node", "react.go",
 		"case s.Guard.Expired(at):\n		return Step{Do: ActWait", "case false:\n		return Step{Do: ActWait", ". ./agent",
 	},
