@@ -10,6 +10,7 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/process"
@@ -38,7 +39,7 @@ func hookNames(flag string, hooks [][]string) (names []string) {
 func (h *Hooks) Missing(dir string) (missing []error) {
 	for n := range len(h.OnExit) + len(h.OnJobEnd) {
 		flag, argv := h.number(n)
-		_, err := within(openTime, func() (string, error) { return process.Find(argv[0], dir, lookup(h.Env, "PATH")) }, nil)
+		_, err := within(openTime, func() (string, error) { return process.Find(argv[0], dir, environ.Get(h.Env, "PATH")) }, nil)
 		if err != nil && err != errLate {
 			missing = append(missing, fmt.Errorf("--%s %s: %w", flag, argv[0], err))
 		}
@@ -72,7 +73,7 @@ func (s *Supervisor) startHook(e node.StartHook) {
 	h := &hookProcess{}
 	s.hook = h
 	s.beside(func() func() {
-		path, err := s.findCommand(argv[0], lookup(env, "PATH"))
+		path, err := s.findCommand(argv[0], environ.Get(env, "PATH"))
 		return func() {
 			if h.cancelled {
 				return

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor/environ"
 )
 
 // TestHookEnvironment is a record with everything in it, and one with nothing, over an environment that has the marks
@@ -37,11 +38,11 @@ func TestHookEnvironment(t *testing.T) {
 		"GANGRUN_ROUND": "2", "GANGRUN_STEP": "70", "GANGRUN_CHECKPOINT_PATH": "/c/70", "GANGRUN_CHECKPOINT_STEP": "70",
 		"GANGRUN_RESTARTS_USED": "3", "GANGRUN_OUTCOME_FILE": file, "GANGRUN_MEMBER": "m", "NOTIFY_SOCKET": "",
 	} {
-		if got := lookup(env, name); got != want {
+		if got := environ.Get(env, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if m := lookup(env, "GANGRUN_MESSAGE"); !strings.HasPrefix(m, "rank 3 was killed : ") || strings.ContainsAny(m, "\x00\n\x1b") || !utf8.ValidString(m) || len(m) > 1024 {
+	if m := environ.Get(env, "GANGRUN_MESSAGE"); !strings.HasPrefix(m, "rank 3 was killed : ") || strings.ContainsAny(m, "\x00\n\x1b") || !utf8.ValidString(m) || len(m) > 1024 {
 		t.Errorf("message %q", m)
 	}
 	raw, err := os.ReadFile(file)
@@ -68,7 +69,7 @@ func TestHookEnvironment(t *testing.T) {
 	}
 
 	s.scratch.dir = ""
-	if env = s.hookEnvironment(full); lookup(env, "GANGRUN_OUTCOME_FILE") != "" {
+	if env = s.hookEnvironment(full); environ.Get(env, "GANGRUN_OUTCOME_FILE") != "" {
 		t.Error("a file is named where there is none")
 	}
 }

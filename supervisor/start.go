@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
@@ -136,7 +136,7 @@ func failureOf(err error) *node.Failure {
 
 // makeWorkerReady does all that the worker's start needs but the fork.
 func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err error) {
-	if w.path, err = s.findCommand(w.spec.Argv[0], lookup(w.spec.Env, "PATH")); err != nil {
+	if w.path, err = s.findCommand(w.spec.Argv[0], environ.Get(w.spec.Env, "PATH")); err != nil {
 		return err
 	}
 	w.files[0] = os.Stdin
@@ -268,9 +268,7 @@ const MemberVariable = "GANGRUN_MEMBER"
 // environment is the worker's, with what this round adds to it. A worker with an ErrorFile has been told of it.
 func (s *Supervisor) environment(w *worker, index, number int) []string {
 	env := slices.Clone(w.spec.Env)
-	set := func(name, value string) {
-		env = append(slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") }), name+"="+value)
-	}
+	set := func(name, value string) { env = environ.Set(env, name, value) }
 	set("GANGRUN_JOB_NAME", s.cfg.Job)
 	set("GANGRUN_NODE_NAME", s.cfg.Node)
 	set("GANGRUN_ROUND", fmt.Sprint(number))
@@ -283,7 +281,7 @@ func (s *Supervisor) environment(w *worker, index, number int) []string {
 	if w.errorFile = w.spec.ErrorFile; w.errorFile != "" {
 		return env
 	}
-	if w.errorFile = lookup(env, "TORCHELASTIC_ERROR_FILE"); w.errorFile == "" {
+	if w.errorFile = environ.Get(env, "TORCHELASTIC_ERROR_FILE"); w.errorFile == "" {
 		// The worker makes the file if it has something to say.
 		if w.errorFile = s.scratch.path(fmt.Sprintf("error-%d-%d.json", number, index)); w.errorFile != "" {
 			w.ownErrorFile = true
@@ -306,15 +304,6 @@ func (s *Supervisor) listen(index, number int) *notify.Socket {
 		return nil
 	}
 	return socket
-}
-
-func lookup(env []string, name string) string {
-	for _, e := range slices.Backward(env) {
-		if value, found := strings.CutPrefix(e, name+"="); found {
-			return value
-		}
-	}
-	return ""
 }
 
 func isTerminal(fd int) bool {

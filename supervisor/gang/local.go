@@ -10,6 +10,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/port"
 	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/torchrun"
 )
 
@@ -97,11 +98,11 @@ func (l *Local) environment(rank int, round *rendezvous.Round) []string {
 	case Torch:
 		return l.torch(env, rank, round)
 	case TF:
-		return set(env, "TF_CONFIG", l.tfConfig(rank))
+		return environ.Set(env, "TF_CONFIG", l.tfConfig(rank))
 	case JAX:
 		return l.jax(env, rank, round)
 	}
-	return set(set(env, "RANK", fmt.Sprint(rank)), "WORLD_SIZE", fmt.Sprint(l.Ranks))
+	return environ.Set(environ.Set(env, "RANK", fmt.Sprint(rank)), "WORLD_SIZE", fmt.Sprint(l.Ranks))
 }
 
 // torch is what torchrun would tell the rank.
@@ -152,7 +153,7 @@ func (l *Local) jax(env []string, rank int, round *rendezvous.Round) []string {
 		{"SLURM_PROCID", fmt.Sprint(rank)},
 		{"SLURM_LOCALID", fmt.Sprint(rank)},
 	} {
-		env = set(env, v[0], v[1])
+		env = environ.Set(env, v[0], v[1])
 	}
 	return env
 }
@@ -169,10 +170,4 @@ func (l *Local) prefix(rank int, colour bool) string {
 		text = "\x1b[" + colours[rank%len(colours)] + "m" + text + "\x1b[0m"
 	}
 	return text + " "
-}
-
-// set sets one variable in an environment.
-func set(env []string, name, value string) []string {
-	env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
-	return append(env, name+"="+value)
 }

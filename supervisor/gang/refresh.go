@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/platform"
 	"github.com/gangrun/gangrun/supervisor/torchrun"
 )
@@ -27,16 +28,16 @@ func (c Command) refresh(start *agent.Start) (env, argv []string, err error) {
 		{"PET_NNODES", nodes}, {"PET_NODE_RANK", rank}, {"PET_MAX_RESTARTS", "0"},
 		{"PET_RDZV_BACKEND", "static"}, {"PET_RDZV_ENDPOINT", round.MasterAddr + ":" + port}, {"PET_RDZV_ID", id},
 	} {
-		env = set(env, v[0], v[1])
+		env = environ.Set(env, v[0], v[1])
 	}
-	if lookup(env, "PET_STANDALONE") != "" || slices.Contains(env, "PET_STANDALONE=") {
-		env = set(env, "PET_STANDALONE", "0")
+	if environ.Get(env, "PET_STANDALONE") != "" || slices.Contains(env, "PET_STANDALONE=") {
+		env = environ.Set(env, "PET_STANDALONE", "0")
 	}
 	// The operator counts one process for each node here; who starts several by itself has other variables.
-	if n, err := strconv.Atoi(lookup(env, "WORLD_SIZE")); err == nil && n > 0 {
-		env = set(set(env, "WORLD_SIZE", nodes), "RANK", rank)
+	if n, err := strconv.Atoi(environ.Get(env, "WORLD_SIZE")); err == nil && n > 0 {
+		env = environ.Set(environ.Set(env, "WORLD_SIZE", nodes), "RANK", rank)
 	}
-	if config := lookup(env, "TF_CONFIG"); config != "" {
+	if config := environ.Get(env, "TF_CONFIG"); config != "" {
 		names := make([]string, len(round.Members))
 		for i, m := range round.Members {
 			names[i] = m.Name
@@ -44,7 +45,7 @@ func (c Command) refresh(start *agent.Start) (env, argv []string, err error) {
 		if config, err = platform.Only(config, names); err != nil {
 			return nil, nil, err
 		}
-		env = set(env, "TF_CONFIG", config)
+		env = environ.Set(env, "TF_CONFIG", config)
 	}
 	return env, c.override(round.MasterAddr, port, nodes, rank, id), nil
 }
@@ -95,13 +96,4 @@ func torchrunAt(argv []string) int {
 		return 2 // a wrapper script that is run by its Python
 	}
 	return -1
-}
-
-func lookup(env []string, name string) string {
-	for _, e := range slices.Backward(env) {
-		if value, found := strings.CutPrefix(e, name+"="); found {
-			return value
-		}
-	}
-	return ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor/environ"
 )
 
 func round(number, nodes int) *agent.Start {
@@ -53,7 +54,7 @@ func TestOperatorsVariablesAreRefreshed(t *testing.T) {
 		"PET_STANDALONE=0", "PET_RDZV_ENDPOINT=host0:4242", "OTHER=x",
 	} {
 		name, _, _ := strings.Cut(want, "=")
-		if got := lookup(env, name); name+"="+got != want {
+		if got := environ.Get(env, name); name+"="+got != want {
 			t.Errorf("%s=%s, want %s", name, got, want)
 		}
 	}
@@ -62,7 +63,7 @@ func TestOperatorsVariablesAreRefreshed(t *testing.T) {
 	}
 	c.Env = []string{"X=1"}
 	env, _, _ = c.refresh(round(3, 2))
-	if lookup(env, "RANK") != "" || lookup(env, "WORLD_SIZE") != "" {
+	if environ.Get(env, "RANK") != "" || environ.Get(env, "WORLD_SIZE") != "" {
 		t.Errorf("ranks are made up where the operator gives none: %v", env)
 	}
 }
@@ -74,7 +75,7 @@ func TestTFConfigFollowsTheMembers(t *testing.T) {
 	}}
 	env, _, err := c.refresh(round(3, 2))
 	want := `{"cluster":{"worker":["a.ns:1","b.ns:1"]},"task":{"index":1,"type":"worker"}}`
-	if got := lookup(env, "TF_CONFIG"); got != want || err != nil {
+	if got := environ.Get(env, "TF_CONFIG"); got != want || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
 	c.Env = []string{`TF_CONFIG={"cluster":{"worker":["x.ns:1","y.ns:1","b.ns:1"]},"task":{"type":"worker","index":2}}`}

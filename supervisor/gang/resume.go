@@ -8,6 +8,7 @@ import (
 
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/environ"
 )
 
 // Resume hands the checkpoint that a round goes on from to the workers: in their environment, in place of templates such
@@ -46,7 +47,7 @@ func (r Resume) Workers(
 			}
 			w.Env = slices.Clone(w.Env)
 			for _, v := range values {
-				w.Env = set(w.Env, "GANGRUN_"+strings.ToUpper(v.name), v.value)
+				w.Env = environ.Set(w.Env, "GANGRUN_"+strings.ToUpper(v.name), v.value)
 			}
 		}
 		return made, err

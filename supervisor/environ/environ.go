@@ -1,0 +1,25 @@
+// Package environ reads and changes lists of environment entries, NAME=value.
+package environ
+
+import (
+	"slices"
+	"strings"
+)
+
+// Get is the value of a variable, as getenv(3) would find it in a program that is started with env, except that of several
+// entries the last counts, as with os/exec; empty when there is none.
+func Get(env []string, name string) string {
+	for _, e := range slices.Backward(env) {
+		if value, found := strings.CutPrefix(e, name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+// Set puts the variable at the end of env, instead of any entry that it had. The list is changed in place where there is
+// room.
+func Set(env []string, name, value string) []string {
+	env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+	return append(env, name+"="+value)
+}
