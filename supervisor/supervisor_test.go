@@ -53,7 +53,6 @@ type trial struct {
 	out     buffer
 	err     buffer
 	ended   []Round
-	seen    []string // the node's states
 	message exitcodes.Message
 	spec    rendezvous.Spec
 	made    func(*Supervisor)

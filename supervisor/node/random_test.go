@@ -35,8 +35,6 @@ type machine struct {
 	begun   int // rounds
 	gone    int
 	ended   bool // the job has said so
-	stopped time.Time
-	trace   []any
 }
 
 func walk(t *testing.T, seed uint64) {
