@@ -69,6 +69,19 @@ const (
 	printedReset = "Traceback (most recent call last):\n  File \"/app/train.py\", line 210, in <module>\n    main()\nConnectionResetError: [Errno 104] Connection reset by peer\n"
 )
 
+// Whatever an output holds, at most 16 bytes are looked at for each byte of it.
+func TestReadingIsLinear(t *testing.T) {
+	for name, output := range outputs(t) {
+		for _, o := range []Outcome{exited(1), killed(6), exited(0)} {
+			o.Output, o.meter = output, newMeter(len(output))
+			Judge(o, BuiltinRules())
+			if o.meter.spent > perByte*len(output) {
+				t.Errorf("%s, %+v: %d bytes looked at, %.1f for each", name, o.Status, o.meter.spent, float64(o.meter.spent)/float64(len(output)))
+			}
+		}
+	}
+}
+
 func BenchmarkJudge64KiB(b *testing.B) {
 	for name, output := range outputs(b) {
 		b.Run(name, func(b *testing.B) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -99,7 +100,7 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 		switch {
 		case string(line) == rootSection:
 			inRoot, inTraceback = true, false
-		case reportItem().Match(line):
+		case len(line) < 12 && reportItem().Match(line):
 			failures = append(failures, ReportedFailure{Rank: -1, LocalRank: -1, First: inRoot})
 			current = &failures[len(failures)-1]
 			inTraceback = false
@@ -115,10 +116,12 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 
 // field reads one line of an item and reports whether a traceback begins here.
 func (f *ReportedFailure) field(line []byte) bool {
-	if m := reportRank().FindSubmatch(line); m != nil {
+	name := bytes.TrimLeft(line[:min(len(line), 20)], " \t")
+	is := func(field string) bool { return bytes.HasPrefix(name, []byte(field)) }
+	if m := matchIf(is("rank"), reportRank, line); m != nil {
 		f.Rank, _ = strconv.Atoi(string(m[1]))
 		f.LocalRank, _ = strconv.Atoi(string(m[2]))
-	} else if m := reportCode().FindSubmatch(line); m != nil {
+	} else if m := matchIf(is("exitcode"), reportCode, line); m != nil {
 		switch n, err := strconv.Atoi(string(m[1])); {
 		case err != nil || n < -sigmax || n > 255: // no status that a process can have
 		case n < 0:
@@ -126,13 +129,21 @@ func (f *ReportedFailure) field(line []byte) bool {
 		default:
 			f.Status = Status{Code: n}
 		}
-	} else if m := reportAt().FindSubmatch(line); m != nil {
+	} else if m := matchIf(is("time"), reportAt, line); m != nil {
 		f.At, _ = time.ParseInLocation("2006-01-02_15:04:05", string(m[1]), time.Local)
-	} else if m := reportHost().FindSubmatch(line); m != nil {
+	} else if m := matchIf(is("host"), reportHost, line); m != nil {
 		f.Host = string(m[1])
 	} else if text, found := bytes.CutPrefix(line, []byte("  traceback : ")); found {
 		f.Traceback = string(text) + "\n"
 		return true
 	}
 	return false
+}
+
+// matchIf tries the expression only on a line that may fit it.
+func matchIf(may bool, pattern func() *regexp.Regexp, line []byte) [][]byte {
+	if !may {
+		return nil
+	}
+	return pattern().FindSubmatch(line)
 }

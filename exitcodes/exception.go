@@ -354,9 +354,9 @@ func (p *parser) after(i int, text []byte) {
 // linked notes the words that link an exception to the next.
 func (p *parser) linked(l *line) bool {
 	switch {
-	case l.contains(chainedContext):
+	case bytes.HasPrefix(trimMargin(l.text), []byte(chainedContext)):
 		p.link = linkContext
-	case l.contains(chainedCause):
+	case bytes.HasPrefix(trimMargin(l.text), []byte(chainedCause)):
 		p.link = linkCause
 	default:
 		return false

@@ -48,16 +48,46 @@ func familyOf(class string, message []byte) family {
 	if logicErrors[name] {
 		return family{} // a bug, whatever text it quotes; the base rule says fatal
 	}
-	message = message[:min(len(message), maxText)]
-	for _, judge := range []func(string, string, []byte) family{
+	message = message[:min(len(message), maxMessageText)]
+	h := phrases.in(bytes.ToLower(message))
+	for _, judge := range []func(string, string, []byte, heard) family{
 		serviceCode, childKilled, httpStatus, rpcStatus, errnoFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
 	} {
-		if f := judge(class, name, message); f.known() {
+		if f := judge(class, name, message, h); f.known() {
 			return f
 		}
 	}
 	return family{}
 }
+
+const (
+	maxMessageText = 1536 // bytes of a message that are looked at
+	familyPasses   = 8    // over them: to lower case, the phrases, and at most six expressions
+)
+
+// phrases are what messages say about conditions, in the order of the families that look for them.
+var (
+	phrases = newVocabulary()
+
+	saysCode             = phrases.list("<code>", "an error occurred (", "aws error ", "code:")
+	saysErrno            = phrases.list("(1", "(3", "(5", "(7", "(os error", "name: e", "rrno")
+	saysDevice           = phrases.list("cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse", "hip", "miopen", "rocm")
+	saysDeviceError      = phrases.list("_status_", "cuda driver error", "cuda error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error", "cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
+	saysMemory           = phrases.list("alloc_failed", "out of memory")
+	saysDeviceMisuse     = phrases.list("arch_mismatch", "bad_param", "device-side assert", "insufficient for", "invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch", "invalid value", "invalid_argument", "invalid_value", "license_error", "mapping of buffer", "no kernel image", "not supported", "not_supported", "ptx", "resource handle", "symbol", "too many resources", "unsupported")
+	saysCollective       = phrases.list("gloo", "hccl", "mpi_", "nccl", "ncclinternal", "ncclremote", "ncclsystem", "ncclunhandled", "oneccl", "rccl", "ucx")
+	saysCollectiveMisuse = phrases.list("invalid argument", "invalid usage", "must be", "ncclinvalid", "no support", "not available", "not built", "requires at least", "unsupported")
+	saysFailure          = phrases.list("abort", "closed", "error", "fail", "reset", "timed out", "timeout", "watchdog")
+	saysCertificate      = phrases.list("certificate verify failed", "certificate_verify_failed")
+	saysPeerLost         = phrases.list("broken pipe", "connection aborted", "connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost", "connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "remote end closed", "socket closed")
+	saysUnreachable      = phrases.list("cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
+	saysFileServer       = phrases.list("cannot read file data", "input/output error", "remote i/o error", "stale file handle", "transport endpoint is not connected")
+	saysTimeout          = phrases.list("deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
+	saysBusy             = phrases.list("bad gateway", "gateway time", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
+	saysChildGone        = phrases.list("abruptly", "died unexpectedly", "exited unexpectedly", "has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
+	saysNoResources      = phrases.list("can't start new thread", "resource temporarily unavailable")
+	saysSignal           = phrases.list("= -", "code -", "code: -", "ignal", "sig", "status -")
+)
 
 // interrupted is the answer to a signal from outside that Python turned into an exception.
 func interrupted(name string) family {
@@ -100,8 +130,8 @@ func set(names ...string) map[string]bool {
 var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|ErrorCode: ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)`)
 
 // serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
-func serviceCode(_, _ string, message []byte) family {
-	if !containsAny(message, "An error occurred (", "AWS Error ", "<Code>", "Code:") {
+func serviceCode(_, _ string, message []byte, h heard) family {
+	if !h.any(saysCode) {
 		return family{}
 	}
 	m := serviceCodePattern().FindSubmatch(message)
@@ -131,11 +161,11 @@ var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|C
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
-func httpStatus(_, _ string, message []byte) family {
-	if !bytes.ContainsAny(message[:min(len(message), 600)], "45") {
+func httpStatus(_, _ string, message []byte, h heard) family {
+	if !bytes.ContainsAny(message, "45") {
 		return family{}
 	}
-	m := statusPattern().FindSubmatch(message[:min(len(message), 1500)])
+	m := statusPattern().FindSubmatch(message)
 	if m == nil {
 		return family{}
 	}
@@ -157,9 +187,9 @@ var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|^(?:\w+: )?(CANCELLED|UNKNOWN|INV
 
 // rpcStatus reads a status of gRPC, which JAX and TensorFlow use for everything. INTERNAL, UNKNOWN and
 // RESOURCE_EXHAUSTED say nothing by themselves.
-func rpcStatus(class, name string, message []byte) family {
+func rpcStatus(class, name string, message []byte, h heard) family {
 	code := ""
-	if m := rpcPattern().FindSubmatch(message[:min(len(message), 1500)]); m != nil {
+	if m := rpcPattern().FindSubmatch(message); m != nil {
 		code = strings.ToUpper(strings.ReplaceAll(string(bytes.Join(m[1:], nil)), "_", ""))
 	} else if strings.Contains(class, "errors_impl.") || strings.Contains(class, "api_core") || strings.Contains(class, "grpc") {
 		code = strings.ToUpper(strings.TrimSuffix(name, "Error"))
@@ -183,11 +213,11 @@ var errnoPattern = lazy(`\[Errno (-?\d+)\]|\(errno:? (\d+)|\(os error (\d+)\)|\b
 
 // errnoFamily reads an errno: a network or a file server that is away comes back; a disk that is full, a path and a
 // permission stay as they are.
-func errnoFamily(_, _ string, message []byte) family {
-	if !containsAny(message, "rrno", "(os error", "name: E", "(1", "(3", "(5", "(7") {
+func errnoFamily(_, _ string, message []byte, h heard) family {
+	if !h.any(saysErrno) {
 		return family{}
 	}
-	m := errnoPattern().FindSubmatch(message[:min(len(message), 1500)])
+	m := errnoPattern().FindSubmatch(message)
 	if m == nil {
 		return family{}
 	}
@@ -224,43 +254,39 @@ func errnoFamily(_, _ string, message []byte) family {
 
 // deviceFamily knows what CUDA, its libraries and HIP say. Most of it is a device in a bad state, which a new process
 // does not inherit; what the program asked for wrongly it will ask for again.
-func deviceFamily(class, _ string, message []byte) family {
-	if !containsAny(message, "CUDA", "cuDNN", "CUBLAS", "CUDNN", "CUSOLVER", "CUSPARSE", "CUFFT", "HIP", "hip", "MIOPEN", "miopen", "cudaError", "ROCm") {
+func deviceFamily(class, _ string, message []byte, h heard) family {
+	if !h.any(saysDevice) {
 		return family{}
 	}
-	if !containsAny(message, "CUDA error", "cuda error", "CUDA_ERROR_", "cuDNN error", "_STATUS_", "CUSPARSE", "HIP error", "hipError", "miopenStatus", "cudaError", "CUFFT_",
-		"CUDA driver error", "Error 8", "CUDA runtime error") && !strings.HasSuffix(class, "AcceleratorError") {
+	if !h.any(saysDeviceError) && !strings.HasSuffix(class, "AcceleratorError") {
 		return family{}
 	}
-	low := bytes.ToLower(message)
-	if containsAny(low, "out of memory", "alloc_failed") {
+	if h.any(saysMemory) {
 		return family{} // a rule's, which looks at progress
 	}
-	if containsAny(low, "device-side assert", "invalid argument", "invalid value", "invalid_value", "invalid device", "invalid configuration",
-		"no kernel image", "not supported", "not_supported", "unsupported", "bad_param", "arch_mismatch", "insufficient for",
-		"ptx", "resource handle", "too many resources", "license_error", "invalid device function", "symbol", "invalid_argument", "invalid pitch", "mapping of buffer") {
+	if h.any(saysDeviceMisuse) {
 		return deterministic("device", "CUDAUsage")
 	}
 	return transient("device", "CUDAError", RoleRoot)
 }
 
 // collectiveFamily knows NCCL, RCCL, gloo and MPI: what fails there fails with a peer or the network between.
-func collectiveFamily(_, name string, message []byte) family {
-	if name != "DistBackendError" && !containsAny(message, "NCCL", "ncclInternal", "ncclUnhandled", "ncclSystem", "ncclRemote", "RCCL", "gloo", "Gloo", "MPI_", "UCX", "HCCL", "oneCCL") {
+func collectiveFamily(_, name string, message []byte, h heard) family {
+	if name != "DistBackendError" && !h.any(saysCollective) {
 		return family{}
 	}
-	if containsAny(message, "invalid usage", "invalid argument", "ncclInvalid", "requires at least", "not available", "not built", "no support", "unsupported", "must be") {
+	if h.any(saysCollectiveMisuse) {
 		return family{}
 	}
-	if name != "DistBackendError" && !containsAny(bytes.ToLower(message), "error", "fail", "abort", "timed out", "timeout", "closed", "reset", "watchdog") {
+	if name != "DistBackendError" && !h.any(saysFailure) {
 		return family{}
 	}
 	return transient("collective", "CollectiveFailed", RoleSuspect)
 }
 
 // classFamily goes by the name of the class alone.
-func classFamily(class, name string, message []byte) family {
-	if containsAny(message, "CERTIFICATE_VERIFY_FAILED", "certificate verify failed") {
+func classFamily(class, name string, message []byte, h heard) family {
+	if h.any(saysCertificate) {
 		return deterministic("class", "CertificateRefused")
 	}
 	switch name {
@@ -298,32 +324,26 @@ func classFamily(class, name string, message []byte) family {
 
 // phraseFamily reads what a message says, of classes that say nothing by themselves. Of the program's own errors only
 // words count that nothing else is called by.
-func phraseFamily(_, name string, message []byte) family {
-	low := bytes.ToLower(message[:min(len(message), 1500)])
+func phraseFamily(_, name string, message []byte, h heard) family {
 	switch {
-	case containsAny(low, "connection reset by peer", "connection closed by peer", "connection aborted", "broken pipe", "socket closed",
-		"connection lost", "connection was lost", "remote end closed", "connection was closed", "connection closed by remote", "recv, got 0 bytes", "connection has been closed"):
+	case h.any(saysPeerLost):
 		return transient("phrase", ReasonPeerLost, RoleCascade)
-	case containsAny(low, "connection refused", "connection timed out", "network is unreachable", "no route to host", "name or service not known",
-		"temporary failure in name resolution", "host is down", "could not connect to", "couldn't connect to", "failed to connect to", "unable to connect to",
-		"cannot connect to", "connection error, and we cannot find", "failed to establish a new connection", "host is unreachable", "check your connection", "internet connection", "check your network"):
+	case h.any(saysUnreachable):
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
-	case containsAny(low, "stale file handle", "input/output error", "remote i/o error", "transport endpoint is not connected", "cannot read file data"):
+	case h.any(saysFileServer):
 		return transient("phrase", "InputOutputError", RoleRoot)
 	}
 	if ownErrors[name] {
 		return family{}
 	}
 	switch {
-	case containsAny(low, "timed out", "socket timeout", "wait timeout", "timeout after", "timeout exceeded", "timeout was reached", "timeout expired", "read timeout",
-		"deadline exceeded", "timeout waiting", "timeout while"):
+	case h.any(saysTimeout):
 		return transient("phrase", "Timeout", RoleSuspect)
-	case containsAny(low, "too many requests", "service unavailable", "bad gateway", "gateway time", "internal server error", "rate limit", "slow down",
-		"please reduce your request rate", "try again later", "temporarily unavailable", "server is busy", "max retries exceeded", "retries exhausted", "maximum number of retries"):
+	case h.any(saysBusy):
 		return transient("phrase", "ServiceUnavailable", RoleRoot)
-	case containsAny(low, "exited unexpectedly", "abruptly", "has died", "worker died", "died unexpectedly", "unexpectedly died", "lost communication", "heartbeat"):
+	case h.any(saysChildGone):
 		return transient("phrase", "ChildKilled", RoleCascade)
-	case containsAny(low, "can't start new thread", "resource temporarily unavailable"):
+	case h.any(saysNoResources):
 		return transient("phrase", "ResourceBusy", RoleRoot)
 	}
 	return family{}
@@ -332,11 +352,11 @@ func phraseFamily(_, name string, message []byte) family {
 var killedPattern = lazy(`terminated with signal (?:SIG)?([A-Z]+)|died with <Signals\.SIG([A-Z]+)|killed by signal:? (?:SIG)?(\w+)|received signal (?:SIG)?([A-Z]+)|(?:exits? with return code =|[Ee]xit ?code:?|crashed with exit code|exited with code|exit status|return code) -(\d+)|exit(?:ed)? on signal (\d+)|exit codes? \{?[^}]*SIG([A-Z]+)\(`)
 
 // childKilled reads that a child died by a signal: the cause is not in these words, and mostly not in the program.
-func childKilled(_, _ string, message []byte) family {
-	if !containsAny(message, "ignal", "code -", "= -", "code: -", "SIG", "status -") {
+func childKilled(_, _ string, message []byte, h heard) family {
+	if !h.any(saysSignal) {
 		return family{}
 	}
-	m := killedPattern().FindSubmatch(message[:min(len(message), 1500)])
+	m := killedPattern().FindSubmatch(message)
 	if m == nil {
 		return family{}
 	}
@@ -372,13 +392,4 @@ func shellKilled(text []byte) bool {
 	}
 	last := head[bytes.LastIndexAny(head, " :")+1:]
 	return digits(string(last)) && bytes.Contains(head, []byte(": "))
-}
-
-func containsAny(text []byte, words ...string) bool {
-	for _, w := range words {
-		if bytes.Contains(text, []byte(w)) {
-			return true
-		}
-	}
-	return false
 }

@@ -15,6 +15,9 @@ import (
 // bare exit code.
 func Judge(o Outcome, rules *Rules) Finding {
 	f := Finding{Node: o.Node, Rank: o.Rank, LocalRank: o.LocalRank, At: o.At, Role: RoleRoot, Output: o.Output}
+	if o.meter == nil {
+		o.meter = newMeter(len(o.Output) + len(o.ErrorFile))
+	}
 	if o.Checkpoint != "" {
 		return unresumed(f, o)
 	}
@@ -226,10 +229,10 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 // wordsOf reads what the worker itself said about its end: the error file that torch wrote for it, and its output.
 func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	if o.shared != nil && len(o.ErrorFile) == 0 {
-		if w, found := o.shared[o.Status]; found {
+		if w, found := o.shared[crashed]; found {
 			return w
 		}
-		defer func() { o.shared[o.Status] = w }()
+		defer func() { o.shared[crashed] = w }()
 	}
 	r := newReader(o, rules)
 	defer func() { w.accusations = r.accusations() }()
@@ -367,7 +370,11 @@ const maxReported = 128
 // reported splits a worker that reports about its own workers, as torchrun does, into those: one outcome each, with
 // the text that belongs to it. A death by signal, or a code that says retry by itself, needs no report.
 func reported(o Outcome) (ranks []Outcome, text []byte) {
+	o.meter.pass(1, len(o.Output))
 	failures, text := ParseReport(o.Output)
+	if len(failures) > 0 {
+		o.meter.pass(5, len(o.Output))
+	}
 	if o.Status.Signal != 0 || o.Status.Code >= CodeSignalBase {
 		return nil, o.Output
 	}
@@ -375,7 +382,7 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 	if len(failures) > maxReported {
 		failures = slices.Concat(failures[:maxReported-1], failures[len(failures)-1:])
 	}
-	printed, shared := splitByRank(text), map[Status]said{}
+	printed, shared := splitByRank(text), map[bool]said{}
 	for _, r := range failures {
 		told := ""
 		if strings.HasPrefix(r.Traceback, traceback) {

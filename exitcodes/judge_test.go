@@ -278,7 +278,11 @@ func FuzzJudge(f *testing.F) {
 		code &= 255
 		o := exited(code)
 		o.Output, o.ErrorFile = output, errorFile
+		o.meter = newMeter(len(output) + len(errorFile))
 		got := Judge(o, BuiltinRules())
+		if o.meter.spent > o.meter.budget {
+			t.Errorf("%d bytes were looked at in an output of %d", o.meter.spent, len(output))
+		}
 		switch got.Verdict {
 		case Success, Retry, Fatal:
 			if CodeVerdict(got.Code) != got.Verdict {

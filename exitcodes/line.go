@@ -27,13 +27,14 @@ const (
 type trait uint8
 
 const (
-	traitNoise   trait = 1 << iota // of a dying interpreter, a launcher, a tracker
-	traitBar                       // a progress bar
-	traitEcho                      // of a launcher, about a child that exited
-	traitHandled                   // it says itself that it was got over
-	traitError                     // something went wrong
-	traitWork                      // it may be one of a training loop
-	traitKnown                     // they were looked for
+	traitNoise    trait = 1 << iota // of a dying interpreter, a launcher, a tracker
+	traitBar                        // a progress bar
+	traitEcho                       // of a launcher, about a child that exited
+	traitHandled                    // it says itself that it was got over
+	traitError                      // something went wrong
+	traitWork                       // it may be one of a training loop
+	traitTeardown                   // only a dying interpreter says it
+	traitSignal                     // it may tell of a signal
 )
 
 // kind is what the reader makes of a line.
@@ -73,7 +74,8 @@ const (
 
 // readLines splits an output, with the times at which it arrived, into lines. A carriage return ends one, too: what it
 // overwrites is a line that was read before.
-func readLines(output []byte, arrived []Arrival) []line {
+func readLines(output []byte, arrived []Arrival, m *meter) []line {
+	m.pass(4, len(output)) // labels, line ends, carriage returns twice
 	labels := hasLabels(output)
 	var lines []line
 	number, offset, next := 0, 0, 0
@@ -90,7 +92,8 @@ func readLines(output []byte, arrived []Arrival) []line {
 			if len(bytes.TrimSpace(part)) == 0 && (len(part) != len(full) || len(lines) > 0 && len(lines[len(lines)-1].text) == 0) {
 				continue // overwritten, or a second blank line
 			}
-			lines = tokenize(lines, line{number: number, raw: part, at: at}, labels)
+			m.pass(2, len(part)) // escape sequences, heads
+			lines = tokenize(lines, line{number: number, raw: part, at: at}, labels, m)
 		}
 		number++
 		if len(lines) > 2*maxLines {

@@ -11,12 +11,6 @@ func isIgnoredHeading(l *line) bool {
 		"Error while calling ", "Exception caught by weakref", "object address  :")
 }
 
-// isTeardown reports whether an exception is one that only a dying interpreter raises.
-func isTeardown(l *line) bool {
-	return l.contains("sys.meta_path is None", "Python is likely shutting down", "cannot schedule new futures after",
-		"can't create new thread at interpreter shutdown", "at interpreter shutdown")
-}
-
 // noiseHeads begin lines that say nothing about why a program ended: of a dying interpreter, of a stack dump, which
 // names frames and no cause, of a launcher that repeats what its children said, of an experiment tracker.
 var noiseHeads = []string{
@@ -33,58 +27,51 @@ var noiseHeads = []string{
 	"[W", "Additional GRPC error information",
 }
 
-// isNoise reports whether the line says nothing about the end, by its own words alone.
-func isNoise(l *line) bool {
-	if l.blank() || l.says(noiseHeads...) || isProgressBar(l.text) {
-		return true
-	}
-	if l.contains("resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
-		"warnings.warn(", "Aborted (core dumped)", "closing signal SIG", "most recent call first") {
-		return true
-	}
-	if bytes.HasPrefix(l.text, []byte(`  File "`)) && bytes.Contains(l.text, []byte(" in ")) && !bytes.Contains(l.text, []byte(", in ")) {
-		return true // faulthandler's frames
-	}
-	return isTeardown(l)
-}
+// wordings are what lines say by which their traits are known, whatever the case.
+var (
+	wordings = newVocabulary()
 
-// isProgressBar reports whether the line is one state of a progress bar.
-func isProgressBar(text []byte) bool {
-	if i := bytes.IndexByte(text[:min(len(text), 200)], '%'); i > 0 && i+1 < len(text) && (text[i+1] == '|' || text[i+1] == ' ') {
-		if bytes.Contains(text, []byte("it/s")) || bytes.Contains(text, []byte("s/it")) || text[i+1] == '|' {
-			return true
+	wordsNoise = wordings.list("resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
+		"warnings.warn(", "aborted (core dumped)", "closing signal sig", "most recent call first")
+	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
+		"at interpreter shutdown")
+	wordsBar = wordings.list("it/s]", "s/it]", "%|", "\u2501\u2501\u2501")
+	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
+	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
+		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
+		"elifecycle", "exited with code ", "command exited with", "error: aborting job")
+	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
+		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
+		"(probe)", "attempt ", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
+	wordsWrong = wordings.list("rror:", "rror ", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
+		"could not", "unable to")
+	// What a program prints again and again while it waits, tries again or ends.
+	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
+		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
+		"errno", "stopping", "exiting")
+	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
+)
+
+// traitsOf looks at the words of a line.
+func traitsOf(l *line) (t trait) {
+	h := wordings.in(bytes.ToLower(l.text))
+	give := func(flag trait, has bool) {
+		if has {
+			t |= flag
 		}
 	}
-	return bytes.Contains(text, []byte("it/s]")) || bytes.Contains(text, []byte("s/it]")) || bytes.Contains(text, []byte("━━━"))
+	give(traitBar, h.any(wordsBar))
+	give(traitTeardown, h.any(wordsTeardown))
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l))
+	give(traitEcho, h.any(wordsEcho))
+	give(traitHandled, h.any(wordsHandled))
+	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
+	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
+	give(traitSignal, h.any(wordsSignal))
+	return t
 }
 
-// handledWords reports whether the line itself says that what it tells of was got over.
-func handledWords(l *line) bool {
-	text := bytes.ToLower(l.text[:min(len(l.text), 600)])
-	for _, w := range handled {
-		if bytes.Contains(text, w) {
-			return true
-		}
-	}
-	return false
-}
-
-var handled = words("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
-	"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
-	"(probe)", "attempt ", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
-
-func words(list ...string) [][]byte {
-	var all [][]byte
-	for _, w := range list {
-		all = append(all, []byte(w))
-	}
-	return all
-}
-
-// isEcho reports whether the line is a launcher's word about a child that exited with an ordinary code: the cause stands
-// in what the child said.
-func isEcho(l *line) bool {
-	return l.contains("returned non-zero exit status", "exits with return code = ", "Exited with exit code ", "exited with exit code ",
-		"failed (exitcode: ", "terminated with exit code ", "terminated with code ", "crashed with exit code ", "Application launch failed",
-		"Child process with PID", "ELIFECYCLE", "exited with code ", "Command exited with", "error: Aborting job")
+// isStackDump reports whether the line is one of faulthandler's frames.
+func isStackDump(l *line) bool {
+	return bytes.HasPrefix(l.text, []byte(`  File "`)) && bytes.Contains(l.text, []byte(" in ")) && !bytes.Contains(l.text, []byte(", in "))
 }

@@ -68,7 +68,8 @@ type Outcome struct {
 	// OnUnknown says what an exit code from 1 to 125 means that nothing explains.
 	OnUnknown OnUnknown
 
-	shared map[Status]said // what the same Output was read to say, for the other ranks that it is nobody's of
+	shared map[bool]said // what the same Output was read to say, after a crash or not, for the other ranks that it is nobody's of
+	meter  *meter        // of this judgement
 }
 
 // OnUnknown is what becomes of an ordinary exit code that no rule and no family explains.

@@ -19,15 +19,10 @@ type reader struct {
 	work   map[string][]int // tag → where work was done
 	bars   []int            // progress bars
 	end    time.Time        // of the process; zero when not known
-	spent  int              // bytes looked at
-	budget int
+	meter  *meter
 }
 
-// How much of an output is looked at for each byte of it, whatever it holds: the splitting, the tokens, the words that
-// mark noise and work, the automaton of the rules' literals, and then as many expressions as fit.
 const (
-	passes   = 6
-	perByte  = 16
 	longAgo  = time.Minute     // what is older, and followed by other lines, was survived
 	echoes   = 5 * time.Second // how long after a failure its echo comes
 	manyWork = 10              // lines of work that overrule even an exception nobody caught, as after torchrun's own restart
@@ -37,12 +32,14 @@ const (
 
 // newReader reads o's output.
 func newReader(o Outcome, rules *Rules) *reader {
-	r := &reader{rules: rules, code: o.Status.Code, end: o.At, work: map[string][]int{}}
+	r := &reader{rules: rules, code: o.Status.Code, end: o.At, work: map[string][]int{}, meter: o.meter}
+	if r.meter == nil {
+		r.meter = newMeter(len(o.Output))
+	}
 	if o.Status.Signal != 0 {
 		r.code = -1
 	}
-	r.lines = readLines(o.Output, o.Arrived)
-	r.spent, r.budget = passes*len(o.Output), perByte*len(o.Output)
+	r.lines = readLines(o.Output, o.Arrived, r.meter)
 	if n := len(r.lines); n > 0 && (r.end.IsZero() || len(o.Arrived) == 0) {
 		r.end = r.lines[n-1].at // the lines' own clock
 	}
@@ -70,6 +67,7 @@ func (r *reader) findTraits() {
 	known := map[uint64]trait{}
 	for i := range r.lines {
 		l := &r.lines[i]
+		r.meter.pass(1, len(l.text))
 		l.shape = shapeOf(l.text)
 		key := l.shape ^ uint64(l.level)<<1
 		if l.goesOn {
@@ -77,23 +75,12 @@ func (r *reader) findTraits() {
 		}
 		t, found := known[key]
 		if !found {
+			r.meter.pass(2, len(l.text))
 			t = traitsOf(l)
 			known[key] = t
 		}
 		l.traits = t
 	}
-}
-
-func traitsOf(l *line) trait {
-	t := traitKnown
-	for flag, has := range map[trait]bool{
-		traitNoise: isNoise(l), traitBar: isProgressBar(l.text), traitEcho: isEcho(l), traitHandled: handledWords(l), traitError: wrong(l), traitWork: mayBeWork(l),
-	} {
-		if has {
-			t |= flag
-		}
-	}
-	return t
 }
 
 func (l *line) is(t trait) bool { return l.traits&t != 0 }
@@ -106,9 +93,9 @@ func (r *reader) matchRules() {
 		if quoted(l.text) && !isHeader(l.text) {
 			continue
 		}
-		l.rule = r.rules.fit(l.text, r.code, &r.spent, r.budget)
-		if l.rule == nil && len(l.raw) != len(l.text) {
-			l.rule = r.rules.fit(clipped(l.raw), r.code, &r.spent, r.budget)
+		l.rule = r.rules.fit(l.text, r.code, r.meter)
+		if l.rule == nil && r.rules.own > 0 && len(l.raw) != len(l.text) { // the user's may be about what stands before
+			l.rule = r.rules.fit(clipped(l.raw), r.code, r.meter)
 		}
 	}
 }
@@ -210,7 +197,7 @@ func (r *reader) mark() {
 	for c := range r.chains {
 		ch := &r.chains[c]
 		final := ch.last()
-		if isTeardown(&r.lines[final.lines[0]]) {
+		if r.lines[final.lines[0]].is(traitTeardown) {
 			ch.ignored = true
 		}
 		k := kindLast
@@ -244,15 +231,6 @@ func (r *reader) mark() {
 // errorLine reports whether a line outside of a traceback tells of something that went wrong.
 func errorLine(l *line) bool {
 	return l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || l.is(traitError) || shellKilled(l.text)
-}
-
-// wrong reports whether the words of a line tell of something that went wrong.
-func wrong(l *line) bool {
-	if l.level == levelInfo {
-		return false
-	}
-	return l.contains("rror:", "rror ", "Exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "ABORT", "Killed", "lost", "Could not", "Unable to") ||
-		isEcho(l)
 }
 
 // said is what the last words come to.
@@ -493,7 +471,7 @@ func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 			break
 		}
 	}
-	if r.spent += 2 * len(message); r.spent > r.budget {
+	if !r.meter.afford(familyPasses, min(len(message), maxMessageText)) {
 		return Match{}, 0, false
 	}
 	if f := familyOf(m.class, message); f.known() {
@@ -539,10 +517,10 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		case l.kind == kindSurvived || l.kind == kindWork || l.level == levelInfo && !(rule != nil && rule.OnSuccess):
 			continue
 		case rule != nil && rule.Role > RoleConfirm:
-		case r.rules.families && l.kind != kindNoise && (shellKilled(l.text) || childKilled("", "", l.text).known()):
+		case r.rules.families && l.kind != kindNoise && (shellKilled(l.text) || l.is(traitSignal) && childKilled("", "", l.text, 1<<saysSignal).known()):
 			f := transient("killed", "ChildKilled", RoleSuspect).rule()
 			rule = &f
-		case r.rules.families && !beside && l.kind != kindNoise:
+		case r.rules.families && !beside && l.kind != kindNoise && l.is(traitError) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)):
 			rule = raisedAlone(l)
 		default:
 			rule = nil

@@ -83,7 +83,7 @@ var BuiltinRules = sync.OnceValue(func() *Rules {
 	if err != nil {
 		panic(err) // the tests parse it
 	}
-	rules.families = true
+	rules.families, rules.own = true, 0
 	return rules
 })
 
@@ -156,9 +156,8 @@ func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
 		}
 	}
 	rules := newRules(list)
-	if base != nil {
-		rules.families, rules.own = base.families, own
-	}
+	rules.own = own
+	rules.families = base != nil && base.families
 	return rules, nil
 }
 
@@ -251,19 +250,18 @@ func (m Match) signal() int {
 // Line returns the first rule, in order, that holds for a worker with this exit code (-1: killed by a signal) and whose
 // pattern fits the line, or nil.
 func (r *Rules) Line(line []byte, code int) *Rule {
-	spent := 0
-	return r.fit(line, code, &spent, math.MaxInt)
+	return r.fit(line, code, &meter{budget: math.MaxInt})
 }
 
-// fit is Line with a budget: it adds to spent the bytes that it looks at, and tries no expression beyond the budget.
-func (r *Rules) fit(line []byte, code int, spent *int, budget int) *Rule {
-	*spent += len(line)
+// fit is Line within a budget.
+func (r *Rules) fit(line []byte, code int, m *meter) *Rule {
+	m.pass(1, len(line))
 	for i := range r.filter().candidates(line) {
 		rule := &r.list[i]
 		if !rule.holds(code) {
 			continue
 		}
-		if *spent += len(line); *spent > budget {
+		if !m.afford(1, len(line)) {
 			return nil
 		}
 		if rule.Pattern.Match(line) {

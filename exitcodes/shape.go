@@ -1,7 +1,5 @@
 package exitcodes
 
-import "bytes"
-
 // shapeOf is a hash of a line with its numbers taken out: the lines of a training loop have the same one.
 func shapeOf(text []byte) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
@@ -32,8 +30,7 @@ func inNumber(c byte, digit bool) bool {
 	return c >= '0' && c <= '9'
 }
 
-// mayBeWork reports whether a line may show that training goes on once its shape has come often enough: not what a
-// program prints again and again while it waits, tries again or ends.
+// mayBeWork reports whether a line may show that training goes on once its shape has come often enough.
 func mayBeWork(l *line) bool {
 	if l.level == levelWarning || l.level == levelError || l.goesOn || len(l.text) < 4 {
 		return false
@@ -51,14 +48,5 @@ func mayBeWork(l *line) bool {
 	if class, _, ok := exceptionHead(l.text); ok && looksRaised(class) {
 		return false
 	}
-	head := bytes.ToLower(l.text[:min(len(l.text), 200)])
-	for _, w := range notWork {
-		if bytes.Contains(head, w) {
-			return false
-		}
-	}
 	return true
 }
-
-var notWork = words("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup", "cleaning up",
-	"destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal", "errno", "stopping", "exiting")

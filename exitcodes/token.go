@@ -10,7 +10,7 @@ import (
 
 // tokenize takes off, one after the other, what stands before the words of a line, and appends the line to lines; more
 // than one when the line is a record in JSON with a traceback in it, or when a traceback begins behind a progress bar.
-func tokenize(lines []line, l line, labels bool) []line {
+func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	l.raw = stripEscapes(l.raw)
 	l.text = l.raw
 	for range maxPrefixes {
@@ -18,9 +18,10 @@ func tokenize(lines []line, l line, labels bool) []line {
 			break
 		}
 	}
-	if record := jsonRecord(l.text); record != nil {
-		return record.expand(lines, l, labels)
+	if record := jsonRecord(l.text, m); record != nil {
+		return record.expand(lines, l, labels, m)
 	}
+	m.pass(2, len(l.text))
 	if l.level == levelNone {
 		l.level = spokenLevel(l.text)
 	}
@@ -543,9 +544,12 @@ var (
 )
 
 // jsonRecord reads a record that a logger or a container runtime wrote; nil for anything else, such as metrics in JSON.
-func jsonRecord(text []byte) *record {
+func jsonRecord(text []byte, m *meter) *record {
 	text = bytes.TrimSpace(text)
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return nil
+	}
+	if !m.afford(3, len(text)) {
 		return nil
 	}
 	var fields map[string]any
@@ -583,7 +587,7 @@ func jsonRecord(text []byte) *record {
 }
 
 // expand appends the record's lines.
-func (r *record) expand(lines []line, from line, labels bool) []line {
+func (r *record) expand(lines []line, from line, labels bool, m *meter) []line {
 	if !r.at.IsZero() && from.at.IsZero() {
 		from.at = r.at
 	}
@@ -595,7 +599,8 @@ func (r *record) expand(lines []line, from line, labels bool) []line {
 			}
 			l := line{number: from.number, raw: []byte(strings.TrimRight(text, "\r\n")), tag: from.tag, at: from.at, logged: n == 1 && i == 0 && len(r.parts) > 1}
 			at := len(lines)
-			if lines = tokenizePlain(lines, l, labels); r.level != levelNone && lines[at].level == levelNone && n == 1 {
+			m.pass(2, len(l.raw))
+			if lines = tokenizePlain(lines, l, labels, m); r.level != levelNone && lines[at].level == levelNone && n == 1 {
 				lines[at].level = r.level
 			}
 		}
@@ -604,10 +609,10 @@ func (r *record) expand(lines []line, from line, labels bool) []line {
 }
 
 // tokenizePlain is tokenize for a text that is not taken for JSON again.
-func tokenizePlain(lines []line, l line, labels bool) []line {
+func tokenizePlain(lines []line, l line, labels bool, m *meter) []line {
 	if bytes.HasPrefix(bytes.TrimSpace(l.raw), []byte("{")) {
 		l.text = clipped(l.raw)
 		return append(lines, l)
 	}
-	return tokenize(lines, l, labels)
+	return tokenize(lines, l, labels, m)
 }

@@ -1,0 +1,61 @@
+package run_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// TestRunAgreesWithExplain is every third or so of the field logs, printed by a process that then ends as theirs did:
+// gangrun run says what explain --log says of the file, in verdict, code, reason and evidence.
+func TestRunAgreesWithExplain(t *testing.T) {
+	dir, err := filepath.Abs("../../exitcodes/testdata/field")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := 0
+	for i, row := range strings.Split(strings.TrimSpace(read(t, filepath.Join(dir, "INDEX.tsv"))), "\n") {
+		fields := strings.Split(row, "\t")
+		if strings.HasPrefix(row, "#") || i%3 != 0 && !strings.HasPrefix(row, "T1") {
+			continue
+		}
+		logs++
+		file, code := filepath.Join(dir, fields[0]), fields[1]
+		t.Run(fields[0], func(t *testing.T) {
+			t.Parallel()
+			explained, err := exec.Command(harness.Binary(t), "explain", "--log", file, "--code", code, "-o", "json").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want struct {
+				Verdict, Reason, Evidence string
+				ExitCode                  int
+			}
+			if err := json.Unmarshal(explained, &want); err != nil {
+				t.Fatal(err)
+			}
+			e := harness.Job{Flags: []string{"--no-restart"}, Worker: harness.Shell(fmt.Sprintf("cat %s; exit %s", file, code))}.Run(t, limit)
+			if e.RootCause == nil {
+				t.Fatalf("no root cause: %+v", e.Message)
+			}
+			// A message is ASCII and bounded, so the evidence may be escaped or cut.
+			got := fmt.Sprint(e.Message.Verdict, " ", e.RootCause.Reason, " ", e.Message.ExitCode)
+			// A worker that says by itself that it was interrupted, while nobody stopped the job, is a retry to the job.
+			asked := want.Verdict == "preempted" && e.RootCause.Reason == want.Reason
+			if wanted := fmt.Sprint(want.Verdict, " ", want.Reason, " ", want.ExitCode); got != wanted && !asked {
+				t.Errorf("run says %s, explain %s", got, wanted)
+			}
+			if n := min(len(want.Evidence), 120); !strings.HasPrefix(e.RootCause.Evidence, want.Evidence[:n]) {
+				t.Errorf("run goes by %q, explain by %q", e.RootCause.Evidence, want.Evidence)
+			}
+		})
+	}
+	if logs < 30 {
+		t.Errorf("only %d logs", logs)
+	}
+}
