@@ -139,13 +139,13 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 		o.refuse(c, reason, detail)
 		switch {
 		case what == state && !before, what == model && began && !before, what == ruined && !before:
-			o.veto(reason, "%s: %s; %s", c.Path, detail, cmp.Or(p.Way, ways))
+			o.veto(reason, "%s; %s", about(c.Path, detail), cmp.Or(p.Way, ways))
 		case what == model:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no state of a training (%s)", c.Path, cmp.Or(c.Detail, string(reason))))
 		case (what == torn || what == ruined) && c.Complete:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s (no more is there of a first save, or it is no state of a training)", c.Detail))
 		case what == torn, what == ruined:
-			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s was cut while it was saved (%s), and there is no whole one before it", c.Path, c.Detail))
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s was cut while it was saved (%s), and there is no whole one before it", c.Path, strings.TrimPrefix(c.Detail, c.Path+": ")))
 		case what == state:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s lay there before this run began", c.Path))
 		}
@@ -168,6 +168,14 @@ func newestFirst(a, b format.Checkpoint) int {
 		return c
 	}
 	return b.Modified.Compare(a.Modified)
+}
+
+// about names a checkpoint once in a sentence that mostly names it already.
+func about(path, detail string) string {
+	if strings.HasPrefix(detail, path) {
+		return detail
+	}
+	return path + ": " + detail
 }
 
 // weigh says what one checkpoint is worth, and why it is not to be used. other says whose it is when it is not the

@@ -97,7 +97,7 @@ func checkHFTrainer(l *look, c *Checkpoint) error {
 	if err := checkHFState(l, c, d.join(hfState), state.Size()); err != nil {
 		return err
 	}
-	c.Basis, c.Elastic = BasisMarker, true
+	c.Basis, c.Elastic, c.Training = BasisMarker, true, true
 	engine, err := checkHFWeights(l, c, d)
 	if err != nil {
 		return err

@@ -177,6 +177,7 @@ func withoutOptimizerStates(l *look, c *Checkpoint, name string) error {
 	if err != nil {
 		return err
 	}
+	c.Training = true // a step and the state of its loops are in each
 	if state.whole() && state.after("state_dict") != nil && state.after("optimizer_states") == nil {
 		c.weightsOnly("%s holds no optimizer_states", name)
 	}

@@ -2,7 +2,6 @@ package format
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -100,34 +99,6 @@ func (c *Checkpoint) deepSpeedTag(l *look, d *dir) (string, error) {
 // vanished reports whether a directory cannot be looked into because it was removed since it was listed. Any other
 // failure to read it is no reason to think that there is nothing.
 func vanished(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-// sample calls is for the directories of these candidates, the newest first, until one tells something. It looks into
-// at most four that have anything in them: there may be thousands, and a save may just have begun.
-func (l *look) sample(found []*Checkpoint, is func(*dir) (answer, known bool)) (answer bool, err error) {
-	order := slices.SortedFunc(slices.Values(found), func(a, b *Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
-	looks, empty := 4, 16
-	for _, c := range order {
-		if looks == 0 || empty == 0 {
-			break
-		}
-		d, err := l.dir(c.Path)
-		if vanished(err) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		if len(d.names) == 0 {
-			empty--
-			continue
-		}
-		looks--
-		if answer, known := is(d); known {
-			return answer, nil
-		}
-	}
-	return false, nil
-}
 
 // mentions reports whether any of the words stands in a file, and whether all of the file was read to know: it reads no
 // more than limit bytes.
