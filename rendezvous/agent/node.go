@@ -44,6 +44,7 @@ type node struct {
 	why      string        // the last reason to wait
 	whySince time.Time
 	saidAt   time.Time     // when it was last logged
+	lostSaid bool          // and somebody was told
 	lostAt   time.Duration // since when nothing was heard of the store, with no workers; 0: it is there
 	lastJob  *rendezvous.Job
 	// earlierJob is the last record of an earlier store, once one of another store was read.
@@ -98,7 +99,7 @@ func (n *node) run() {
 		case l := <-n.link.leases:
 			n.leased(l)
 		case <-n.link.lost():
-			n.lost()
+			n.leaseLost()
 			n.link.drop()
 			n.link.connect(n)
 		case u, ok := <-n.link.job:
