@@ -7,6 +7,7 @@
 //
 //	job           Job      written by the lead: phase, round number, why it stopped, budget, spec
 //	rounds/<r>    Round    written by the lead, once, in one transaction with job: members, ranks, master, resume point
+//	members/<m>   MemberList  the members of a round of many, which names it; of most rounds they are those of the one before
 //	nodes/<name>  Node     written by that node: waiting, running r, stopped r, done r, on its lease; left, without one
 //	control/<id>  Control  written from outside: suspend, resume, restart, stop
 //

@@ -42,7 +42,7 @@ func ParseControl(key string, b []byte) (*Control, error) {
 }
 
 // Encode writes a record as the parsers read it, as one line of JSON. It sets nothing: V must be 1.
-func Encode[R Job | Round | Node | Control](r *R) ([]byte, error) {
+func Encode[R Job | Round | Node | Control | MemberList](r *R) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -121,11 +121,20 @@ func (r *Round) check() error {
 		return fmt.Errorf("number %d, want 0 or more", r.Number)
 	case r.Fence <= 0 || r.Fence > maxDuration:
 		return fmt.Errorf("fence %v, want more than 0", r.Fence.of())
-	case len(r.Members) < 1 || len(r.Members) > maxNodes:
-		return fmt.Errorf("%d members, want 1 to %d", len(r.Members), maxNodes)
+	case len(r.Members) < 1 && r.MemberList == "":
+		return fmt.Errorf("0 members, want 1 to %d", maxNodes)
+	case len(r.MemberList) > maxName:
+		return fmt.Errorf("member list %q: at most %d bytes", cut(r.MemberList), maxName)
 	}
-	seen := make(map[string]bool, len(r.Members))
-	for rank, m := range r.Members {
+	return checkMembers(r.Members)
+}
+
+func checkMembers(members []Member) error {
+	if len(members) > maxNodes {
+		return fmt.Errorf("%d members, want 1 to %d", len(members), maxNodes)
+	}
+	seen := make(map[string]bool, len(members))
+	for rank, m := range members {
 		if !name(m.Name) || !name(m.Incarnation) || m.Slots < 1 || m.Slots > maxSlots {
 			return fmt.Errorf("member of rank %d: name %q, incarnation %q, %d slots",
 				rank, cut(m.Name), cut(m.Incarnation), m.Slots)

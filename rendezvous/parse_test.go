@@ -61,7 +61,7 @@ func fullNode() *Node {
 func fullRound() *Round {
 	return &Round{
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Number: 3, MasterAddr: "a.svc", MasterPort: 29500, At: at,
-		Fence: Duration(time.Minute), Resume: Resume{Decision: ResumeFallback, Step: ptr(int64(10))},
+		Fence: Duration(time.Minute), Resume: Resume{Decision: ResumeFallback, Step: ptr(int64(10))}, MemberList: "8e9e05c5",
 		Members: []Member{{Name: "a", Incarnation: "i0", Slots: 8}, {Name: "b", Incarnation: "i1", Slots: 8, Role: "worker", BootID: "boot", PIDNS: "4026531836", Unique: true}},
 	}
 }
@@ -153,7 +153,7 @@ func TestParseRefuses(t *testing.T) {
 		"a time without a unit": {"job", change(job, `"ttl":"1h0m0s"`, `"ttl":"3600"`), "is no duration"},
 		"too large":             {"job", strings.Repeat(" ", maxJobBytes) + string(job), "at most 131072 are read"},
 		"two values":            {"job", string(job) + "{}", "after top-level value"},
-		"no members":            {"rounds/3", change(round, `"members":[`, `"members":[],"x":[`), "0 members"},
+		"no members":            {"rounds/3", change([]byte(change(round, `"memberList":`, `"y":`)), `"members":[`, `"members":[],"x":[`), "0 members"},
 		"a member twice":        {"rounds/3", change(round, `"name":"a"`, `"name":"b"`), `"b" is there twice`},
 		"no fence":              {"rounds/3", change(round, `"fence":"1m0s"`, `"fence":"0s"`), "fence 0s"},
 		"no incarnation":        {"nodes/b", change(node, `"incarnation":"i1"`, `"incarnation":""`), "nodes/b:"},
@@ -208,7 +208,7 @@ func TestCutKeepsWholeCharacters(t *testing.T) {
 	}
 }
 
-func fuzz[R Job | Round | Node | Control](f *testing.F, r *R, parse func(string, []byte) (*R, error)) {
+func fuzz[R Job | Round | Node | Control | MemberList](f *testing.F, r *R, parse func(string, []byte) (*R, error)) {
 	b, _ := Encode(r)
 	f.Add(b)
 	f.Add([]byte(`{"v":1}`))
@@ -234,7 +234,10 @@ func fuzz[R Job | Round | Node | Control](f *testing.F, r *R, parse func(string,
 	})
 }
 
-func FuzzParseJob(f *testing.F)     { fuzz(f, fullJob(), ParseJob) }
-func FuzzParseRound(f *testing.F)   { fuzz(f, fullRound(), ParseRound) }
-func FuzzParseNode(f *testing.F)    { fuzz(f, fullNode(), ParseNode) }
+func FuzzParseJob(f *testing.F)   { fuzz(f, fullJob(), ParseJob) }
+func FuzzParseRound(f *testing.F) { fuzz(f, fullRound(), ParseRound) }
+func FuzzParseNode(f *testing.F)  { fuzz(f, fullNode(), ParseNode) }
+func FuzzParseMemberList(f *testing.F) {
+	fuzz(f, &MemberList{V: 1, Members: fullRound().Members}, ParseMemberList)
+}
 func FuzzParseControl(f *testing.F) { fuzz(f, fullControl(), ParseControl) }

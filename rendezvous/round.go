@@ -10,10 +10,12 @@ type Round struct {
 	RunUID string `json:"runUid"`
 	Number int    `json:"number"`
 	// Members in the order of their ranks: the rank is the index.
-	Members    []Member `json:"members"`
-	MasterAddr string   `json:"masterAddr"`
-	MasterPort int      `json:"masterPort"`
-	Resume     Resume   `json:"resume"`
+	Members []Member `json:"members,omitempty"`
+	// MemberList is the name of the list that has them, where they are not here. See Split.
+	MemberList string `json:"memberList,omitempty"`
+	MasterAddr string `json:"masterAddr"`
+	MasterPort int    `json:"masterPort"`
+	Resume     Resume `json:"resume"`
 	// Fence is the fence time that the members go by, whatever becomes of the job's spec.
 	Fence Duration  `json:"fence"`
 	At    time.Time `json:"at"`

@@ -36,7 +36,8 @@ func (t *turn) running(members []member) Decision {
 	_, missing, next := barrier(members)
 	next = earliest(next, t.again)
 	if len(missing) > 0 {
-		return t.wait(next, WaitsForFence, missing, "round %d runs; %s silent", t.job.Round, some(missing, "is", "are"))
+		return t.wait(next, WaitsForFence, missing, "round %d runs; %s as gone at the latest after %v of that",
+			t.job.Round, some(missing, "is silent, and counts", "are silent, and count"), t.fence())
 	}
 	return t.wait(next, WaitsForEnd, nil, "round %d runs", t.job.Round)
 }

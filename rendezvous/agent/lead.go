@@ -48,11 +48,13 @@ type lead struct {
 	watch store.Watcher
 
 	view     rendezvous.View
-	rows     map[string]store.KV // as they are in the store
-	puts     []rendezvous.Put    // of nodes, since the last look
-	bad      map[string]string   // keys that cannot be read, and why
-	seen     bool                // the whole state is there
-	job      jobRow              // the job's record as it was decoded last
+	rows     map[string]store.KV    // as they are in the store
+	puts     []rendezvous.Put       // of nodes, since the last look
+	bad      map[string]string      // keys that cannot be read, and why
+	seen     bool                   // the whole state is there
+	job      jobRow                 // the job's record as it was decoded last
+	list     *rendezvous.MemberList // as it was decoded last
+	listName string
 	refused  refusal
 	ending   store.Lease     // of a job that has ended; it is made once, however often that has to be written
 	wrote    *rendezvous.Job // the last record that this leader has written
@@ -241,11 +243,9 @@ func (l *lead) commit(d rendezvous.Decision) error {
 		}
 	}
 	if d.Round != nil {
-		value, err := rendezvous.Encode(d.Round)
-		if err != nil {
+		if err := l.round(&txn, d.Round); err != nil {
 			return err
 		}
-		txn.Then = append(txn.Then, store.Put(roundKey(d.Round.Number), value))
 	}
 	if d.Keep == 0 && d.DropRound >= 0 && (d.Round == nil || d.DropRound != d.Round.Number) {
 		txn.Then = append(txn.Then, store.Delete(roundKey(d.DropRound)))
@@ -254,7 +254,7 @@ func (l *lead) commit(d rendezvous.Decision) error {
 		txn.Then = append(txn.Then, store.Delete(controls+store.Escape(id)))
 	}
 	if d.Forget {
-		txn.Then = append(txn.Then, store.Delete(jobKey), store.Delete(roundsKey), store.Delete(controls))
+		txn.Then = append(txn.Then, store.Delete(jobKey), store.Delete(roundsKey), store.Delete(lists), store.Delete(controls))
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
 	defer cancel()
@@ -279,6 +279,46 @@ func (l *lead) commit(d rendezvous.Decision) error {
 	return nil
 }
 
+// round adds a round's record to a transaction, and its list of members unless that is there; older lists go.
+func (l *lead) round(txn *store.Txn, r *rendezvous.Round) error {
+	header, list, err := r.Split()
+	if err != nil {
+		return err
+	}
+	value, err := rendezvous.Encode(header)
+	if err != nil {
+		return err
+	}
+	txn.Then = append(txn.Then, store.Put(roundKey(r.Number), value))
+	named, there := lists+header.MemberList, false
+	for key := range l.rows {
+		switch {
+		case !strings.HasPrefix(key, lists):
+		case list != nil && key == named:
+			there = true
+		default:
+			txn.Then = append(txn.Then, store.Delete(key))
+		}
+	}
+	if list == nil || there {
+		return nil
+	}
+	if value, err = rendezvous.Encode(list); err != nil {
+		return err
+	}
+	txn.Then = append(txn.Then, store.Put(named, value))
+	return nil
+}
+
+// keeps reports whether a key belongs to the round.
+func keeps(key string, r *rendezvous.Round) bool {
+	return r != nil && (key == roundKey(r.Number) || r.MemberList != "" && key == lists+r.MemberList)
+}
+
+func ofRounds(key string) bool {
+	return strings.HasPrefix(key, roundsKey) || strings.HasPrefix(key, lists)
+}
+
 // lasting adds the job's record to a transaction, and what goes with it when the job has ended: the last round's record,
 // and whatever the store itself keeps, leave together with the job's own. A job that begins again takes them back.
 func (l *lead) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) error {
@@ -289,7 +329,7 @@ func (l *lead) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) erro
 		}
 		txn.Lasts = true
 		for key, kv := range l.rows {
-			if strings.HasPrefix(key, roundsKey) && kv.Leased && (d.Round == nil || key != roundKey(d.Round.Number)) {
+			if keeps(key, l.view.Round) && kv.Leased && d.Round == nil {
 				txn.Then = append(txn.Then, store.Put(key, kv.Value))
 			}
 		}
@@ -305,8 +345,8 @@ func (l *lead) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) erro
 	txn.Then = append(txn.Then, store.PutLeased(jobKey, value, l.ending))
 	for key, kv := range l.rows {
 		switch {
-		case !strings.HasPrefix(key, roundsKey):
-		case key == roundKey(d.Job.Round):
+		case !ofRounds(key):
+		case keeps(key, l.view.Round):
 			txn.Then = append(txn.Then, store.PutLeased(key, kv.Value, l.ending))
 		default:
 			txn.Then = append(txn.Then, store.Delete(key))
@@ -458,6 +498,10 @@ func (l *lead) decodeJob() {
 				l.bad[jobKey] = err.Error()
 				return
 			}
+			if round, err = l.whole(round); err != nil {
+				l.bad[jobKey] = err.Error()
+				return
+			}
 			l.view.Round = round
 		}
 	}
@@ -505,6 +549,25 @@ func (l *lead) readJob(kv store.KV) (*rendezvous.Job, error) {
 	}
 	l.job = jobRow{token: l.view.Token, rev: kv.ModRev, job: job}
 	return job, nil
+}
+
+// whole is a round with its members, nil where their list is not there. A list is decoded once.
+func (l *lead) whole(r *rendezvous.Round) (*rendezvous.Round, error) {
+	if r.Whole() {
+		return r, nil
+	}
+	kv, found := l.rows[lists+r.MemberList]
+	if !found {
+		return nil, nil
+	}
+	if l.list == nil || l.listName != r.MemberList {
+		list, err := rendezvous.ParseMemberList(kv.Key, kv.Value)
+		if err != nil {
+			return nil, err
+		}
+		l.list, l.listName = list, r.MemberList
+	}
+	return r.With(l.list), nil
 }
 
 // say logs why the job does not go on, once that has lasted for a while, and now and then.

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
@@ -13,6 +15,7 @@ import (
 const (
 	jobKey    = "job"
 	roundsKey = "rounds/"
+	lists     = "members/"
 	nodesKey  = "nodes/"
 	controls  = "control/"
 )
@@ -245,6 +248,50 @@ func (n *node) readRound(kv store.KV) {
 		n.cannotUse(err)
 		return
 	}
+	if !round.Whole() {
+		list := n.lists[round.MemberList]
+		if list == nil {
+			n.fetchList(round)
+			return
+		}
+		round = round.With(list)
+	}
+	n.takeRound(round)
+}
+
+// readList takes in a list of members. Rounds name it by what is in it, so that it never changes.
+func (n *node) readList(kv store.KV) {
+	list, err := rendezvous.ParseMemberList(kv.Key, kv.Value)
+	if err != nil {
+		n.cannotUse(err)
+		return
+	}
+	n.lists[strings.TrimPrefix(kv.Key, lists)] = list
+}
+
+// fetchList reads the list that a round names, once. Where that fails, missing reads everything again.
+func (n *node) fetchList(round *rendezvous.Round) {
+	st := n.link.store
+	n.inBackground(func() func(*node) {
+		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
+		defer cancel()
+		res, err := st.Commit(ctx, store.Txn{Token: round.Store, Read: []string{lists + round.MemberList}})
+		return func(n *node) {
+			if err != nil || len(res.Read) == 0 {
+				n.log.Debug("the members of a round could not be read", "round", round.Number, "err", err)
+				return
+			}
+			n.readList(res.Read[0])
+			if list := n.lists[round.MemberList]; list != nil {
+				n.takeRound(round.With(list))
+			}
+		}
+	})
+}
+
+// takeRound takes in a round with its members.
+func (n *node) takeRound(round *rendezvous.Round) {
+	maps.DeleteFunc(n.lists, func(name string, _ *rendezvous.MemberList) bool { return name != round.MemberList })
 	if n.round == nil || round.Store != n.round.Store || round.Number >= n.round.Number {
 		n.round = round
 		n.newest.Store(round)

@@ -18,7 +18,8 @@ type node struct {
 	reading rendezvous.Reading
 	// readRev is the revision as of which the job is known, from a transaction or the watch: older news is dropped.
 	readRev int64
-	round   *rendezvous.Round // the newest that was heard of, perhaps before the job's record
+	lists   map[string]*rendezvous.MemberList // that were read, by name
+	round   *rendezvous.Round                 // the newest that was heard of, perhaps before the job's record
 
 	jobRev int64 // the revision of the job's record that was read last; 0: there was none
 
@@ -43,6 +44,7 @@ type node struct {
 	why      string        // the last reason to wait
 	whySince time.Time
 	saidAt   time.Time     // when it was last logged
+	lostSaid bool          // and somebody was told
 	lostAt   time.Duration // since when nothing was heard of the store, with no workers; 0: it is there
 	lastJob  *rendezvous.Job
 	// earlierJob is the last record of an earlier store, once one of another store was read.
@@ -51,7 +53,7 @@ type node struct {
 }
 
 func newNode(a *Agent, ctx context.Context) *node {
-	n := &node{Agent: a, ctx: ctx, record: a.cfg.Node, wake: make(chan struct{}, 1)}
+	n := &node{Agent: a, ctx: ctx, record: a.cfg.Node, wake: make(chan struct{}, 1), lists: map[string]*rendezvous.MemberList{}}
 	n.record.V = 1
 	n.record.State, n.record.Round = rendezvous.NodeWaiting, -1
 	n.record.SpecHash = a.cfg.Spec.Hash()
@@ -97,7 +99,7 @@ func (n *node) run() {
 		case l := <-n.link.leases:
 			n.leased(l)
 		case <-n.link.lost():
-			n.lost()
+			n.leaseLost()
 			n.link.drop()
 			n.link.connect(n)
 		case u, ok := <-n.link.job:

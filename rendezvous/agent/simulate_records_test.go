@@ -16,6 +16,7 @@ type records struct {
 	token    string
 	job      *rendezvous.Job // the newest
 	rounds   map[string]*rendezvous.Round
+	lists    map[string]*rendezvous.MemberList
 	formed   map[string]time.Duration
 	previous *rendezvous.Round
 	running  map[string]int  // workers, by round
@@ -25,6 +26,7 @@ type records struct {
 
 func newRecords() records {
 	return records{
+		lists:  map[string]*rendezvous.MemberList{},
 		rounds: map[string]*rendezvous.Round{}, formed: map[string]time.Duration{}, running: map[string]int{},
 		everDone: map[string]bool{}, ends: map[string]rendezvous.End{},
 	}
@@ -39,6 +41,16 @@ func (s *sim) observe() {
 	for u := range updates {
 		s.mu.Lock()
 		s.token = u.Token
+		for _, kv := range u.Changed {
+			if name, found := strings.CutPrefix(kv.Key, "members/"); found {
+				list, err := rendezvous.ParseMemberList(kv.Key, kv.Value)
+				if err != nil {
+					s.violate("the leader writes what nobody can read: %v", err)
+					continue
+				}
+				s.lists[name] = list
+			}
+		}
 		for _, kv := range u.Changed {
 			switch {
 			case kv.Key == "job":
@@ -99,6 +111,13 @@ func (s *sim) roundWritten(kv store.KV) {
 	if err != nil {
 		s.violate("the leader writes what nobody can read: %v", err)
 		return
+	}
+	if !r.Whole() {
+		if s.lists[r.MemberList] == nil {
+			s.violate("round %d names members that are not there", r.Number)
+			return
+		}
+		r = r.With(s.lists[r.MemberList])
 	}
 	id := roundID(s.token, r.Number)
 	if s.rounds[id] != nil {

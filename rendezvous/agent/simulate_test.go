@@ -83,8 +83,8 @@ func simConfigOf(seed int64) simConfig {
 		nameless: rng.IntN(4) == 0, fatal: rng.IntN(20) == 0, side: seed%7 == 0,
 		saves: seed%3 == 0, skew: []time.Duration{0, time.Minute, time.Hour}[seed%5%3],
 	}
-	if seed%50 == 0 {
-		c.n = 40
+	if seed%10 == 0 { // as many as have their members in a list
+		c.n = 17 + c.n
 	}
 	c.min = c.n
 	if rng.IntN(3) == 0 {

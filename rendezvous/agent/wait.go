@@ -47,16 +47,27 @@ func (n *node) lost() {
 		return
 	}
 	n.lostAt = max(n.clock(), 1)
+	// When the time is over already, the order to stop says so.
+	if left := n.self.Guard.StopAt() - n.lostAt; n.started && left > 0 {
+		n.lostSaid = true
+		n.log.Warn(n.unreachable()+"; training goes on for now", "stops_in", left.Round(100*time.Millisecond))
+	}
+}
+
+// leaseLost takes note of a lease that the store has ended: it answers, and only wants to be joined anew.
+func (n *node) leaseLost() {
+	if n.lostAt == 0 {
+		n.lostAt = max(n.clock(), 1)
+	}
 	if n.started {
-		left := (n.self.Guard.StopAt() - n.lostAt).Round(time.Second)
-		n.log.Warn(n.unreachable()+"; training goes on for now", "stops_in", left)
+		n.log.Warn("the store has ended this node's lease: joining it anew")
 	}
 }
 
 // found takes back what lost has noted.
 func (n *node) found() {
-	if n.lostAt != 0 && n.started {
+	if n.lostAt != 0 && n.lostSaid {
 		n.log.Info("the store answers again")
 	}
-	n.lostAt = 0
+	n.lostAt, n.lostSaid = 0, false
 }

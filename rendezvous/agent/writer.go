@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
@@ -77,7 +78,7 @@ func (n *node) put() {
 		txn.Then = []store.Op{store.PutLeased(key, value, n.link.lease)}
 	}
 	if out.rejoin {
-		txn.Read = []string{key, jobKey, roundsKey}
+		txn.Read = []string{key, jobKey, lists, roundsKey}
 	}
 	w.dirty = false
 	n.commit(txn, out)
@@ -85,7 +86,7 @@ func (n *node) put() {
 
 // claim reads who has the key, and which job there is, before the first write.
 func (n *node) claim() {
-	read := []string{nodesKey + store.Escape(n.cfg.Name), jobKey, roundsKey}
+	read := []string{nodesKey + store.Escape(n.cfg.Name), jobKey, lists, roundsKey}
 	n.commit(store.Txn{Read: read}, written{rejoin: true, lease: n.link.lease})
 }
 
@@ -237,7 +238,9 @@ func (n *node) read(out written) {
 		switch {
 		case kv.Key == jobKey:
 			n.readJob(kv)
-		case len(kv.Key) > len(roundsKey) && kv.Key[:len(roundsKey)] == roundsKey:
+		case strings.HasPrefix(kv.Key, lists):
+			n.readList(kv)
+		case strings.HasPrefix(kv.Key, roundsKey):
 			n.readRound(kv)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -102,6 +103,12 @@ func showStatus(w io.Writer, s agent.Status, now time.Time) {
 	}
 	t.Flush()
 	for _, p := range slices.Backward(j.History) {
-		fmt.Fprintf(w, "round %d stopped %v ago: %s %s %s\n", p.Round, now.Sub(p.At).Round(time.Second), p.Kind, p.Node, p.Reason)
+		what := p.Kind
+		for _, word := range []string{p.Node, p.Reason} {
+			if word != "" && !strings.EqualFold(word, p.Kind) {
+				what += " " + word
+			}
+		}
+		fmt.Fprintf(w, "round %d stopped %v ago: %s\n", p.Round, now.Sub(p.At).Round(time.Second), what)
 	}
 }

@@ -169,3 +169,16 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%s: %v", left, err)
 	}
 }
+
+// TestItListensAtItsAddressOnly: another address of the same machine reaches nothing.
+func TestItListensAtItsAddressOnly(t *testing.T) {
+	t.Parallel()
+	_, port, err := net.SplitHostPort(start(t).Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.2", port), time.Second); err == nil {
+		c.Close()
+		t.Error("it listens at every address of the machine")
+	}
+}
