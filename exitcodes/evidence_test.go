@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -142,5 +143,34 @@ func TestGuilty(t *testing.T) {
 				t.Errorf("%d %s %q, want %d %s %q", i, f.Verdict, f.Message, tt.want, tt.verdict, tt.says)
 			}
 		})
+	}
+}
+
+// TestBufferedUntilTheEnd has the lines of a training loop come after the traceback that ended it, as Python writes them when
+// its standard output is no terminal. The other stream shows nothing then; the same one does, and so does what came before.
+func TestBufferedUntilTheEnd(t *testing.T) {
+	traceback := "Traceback (most recent call last):\n  File \"t.py\", line 9, in <module>\n    step()\nConnectionResetError: [Errno 104] Connection reset by peer\n"
+	steps := ""
+	for i := range 20 {
+		steps += fmt.Sprintf("step %d\n", i)
+	}
+	end := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		steps  time.Duration // before the end
+		stream int           // of them; the traceback's is 2
+		want   Verdict
+	}{
+		"the other stream, at the end":       {10 * time.Millisecond, 1, Retry},
+		"the other stream, seconds before":   {10 * time.Second, 1, Fatal},
+		"the same stream":                    {10 * time.Millisecond, 2, Fatal},
+		"it is not known which stream it is": {10 * time.Millisecond, 0, Fatal},
+	} {
+		f := Judge(Outcome{
+			Rank: -1, LocalRank: -1, At: end, Status: Status{Code: 1}, Output: []byte(traceback + steps),
+			Arrived: []Arrival{{0, end.Add(-tt.steps - time.Millisecond), 2}, {len(traceback), end.Add(-tt.steps), tt.stream}},
+		}, BuiltinRules())
+		if f.Verdict != tt.want {
+			t.Errorf("%s: %s, %q; want %s", name, f.Verdict, f.Evidence, tt.want)
+		}
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Arrival says when a part of an output arrived: the bytes from Offset on, up to the next arrival, came at At. A list of
-// them is in the order of both.
+// Arrival says when a part of an output arrived, and by which of the worker's streams: the bytes from Offset on, up to the
+// next arrival. A list of them is in the order of offsets and times.
 type Arrival struct {
 	Offset int
 	At     time.Time
+	Stream int // from 1; 0 when it is not known, or several
 }
 
 // level is how bad a line says it is; the zero value is a line that does not say.
@@ -60,6 +61,7 @@ type line struct {
 	goesOn bool   // it goes on such a record about an error
 	level  level
 	at     time.Time
+	stream int // 0 when it is not known
 	kind   kind
 	rule   *Rule // that fits it
 	shape  uint64
@@ -80,9 +82,10 @@ func readLines(output []byte, arrived []Arrival, m *meter) []line {
 	var lines []line
 	number, offset, next := 0, 0, 0
 	var at time.Time
+	stream := 0
 	for full := range bytes.Lines(output) {
 		for next < len(arrived) && arrived[next].Offset <= offset {
-			at = arrived[next].At
+			at, stream = arrived[next].At, arrived[next].Stream
 			next++
 		}
 		offset += len(full)
@@ -93,7 +96,7 @@ func readLines(output []byte, arrived []Arrival, m *meter) []line {
 				continue // overwritten, or a second blank line
 			}
 			m.pass(2, len(part)) // escape sequences, heads
-			lines = tokenize(lines, line{number: number, raw: part, at: at}, labels, m)
+			lines = tokenize(lines, line{number: number, raw: part, at: at, stream: stream}, labels, m)
 		}
 		number++
 		if len(lines) > 2*maxLines {

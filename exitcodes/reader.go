@@ -16,9 +16,10 @@ type reader struct {
 	lines  []line
 	chains []chain
 	inside []bool           // lines that belong to a chain
-	work   map[string][]int // tag → where work was done
+	work   map[origin][]int // where work was done
 	bars   []int            // progress bars
 	end    time.Time        // of the process; zero when not known
+	flush  int              // from this line on, what came may be what was buffered until the end
 	meter  *meter
 }
 
@@ -30,9 +31,20 @@ const (
 	fresh    = 50              // lines before an exception that may still explain it
 )
 
+// origin is whose a line is, and by which stream it came.
+type origin struct {
+	tag    string
+	stream int
+}
+
+// atTheEnd is how shortly before a process's end it writes what it had buffered. Python's standard output is, unless it goes
+// to a terminal: the last lines of a training loop come after the traceback that ended it, which standard error does not
+// keep back.
+const atTheEnd = 500 * time.Millisecond
+
 // newReader reads o's output.
 func newReader(o Outcome, rules *Rules) *reader {
-	r := &reader{rules: rules, code: o.Status.Code, end: o.At, work: map[string][]int{}, meter: o.meter}
+	r := &reader{rules: rules, code: o.Status.Code, end: o.At, work: map[origin][]int{}, meter: o.meter}
 	if r.meter == nil {
 		r.meter = newMeter(len(o.Output))
 	}
@@ -42,6 +54,10 @@ func newReader(o Outcome, rules *Rules) *reader {
 	r.lines = readLines(o.Output, o.Arrived, r.meter)
 	if n := len(r.lines); n > 0 && (r.end.IsZero() || len(o.Arrived) == 0) {
 		r.end = r.lines[n-1].at // the lines' own clock
+	}
+	r.flush = len(r.lines)
+	for r.flush > 0 && len(o.Arrived) > 0 && r.end.Sub(r.lines[r.flush-1].at) < atTheEnd {
+		r.flush--
 	}
 	r.findTraits()
 	r.findChains()
@@ -120,7 +136,8 @@ func (r *reader) findWork(stepAt time.Time) {
 			continue
 		}
 		l.kind = kindWork
-		r.work[l.tag] = append(r.work[l.tag], i)
+		from := origin{l.tag, l.stream}
+		r.work[from] = append(r.work[from], i)
 	}
 	if stepAt.IsZero() {
 		return
@@ -128,8 +145,8 @@ func (r *reader) findWork(stepAt time.Time) {
 	for i := len(r.lines) - 1; i >= 0; i-- { // a reported step is work, wherever it fell
 		if at := r.lines[i].at; !at.IsZero() && !at.After(stepAt) {
 			if !r.inside[i] {
-				r.work[""] = append(r.work[""], i)
-				slices.Sort(r.work[""])
+				r.work[origin{}] = append(r.work[origin{}], i)
+				slices.Sort(r.work[origin{}])
 			}
 			for c := range r.chains {
 				if r.chains[c].end <= i {
@@ -149,10 +166,15 @@ func related(a, b string) bool {
 // workAfter is how many lines of work came after line i from those whom the tag may mean.
 func (r *reader) workAfter(i int, tag string) int {
 	n := 0
-	for t, at := range r.work {
-		if related(t, tag) {
-			n += len(at) - sort.SearchInts(at, i+1)
+	for from, at := range r.work {
+		if !related(from.tag, tag) {
+			continue
 		}
+		last := len(at)
+		if s := r.lines[i].stream; s != 0 && from.stream != 0 && s != from.stream {
+			last = sort.SearchInts(at, r.flush)
+		}
+		n += max(0, last-sort.SearchInts(at, i+1))
 	}
 	return n
 }

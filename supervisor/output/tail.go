@@ -30,10 +30,11 @@ type Tail struct {
 	marks []mark    // when they did, in order; at most maxMarks
 }
 
-// mark says that what went into the ring from byte pos on came at that time.
+// mark says that what went into the ring from byte pos on came at that time by that stream.
 type mark struct {
-	pos int64
-	at  time.Time
+	pos    int64
+	at     time.Time
+	stream int // from 1; 0: by more than one
 }
 
 // What came within a few milliseconds counts as having come at once. When there are too many marks every second one goes.
@@ -44,8 +45,9 @@ const (
 
 // tailPart is one stream's way into a tail.
 type tailPart struct {
-	tail *Tail
-	held []byte // the start of a line that has not ended
+	tail   *Tail
+	number int    // from 1
+	held   []byte // the start of a line that has not ended
 }
 
 // Bytes returns a copy of at most TailSize bytes, oldest first. When older output is missing it starts at the start of
@@ -92,7 +94,7 @@ func (t *Tail) Read() (text []byte, arrived []exitcodes.Arrival) {
 func (t *Tail) arrivals(from int64) []exitcodes.Arrival {
 	var list []exitcodes.Arrival
 	for _, m := range t.marks {
-		a := exitcodes.Arrival{Offset: int(max(0, m.pos-from)), At: m.at}
+		a := exitcodes.Arrival{Offset: int(max(0, m.pos-from)), At: m.at, Stream: m.stream}
 		if n := len(list); n > 0 && list[n-1].Offset == 0 && a.Offset == 0 {
 			list = list[:0]
 		}
@@ -101,29 +103,32 @@ func (t *Tail) arrivals(from int64) []exitcodes.Arrival {
 	return list
 }
 
-// arrive notes when what goes into the ring next came.
-func (t *Tail) arrive(at time.Time) {
-	if n := len(t.marks); n > 0 && at.Sub(t.marks[n-1].at) < apart {
+// arrive notes when what goes into the ring next came, and by which stream.
+func (t *Tail) arrive(at time.Time, stream int) {
+	if n := len(t.marks); n > 0 && at.Sub(t.marks[n-1].at) < apart && t.marks[n-1].stream == stream {
 		return
 	}
 	if len(t.marks) == maxMarks {
 		kept := t.marks[:0]
 		for i, m := range t.marks {
 			if next := i + 1; next < len(t.marks) && t.marks[next].pos <= t.total-int64(t.n) || i%2 == 1 {
+				if n := len(kept); n > 0 && kept[n-1].stream != m.stream {
+					kept[n-1].stream = 0
+				}
 				continue // its bytes are gone, or it gives way
 			}
 			kept = append(kept, m)
 		}
 		t.marks = kept
 	}
-	t.marks = append(t.marks, mark{t.total, at})
+	t.marks = append(t.marks, mark{t.total, at, stream})
 }
 
 // join adds a stream.
 func (t *Tail) join() *tailPart {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	part := &tailPart{tail: t}
+	part := &tailPart{tail: t, number: len(t.parts) + 1}
 	t.parts = append(t.parts, part)
 	return part
 }
@@ -133,14 +138,14 @@ func (part *tailPart) write(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if end := bytes.LastIndexByte(p, '\n') + 1; end > 0 {
-		t.arrive(time.Now())
+		t.arrive(time.Now(), part.number)
 		t.add(part, part.held)
 		t.add(part, p[:end])
 		part.held = part.held[:0]
 		p = p[end:]
 	}
 	if len(part.held)+len(p) > maxHeld {
-		t.arrive(time.Now())
+		t.arrive(time.Now(), part.number)
 		t.add(part, part.held)
 		t.add(part, p)
 		part.held = part.held[:0]
