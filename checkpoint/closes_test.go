@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestCloses(t *testing.T) {
@@ -57,5 +58,38 @@ func TestFirstSave(t *testing.T) {
 	}
 	if firstSave(dir, "checkpoint.pt") || firstSave(dir, "none") {
 		t.Error("it is taken for a first save")
+	}
+}
+
+// TestFirstDirectory: files that are made one after the other are of one save; those of a later save were all made before.
+func TestFirstDirectory(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) time.Time {
+		w, ok := writtenIn(filepath.Join(dir, "latest", name))
+		if !ok {
+			t.Skip("the file system does not say when a file was made")
+		}
+		return w.made
+	}
+	if err := os.Mkdir(filepath.Join(dir, "latest"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"model.pt", "optimizer.pt"} {
+		if err := os.WriteFile(filepath.Join(dir, "latest", name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(dir, "latest", name), time.Time{}, at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !firstSave(dir, "latest") {
+		t.Error("a first save is not told")
+	}
+	later := at("optimizer.pt").Add(time.Second)
+	if err := os.Chtimes(filepath.Join(dir, "latest", "model.pt"), time.Time{}, later); err != nil {
+		t.Fatal(err)
+	}
+	if firstSave(dir, "latest") {
+		t.Error("a file that was written over is taken for one of a first save")
 	}
 }

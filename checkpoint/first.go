@@ -1,7 +1,10 @@
 package checkpoint
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,15 +18,59 @@ const (
 	firstSlack = 200 * time.Millisecond
 )
 
-// firstSave reports whether a file of a directory was made by the save that wrote it last. A file system that does not
-// say when a file was made says no.
+// firstSave reports whether a file of a directory was made by the save that wrote it last, or whether all of a directory
+// was. A file system that does not say when a file was made says no.
 func firstSave(dir, path string) bool {
-	var s unix.Statx_t
-	const want = unix.STATX_BTIME | unix.STATX_MTIME | unix.STATX_SIZE
-	err := unix.Statx(unix.AT_FDCWD, filepath.Join(dir, filepath.FromSlash(path)), 0, want, &s)
-	if err != nil || s.Mask&want != want {
+	full := filepath.Join(dir, filepath.FromSlash(path))
+	info, err := os.Stat(full)
+	if err != nil {
 		return false
 	}
-	took := time.Unix(s.Mtime.Sec, int64(s.Mtime.Nsec)).Sub(time.Unix(s.Btime.Sec, int64(s.Btime.Nsec)))
-	return took <= firstSlack+time.Duration(float64(s.Size)/writeSpeed*float64(time.Second))
+	if info.IsDir() {
+		return firstDirectory(full)
+	}
+	w, ok := writtenIn(full)
+	return ok && w.last.Sub(w.made) <= firstSlack+time.Duration(float64(w.size)/writeSpeed*float64(time.Second))
+}
+
+// maxFirst bounds how many files of a directory are asked about.
+const maxFirst = 256
+
+// firstDirectory reports whether the files of a directory were made one after the other, each when the one before it was
+// written. Those that are written over were all made before the first of them was written last.
+func firstDirectory(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) < 2 || len(entries) > maxFirst {
+		return false
+	}
+	var all []written
+	for _, e := range entries {
+		w, ok := writtenIn(filepath.Join(dir, e.Name()))
+		if !ok || !e.Type().IsRegular() {
+			return false
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b written) int { return cmp.Or(a.made.Compare(b.made), a.last.Compare(b.last)) })
+	for i := range len(all) - 1 {
+		if all[i].last.After(all[i+1].made) {
+			return false
+		}
+	}
+	return true
+}
+
+// written is when a file was made and when it was written last, and its size in bytes.
+type written struct {
+	made, last time.Time
+	size       uint64
+}
+
+func writtenIn(path string) (written, bool) {
+	var s unix.Statx_t
+	const want = unix.STATX_BTIME | unix.STATX_MTIME | unix.STATX_SIZE
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, want, &s); err != nil || s.Mask&want != want {
+		return written{}, false
+	}
+	return written{time.Unix(s.Btime.Sec, int64(s.Btime.Nsec)), time.Unix(s.Mtime.Sec, int64(s.Mtime.Nsec)), s.Size}, true
 }

@@ -58,7 +58,7 @@ func TestLoops(t *testing.T) {
 				case r.Code == 65 && len(starts) == 1 && how == "save" && inPlace[habit]:
 				case r.Code != 0 || len(starts) != 2:
 					t.Error(said)
-				case starts[1].Step != want && !(how == "save" && starts[1].Step == 100 && strings.Contains(habit, "prev")):
+				case starts[1].Step != want && !(how != "training" && starts[1].Step == 100 && habit == "imagenet"): // one of its two files is whole
 					t.Errorf("it resumed at %d, want %d: %s", starts[1].Step, want, said)
 				case how == "first" && !strings.Contains(r.Stderr, "starting fresh"):
 					t.Errorf("it did not say that it starts fresh: %s", said)

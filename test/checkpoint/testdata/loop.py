@@ -28,9 +28,9 @@ def files():
 
 
 def cut(step):
-    before = files()
+    before = set(files().values())  # what was only given another name is as it was
     write(folder, step)
-    new = [path for path, was in sorted(files().items(), key=lambda one: one[1]) if before.get(path) != was]
+    new = [path for path, now in sorted(files().items(), key=lambda one: one[1]) if now not in before]
     # What a library renames into its place is whole or not there at all.
     chosen = random.Random(habit).randrange(len(new))
     for path in new[chosen + 1:]:
