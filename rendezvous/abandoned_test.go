@@ -42,7 +42,7 @@ func TestAbandoned(t *testing.T) {
 		// In a new store it is taken over, and goes on where it was.
 		s = newStage(t, DefaultSpec(2))
 		s.v.Token = "store-b"
-		s.join("a", func(n *Node) { n.Brings = got })
+		s.join("a", func(n *Node) { n.Carried = got })
 		s.join("b")
 		if tc.phase == Failed {
 			s.settle(ActAdopt)

@@ -14,8 +14,8 @@ const ReasonNodeLost = "NodeLost"
 // evidenceTime is how long a root cause waits for an earlier one from members that have not yet stopped.
 const evidenceTime = time.Second
 
-// testimony is what the members of a round that stops have told, and how they went. Names are empty for nobody.
-type testimony struct {
+// reports is what the members of a round that stops have told, and how they went. Names are empty for nobody.
+type reports struct {
 	failure *Outcome // of the strongest role; of equals the one that the store heard of first
 	rev     int64    // of that
 	failed  string   // whose it is
@@ -28,11 +28,11 @@ type testimony struct {
 }
 
 // returnTime is how long a silent member may take to come back, after the store was out of reach for many or after a
-// change of the lead, before its silence explains anything.
+// change of the leader, before its silence explains anything.
 const returnTime = 5 * time.Second
 
-func (t *turn) hear(members []member) testimony {
-	said := testimony{spoken: true, out: true}
+func (t *turn) collect(members []member) reports {
+	said := reports{spoken: true, out: true}
 	for _, m := range members {
 		said.out = said.out && m.standing.out()
 		if m.standing == silent {
@@ -61,7 +61,7 @@ func (t *turn) hear(members []member) testimony {
 	return said
 }
 
-func (said *testimony) hearFailure(m member, o *Outcome) {
+func (said *reports) hearFailure(m member, o *Outcome) {
 	rev := cmp.Or(m.entry.OutcomeRev, m.entry.ModRev)
 	if f := said.failure; f == nil || o.role() > f.role() || o.role() == f.role() && rev < said.rev {
 		said.failure, said.rev, said.failed = o, rev, m.Name
@@ -77,7 +77,7 @@ func (said *testimony) hearFailure(m member, o *Outcome) {
 // waited for until they count as gone, which the next round has to wait for anyway.
 func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time) {
 	stop = *t.job.Stop
-	said := t.hear(members)
+	said := t.collect(members)
 	f := said.failure
 	if f != nil && f.role() == exitcodes.RoleRoot {
 		again = stop.At.Add(evidenceTime)

@@ -10,7 +10,7 @@ func (j *Job) Moved(by time.Duration) *Job {
 		return j
 	}
 	c := j.clone()
-	for _, at := range []*time.Time{&c.At, &c.Since, &c.Enough, &c.NotBefore} {
+	for _, at := range []*time.Time{&c.At, &c.Since, &c.QuorumSince, &c.NotBefore} {
 		*at = moved(*at, by)
 	}
 	if c.Stop != nil {

@@ -12,7 +12,7 @@ func TestClocksAreComparedWithNoneButThemselves(t *testing.T) {
 		written := at
 		job := &Job{
 			V: 1, Store: "s", RunUID: "u", Round: -1, Phase: Forming, At: written, Since: written, Spec: DefaultSpec(1),
-			NotBefore: written.Add(8 * time.Second), Enough: written,
+			NotBefore: written.Add(8 * time.Second), QuorumSince: written,
 			Stop: &Stop{Kind: StopFailure, At: written}, Budget: Budget{Recent: []time.Time{written}},
 		}
 		heard := written.Add(-behind) // what the new leader's clock showed when the record came
@@ -25,7 +25,7 @@ func TestClocksAreComparedWithNoneButThemselves(t *testing.T) {
 		if d.Action != ActWait || d.Next.Sub(now) != 5*time.Second {
 			t.Errorf("%v behind: %s, next in %v", behind, d.Action, d.Next.Sub(now))
 		}
-		if job.Stop.At != heard || job.Budget.Recent[0] != heard || job.Since != heard || job.Enough != heard {
+		if job.Stop.At != heard || job.Budget.Recent[0] != heard || job.Since != heard || job.QuorumSince != heard {
 			t.Errorf("%v behind: not all times were moved: %+v", behind, job)
 		}
 	}

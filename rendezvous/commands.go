@@ -70,19 +70,3 @@ func by(c Control) string {
 	}
 	return " of " + cut(c.By)
 }
-
-// stop lets the round's members stop. It changes the record only; the caller writes it.
-func (t *turn) stop(kind, node, reason, message string) {
-	t.job.Stop = &Stop{
-		Round: t.job.Round, Kind: kind, Node: node, Reason: reason, Message: cut(message), At: t.now.UTC(),
-	}
-	t.job.enter(Stopping, t.now)
-}
-
-// end ends the run. It changes the record only; the caller writes it.
-func (t *turn) end(phase Phase, e End) {
-	e.At = t.now.UTC()
-	e.Message = cut(e.Message)
-	t.job.End = &e
-	t.job.enter(phase, t.now)
-}

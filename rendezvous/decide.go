@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Decide is the job's transition function: what the lead does next, given all that it knows. It is pure and total; the
-// same view at the same time leads to the same decision. The caller folds what it has seen into View.Sights first
-// (Observe), writes the decision in one transaction that compares View.JobRev and the lead's own election key, and
+// Decide is the job's transition function: what the leader does next, given all that it knows. It is pure and total; the
+// same view at the same time leads to the same decision. The caller folds what it has seen into View.Observations first
+// (Observe), writes the decision in one transaction that compares View.JobRev and the leader's own election key, and
 // asks again when the view has changed or Decision.Next has come.
 func Decide(v View, now time.Time) Decision {
 	t := newTurn(v, now)
@@ -43,25 +43,6 @@ func Decide(v View, now time.Time) Decision {
 	}
 	return t.finished(t.members())
 }
-
-// present reports whether the node is there to take part: on a lease of this store and not about to go.
-func (t *turn) present(e NodeEntry) bool {
-	return e.Leased && !e.Leaving && e.Store == t.Token
-}
-
-// candidates lists the nodes that can take part in the job's next round.
-func (t *turn) candidates() (list []named) {
-	hash := t.job.Spec.Hash()
-	for _, e := range t.entries() {
-		if t.present(e.NodeEntry) && e.gone() && e.SpecHash == hash && e.of(t.job.RunUID) {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
-// of reports whether the node belongs to the run, or to whichever there is.
-func (n *Node) of(runUID string) bool { return n.RunUID == "" || n.RunUID == runUID }
 
 // founder is the oldest node that could begin a run and is not of the given one.
 func (t *turn) founder(not string) (named, bool) {
@@ -112,7 +93,7 @@ func (t *turn) rerun() (Decision, bool) {
 	}
 	old := t.job
 	t.job = t.fresh(first, old.Next)
-	t.job.Round, t.job.Seq, t.job.Clear = old.Round, old.Seq, true
+	t.job.Round, t.job.Seq, t.job.MembersGone = old.Round, old.Seq, true
 	t.job.SinceSeq = old.Seq + 1
 	t.job.History, t.job.Handled = old.History, old.Handled
 	return t.write(ActRerun), true
@@ -134,7 +115,7 @@ func (t *turn) live(newcomer named) bool {
 	return false
 }
 
-// lastWords is why the round of a record from an earlier store has ended, where nobody has judged that: its lead had
+// lastWords is why the round of a record from an earlier store has ended, where nobody has judged that: its leader had
 // decided to stop it, or the store went with the node that hosted it, without a word. That must not loop for ever, so it
 // is charged.
 func lastWords(j *Job, now time.Time) (cause Stop, unjudged bool) {
@@ -154,7 +135,7 @@ func lastWords(j *Job, now time.Time) (cause Stop, unjudged bool) {
 func (t *turn) adopt() (Decision, bool) {
 	var newest *Job
 	for _, e := range t.Nodes {
-		if b := e.Brings; b != nil && t.present(e) && b.Store != t.Token && (newest == nil || b.newer(newest)) {
+		if b := e.Carried; b != nil && t.present(e) && b.Store != t.Token && (newest == nil || b.newer(newest)) {
 			newest = b
 		}
 	}
@@ -163,13 +144,13 @@ func (t *turn) adopt() (Decision, bool) {
 	}
 	here := t.job
 	t.job = newest.clone()
-	t.job.Round, t.job.Clear = -1, false
+	t.job.Round, t.job.MembersGone = -1, false
 	if left := newest.pause(); left > 0 {
 		t.job.NotBefore = t.now.Add(left).UTC()
 	}
 	phase := newest.Phase
 	if here != nil {
-		t.job.Round, t.job.Clear = here.Round, here.Clear
+		t.job.Round, t.job.MembersGone = here.Round, here.MembersGone
 		t.job.Next, t.job.Seq = max(here.Next, newest.Next), max(here.Seq, newest.Seq)
 		t.job.Handled = last(slices.Concat(newest.Handled, here.Handled), maxHandled)
 		t.job.Suspend = t.job.Suspend || here.Suspend

@@ -150,7 +150,7 @@ func TestSilenceBeginsAnew(t *testing.T) {
 	s.expire("b")
 	s.settle()
 	s.sleep(DefaultFence - time.Second)
-	// b was back in between, and is gone again when the lead looks.
+	// b was back in between, and is gone again when the leader looks.
 	s.rev++
 	s.puts = append(s.puts, Put{"b", s.v.Round.Members[1].Incarnation, s.rev})
 	d := s.settle()
@@ -158,7 +158,7 @@ func TestSilenceBeginsAnew(t *testing.T) {
 		t.Errorf("b counts as gone at %v, want %v", d.Next, want)
 	}
 	s.sleep(DefaultFence - time.Second)
-	s.v.Sights = Sights{} // a new lead, or a lost watch
+	s.v.Observations = Observations{} // a new leader, or a lost watch
 	d = s.settle()
 	if want := s.now.Add(DefaultFence); !d.Next.Equal(want) {
 		t.Errorf("b counts as gone at %v, want %v", d.Next, want)
@@ -626,7 +626,7 @@ func TestNoLeadSawThemAllLeave(t *testing.T) {
 	s.put("a", stops, hasLeft)
 	s.put("b", stops, hasLeft)
 	s.sleep(time.Hour)
-	s.v.Sights = Sights{}
+	s.v.Observations = Observations{}
 	s.join("a")
 	s.join("b")
 	s.settle(ActStop, ActForm)
@@ -643,13 +643,13 @@ func TestWhatHasStoppedIsNotWaitedForAgain(t *testing.T) {
 	s.settle(ActSuspend)
 	s.expire("a") // they leave without a farewell
 	s.expire("b")
-	s.v.Sights = Sights{} // and nobody remembers
+	s.v.Observations = Observations{} // and nobody remembers
 	other := func(n *Node) { n.BootID = "other" }
 	s.join("a", other)
 	s.join("b", other)
 	s.command("2", VerbResume)
 	s.settle(ActCommand, ActForm)
-	if s.v.Job.Clear {
+	if s.v.Job.MembersGone {
 		t.Error("the members of the new round have not stopped")
 	}
 }
@@ -741,7 +741,7 @@ func TestAFinishedRecord(t *testing.T) {
 		}
 		return s
 	}
-	returns := func(s *stage) func(*Node) { return func(n *Node) { n.Reopens = s.v.Job.Seq } }
+	returns := func(s *stage) func(*Node) { return func(n *Node) { n.ReopenSeq = s.v.Job.Seq } }
 	t.Run("kept for a while", func(t *testing.T) {
 		s := finished(t, exitcodes.Success)
 		s.all(hasLeft)
@@ -821,7 +821,7 @@ func TestAFinishedRecord(t *testing.T) {
 
 func TestANewStore(t *testing.T) {
 	old := runningStage(t, DefaultSpec(2))
-	brings := func(n *Node) { n.Brings = old.v.Job }
+	brings := func(n *Node) { n.Carried = old.v.Job }
 	setup := func(t *testing.T) *stage {
 		s := newStage(t, DefaultSpec(2))
 		s.v.Token, s.v.NewSince = "store-b", s.now
@@ -867,19 +867,19 @@ func TestANewStore(t *testing.T) {
 		"all that there ever were":                {func(n *Node) { n.Unique = true }, false},
 		"names that may be given twice":           {func(*Node) {}, true},
 		"there may have been spares":              {func(n *Node) { n.Unique, n.Pin = true, nil }, true},
-		"there were more of them before":          {func(n *Node) { n.Unique = true; more := n.Brings.clone(); more.Spec.MaxNodes = 3; n.Brings = more }, true},
-		"it was not they who have told of before": {func(n *Node) { n.Unique = true; n.Brings = nil }, true},
+		"there were more of them before":          {func(n *Node) { n.Unique = true; more := n.Carried.clone(); more.Spec.MaxNodes = 3; n.Carried = more }, true},
+		"it was not they who have told of before": {func(n *Node) { n.Unique = true; n.Carried = nil }, true},
 	} {
 		t.Run("everybody is there: "+name, func(t *testing.T) {
 			for _, phase := range []Phase{Running, Suspended} {
 				record := old.v.Job.clone()
 				record.Phase = phase
 				s := setup(t)
-				s.join("c", func(n *Node) { n.Brings = record })
+				s.join("c", func(n *Node) { n.Carried = record })
 				s.settle(ActAdopt)
 				s.expire("c")
 				for i, node := range []string{"a", "b"} {
-					s.join(node, uid(record.RunUID), pin(i), func(n *Node) { n.Brings = record }, tc.edit)
+					s.join(node, uid(record.RunUID), pin(i), func(n *Node) { n.Carried = record }, tc.edit)
 				}
 				switch {
 				case tc.waits:
@@ -917,7 +917,7 @@ func TestANewStore(t *testing.T) {
 		s.spec.JoinTimeout = Duration(DefaultFence / 2)
 		old := old.v.Job.clone()
 		old.Spec = s.spec
-		s.join("a", func(n *Node) { n.Brings = old })
+		s.join("a", func(n *Node) { n.Carried = old })
 		if d := s.settle(ActAdopt); d.Why.Text != "1 of 2 nodes are there: a" {
 			t.Errorf("waits: %s", d.Why.Text)
 		}
@@ -940,7 +940,7 @@ func TestANewStore(t *testing.T) {
 			suspended := old.v.Job.clone()
 			suspended.Phase, suspended.Stop, suspended.Suspend = tc.phase, tc.stop, true
 			s := setup(t)
-			s.join("a", func(n *Node) { n.Brings = suspended })
+			s.join("a", func(n *Node) { n.Carried = suspended })
 			s.join("b")
 			if d := s.settle(ActAdopt); d.Why.For != WaitsForUser {
 				t.Errorf("waits for %+v", d.Why)
@@ -962,7 +962,7 @@ func TestANewStore(t *testing.T) {
 		deserted.Phase = Suspended
 		s := setup(t)
 		s.spec.Restarts.Max = 9
-		s.join("a", uid(deserted.RunUID), func(n *Node) { n.Brings = deserted })
+		s.join("a", uid(deserted.RunUID), func(n *Node) { n.Carried = deserted })
 		s.settle(ActAdopt) // somebody of the job may still be there, and knows its spec
 		s.sleep(DefaultFence)
 		s.settle(ActResume)
@@ -978,7 +978,7 @@ func TestANewStore(t *testing.T) {
 			s.join("a")
 			s.join("b")
 			s.run(ActCreate, ActForm)
-			s.join("c", func(n *Node) { n.Brings = record })
+			s.join("c", func(n *Node) { n.Carried = record })
 			s.settle(ActAdopt)
 			s.phase(Stopping)
 			s.all(uid(record.RunUID), stops)
@@ -1004,7 +1004,7 @@ func TestANewStore(t *testing.T) {
 		leaving := old.v.Job.clone()
 		leaving.Phase, leaving.Stop = Stopping, &Stop{Kind: StopDeparture, Node: "b", Reason: exitcodes.ReasonPreempted}
 		s := setup(t)
-		s.join("a", func(n *Node) { n.Brings = leaving })
+		s.join("a", func(n *Node) { n.Carried = leaving })
 		s.settle(ActAdopt)
 		if b := s.v.Job.Budget; b.Used != 0 || b.Preemptions != 1 {
 			t.Errorf("budget %+v", b)
@@ -1014,7 +1014,7 @@ func TestANewStore(t *testing.T) {
 		spent := old.v.Job.clone()
 		spent.Budget.Used = spent.Spec.Restarts.Max
 		s := setup(t)
-		s.join("a", func(n *Node) { n.Brings = spent })
+		s.join("a", func(n *Node) { n.Carried = spent })
 		s.settle(ActAdopt)
 		s.phase(Failed)
 	})

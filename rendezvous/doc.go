@@ -5,19 +5,19 @@
 //
 // A job's state is a handful of records in a store (package store carries them):
 //
-//	job           Job      written by the lead: phase, round number, why it stopped, budget, spec
-//	rounds/<r>    Round    written by the lead, once, in one transaction with job: members, ranks, master, resume point
+//	job           Job      written by the leader: phase, round number, why it stopped, budget, spec
+//	rounds/<r>    Round    written by the leader, once, in one transaction with job: members, ranks, master, resume point
 //	members/<m>   MemberList  the members of a round of many, which names it; of most rounds they are those of the one before
 //	nodes/<name>  Node     written by that node: waiting, running r, stopped r, done r, on its lease; left, without one
 //	control/<id>  Control  written from outside: suspend, resume, restart, stop
 //
 // Forming → Running → Stopping → Forming … → Succeeded or Failed; any → Suspended → Forming. Each node writes only its
-// own record and watches job. The lead is whoever holds the election; nothing that matters is in its memory, so any
+// own record and watches job. The leader is whoever holds the election; nothing that matters is in its memory, so any
 // other node can go on from the records. Three pure functions do all the deciding:
 //
-//   - Decide(View, now): what the lead writes next, or why nothing. decide.go picks the phase; forming.go,
+//   - Decide(View, now): what the leader writes next, or why nothing. decide.go picks the phase; forming.go,
 //     running.go, stopping.go and finished.go are the phases; commands.go handles what comes from outside.
-//   - Observe(Sights, View, puts, now): since when the lead has missed each member of the round. fence.go turns this
+//   - Observe(Observations, View, puts, now): since when the leader has missed each member of the round. fence.go turns this
 //     and the records into how a member stands: working, leaving, silent, or out (stopped, done, left, dead, fenced).
 //   - React(Self, Reading, clock): what a node does about what it has read: Start, Halt, Acknowledge, Leave, ...
 //     Guard is its half of the fence: when it must stop by itself.
@@ -31,8 +31,8 @@
 // (waitForBarrier). These carry it; model_test.go (-tags model) takes each of them out of the design and shows what
 // breaks, and agent/simulate_test.go holds the code to them:
 //
-//   - the lead's write compares the revision of job that it has read, and its election key (that alone would not do);
-//   - job and rounds/<r> are one transaction (without: a lead that dies between blocks the job for ever);
+//   - the leader's write compares the revision of job that it has read, and its election key (that alone would not do);
+//   - job and rounds/<r> are one transaction (without: a leader that dies between blocks the job for ever);
 //   - leaving is not stopped: the acknowledgement comes when the last process is gone;
 //   - a newcomer is a proof of death only in the same boot and PID namespace, where it has killed what was left, or
 //     where the operator never gives a name twice; and it never takes over a live lease;
@@ -53,8 +53,8 @@
 //
 // # What the shell around it must do
 //
-// The lead: fold every put of a node's key into Observe; read the store's revision before deciding and pass it as
-// View.Read; write a Decision in one transaction that compares View.JobRev and the election key; pass zero Sights after
+// The leader: fold every put of a node's key into Observe; read the store's revision before deciding and pass it as
+// View.Read; write a Decision in one transaction that compares View.JobRev and the election key; pass zero Observations after
 // a lost watch. It looks again at Decision.Next.
 //
 // A node: join only when nothing of its own earlier incarnation runs, with the key absent, or left behind by a node
@@ -68,7 +68,7 @@
 // says so (Self.Again), and by a newcomer of that name: such roles are no part of R1.
 //
 // A store that has lost its data is another store: Token changes, each node stops its workers, joins anew with the last
-// job record it saw (Brings), and the newest is adopted; nothing is formed until one fence after View.NewSince, unless
+// job record it saw (Carried), and the newest is adopted; nothing is formed until one fence after View.NewSince, unless
 // the whole gang is there and none of it brings a record.
 //
 // Times in records are the leader's clock, and moved to the reader's from when it first saw the record (Moved); only

@@ -7,7 +7,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// standing is what the lead knows about one member's workers.
+// standing is what the leader knows about one member's workers.
 type standing int
 
 const (
@@ -26,31 +26,6 @@ func (s standing) out() bool { return s >= stopped }
 
 // lost reports whether the member has gone without a word.
 func (s standing) lost() bool { return s == silent || s == dead || s == fenced }
-
-// member is one member of the current round and how it stands.
-type member struct {
-	Member
-	entry    NodeEntry // its record, where that is still its own
-	own      bool      // entry is
-	taken    bool      // its key belongs to another incarnation by now
-	standing standing
-	until    time.Time // silent: when it counts as gone
-}
-
-// members says how each member of the current round stands.
-func (t *turn) members() []member {
-	if t.Round == nil {
-		return nil
-	}
-	list := make([]member, len(t.Round.Members))
-	for rank, m := range t.Round.Members {
-		list[rank] = t.member(rank, m)
-		if t.job.Clear {
-			list[rank].standing = max(list[rank].standing, stopped)
-		}
-	}
-	return list
-}
 
 func (t *turn) member(rank int, m Member) member {
 	e, found := t.Nodes[m.Name]
@@ -82,12 +57,12 @@ func (t *turn) member(rank int, m Member) member {
 	if t.Candidates[CandidateName(m.Name, m.Incarnation)] && !(r.taken && proves(*e.Node, m)) {
 		return r // only its key has gone, by somebody's hand; it will put it back, or see that another one has it
 	}
-	sight := t.sight(rank)
-	r.until = sight.Silent.Add(t.fence())
+	seen := t.observation(rank)
+	r.until = seen.Silent.Add(t.fence())
 	switch {
-	case sight.Done: // whatever has become of the node since, its part is done
+	case seen.Done: // whatever has become of the node since, its part is done
 		r.standing = done
-	case sight.Out:
+	case seen.Out:
 		r.standing = stopped
 	case r.taken && proves(*e.Node, m):
 		r.standing = dead
@@ -102,15 +77,15 @@ func (t *turn) member(rank int, m Member) member {
 // fence is the fence time that the members of the current round go by.
 func (t *turn) fence() time.Duration { return t.Round.Fence.of() }
 
-// sight is what is remembered of the member with this rank. What was never observed counts as silent from now on.
-func (t *turn) sight(rank int) Sight {
-	s := t.Sights
+// observation is what is remembered of the member with this rank. What was never observed counts as silent from now on.
+func (t *turn) observation(rank int) Observation {
+	s := t.Observations
 	if s.Store == t.Token && s.RunUID == t.Round.RunUID && s.Round == t.Round.Number && rank < len(s.Member) {
-		if sight := s.Member[rank]; !sight.Silent.IsZero() {
-			return sight
+		if seen := s.Member[rank]; !seen.Silent.IsZero() {
+			return seen
 		}
 	}
-	return Sight{Silent: t.now}
+	return Observation{Silent: t.now}
 }
 
 // proves reports whether newcomer is proof that the member of the same name is dead: because the operator never runs
@@ -146,9 +121,9 @@ func barrier(members []member) (there, missing []string, next time.Time) {
 	return there, missing, next
 }
 
-// strays lists nodes that say that they run something, but not as members of the current round: the record of their
+// orphans lists nodes that say that they run something, but not as members of the current round: the record of their
 // round has been deleted by hand, or they were counted as gone. They will stop as soon as they see what has happened.
-func (t *turn) strays(members []member) (list []string) {
+func (t *turn) orphans(members []member) (list []string) {
 	ours := make(map[string]bool, len(members))
 	for _, m := range members {
 		if m.own {
@@ -167,15 +142,15 @@ func (t *turn) strays(members []member) (list []string) {
 // waitForBarrier is the decision to wait for nodes that may still have workers; ok is false when there are none.
 func (t *turn) waitForBarrier(members []member) (d Decision, ok bool) {
 	there, missing, next := barrier(members)
-	there = append(there, t.strays(members)...)
+	there = append(there, t.orphans(members)...)
 	switch {
 	case len(there) > 0:
 		return t.wait(next, WaitsForLeaving, slices.Concat(there, missing),
-			"round %d: waiting until %s stopped its workers", t.job.Round, some(there, "has", "have")), true
+			"round %d: waiting until %s stopped its workers", t.job.Round, joinNames(there, "has", "have")), true
 	case len(missing) > 0:
 		return t.wait(next, WaitsForFence, missing,
 			"round %d: %s silent and may still have workers; counts as gone at the latest after %v of silence",
-			t.job.Round, some(missing, "is", "are"), t.fence()), true
+			t.job.Round, joinNames(missing, "is", "are"), t.fence()), true
 	}
 	return Decision{}, false
 }

@@ -88,5 +88,5 @@ func (t *turn) reopener() (named, bool) {
 
 // reopens reports whether the node found this very end when it came.
 func (t *turn) reopens(e NodeEntry) bool {
-	return t.job.Phase.finished() && e.Reopens >= t.job.SinceSeq && e.Reopens <= t.job.Seq
+	return t.job.Phase.finished() && e.ReopenSeq >= t.job.SinceSeq && e.ReopenSeq <= t.job.Seq
 }

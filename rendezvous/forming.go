@@ -13,7 +13,7 @@ func (t *turn) forming(members []member) Decision {
 	if d, ok := t.waitForBarrier(members); ok {
 		return d
 	}
-	if t.deserted(members) {
+	if t.allLeft(members) {
 		t.job.enter(Suspended, t.now)
 		return t.write(ActSuspend)
 	}
@@ -24,7 +24,7 @@ func (t *turn) forming(members []member) Decision {
 			return d
 		}
 	}
-	if !t.owes() || len(candidates) == 0 {
+	if !t.unpaidStop() || len(candidates) == 0 {
 		return t.gather(candidates, a)
 	}
 	// Before anybody is waited for: it may be that nobody has to come any more.
@@ -54,16 +54,16 @@ func (t *turn) newStore(candidates []named, a assignment) (Decision, bool) {
 		return t.wait(until, WaitsForStore, nil,
 			"the store is new; nodes that knew an earlier one may run until %s", until.UTC().Format(time.TimeOnly)), true
 	}
-	if t.job.Spec.Resume.Look && t.job.Quiet != t.Token {
-		t.job.Quiet = t.Token
+	if t.job.Spec.Resume.Look && t.job.SettledStore != t.Token {
+		t.job.SettledStore = t.Token
 		t.job.enter(Forming, t.now) // what was seen so far may be outdated
 		return t.write(ActGather), true
 	}
 	return Decision{}, false
 }
 
-// owes reports whether the budget has yet to pay for the last stop.
-func (t *turn) owes() bool {
+// unpaidStop reports whether the budget has yet to pay for the last stop.
+func (t *turn) unpaidStop() bool {
 	stop := t.job.Stop
 	return t.job.Spec.Resume.Look && stop != nil && stop.Judged && !stop.Charged
 }
@@ -116,8 +116,8 @@ func (t *turn) wholeGang(nodes []named) bool {
 		if n.Unique && n.Pin != nil {
 			pins[*n.Pin] = true
 		}
-		if n.Brings != nil {
-			brought, most = true, max(most, n.Brings.Spec.MaxNodes)
+		if n.Carried != nil {
+			brought, most = true, max(most, n.Carried.Spec.MaxNodes)
 		}
 	}
 	if !brought {
@@ -133,8 +133,8 @@ func (t *turn) wholeGang(nodes []named) bool {
 
 // tooFew waits for more nodes, and ends the run when they do not come in time.
 func (t *turn) tooFew(candidates []named, a assignment) Decision {
-	if !t.job.Enough.IsZero() { // somebody has gone during the last call
-		t.job.Enough = time.Time{}
+	if !t.job.QuorumSince.IsZero() { // somebody has gone during the last call
+		t.job.QuorumSince = time.Time{}
 		return t.write(ActGather)
 	}
 	text := fmt.Sprintf("%d of %d nodes are there", len(candidates), t.job.Spec.MinNodes)
@@ -193,14 +193,6 @@ func (t *turn) waitForCheckpoints(waiting []string, why string) Decision {
 	return t.write(ActFail)
 }
 
-// since is when the phase began. The clock of an earlier lead may be ahead of ours; then it begins now.
-func (t *turn) since() time.Time {
-	if t.job.Since.After(t.now) {
-		return t.now
-	}
-	return t.job.Since
-}
-
 // refused lists the nodes that are there but cannot take part.
 func (t *turn) refused() (list []string) {
 	hash := t.job.Spec.Hash()
@@ -221,13 +213,13 @@ func (t *turn) lastCall(there int) (Decision, bool) {
 	if wait == 0 {
 		return Decision{}, false
 	}
-	if t.job.Enough.IsZero() || t.job.Enough.After(t.now) {
-		t.job.Enough = t.now.UTC()
+	if t.job.QuorumSince.IsZero() || t.job.QuorumSince.After(t.now) {
+		t.job.QuorumSince = t.now.UTC()
 		d := t.write(ActCall)
 		d.Next = t.now.Add(wait)
 		return d, true
 	}
-	until := t.job.Enough.Add(wait)
+	until := t.job.QuorumSince.Add(wait)
 	if t.now.Before(until) {
 		return t.wait(until, WaitsForTime, nil, "last call: %d of at most %d nodes are there, starting at %s",
 			there, t.job.Spec.MaxNodes, until.Format(time.TimeOnly)), true
@@ -235,7 +227,7 @@ func (t *turn) lastCall(there int) (Decision, bool) {
 	return Decision{}, false
 }
 
-// form begins a round. The round's record and the job's are written in one transaction: a lead that died between two
+// form begins a round. The round's record and the job's are written in one transaction: a leader that died between two
 // would block the round for ever.
 func (t *turn) form(a assignment) Decision {
 	t.job.Reached = reached(t.job.Reached, a.chosen)
@@ -261,7 +253,7 @@ func (t *turn) form(a assignment) Decision {
 		})
 	}
 	dropped := j.Round - 1
-	j.Round, j.Next, j.Clear = j.Next, j.Next+1, false
+	j.Round, j.Next, j.MembersGone = j.Next, j.Next+1, false
 	if resume.Step != nil {
 		if resume.Decision == ResumeFallback {
 			j.Reached = resume.Step // on purpose

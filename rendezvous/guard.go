@@ -2,7 +2,7 @@ package rendezvous
 
 import "time"
 
-// Guard is a node's own half of the fence. The lead takes a silent node for gone after the fence time; the guard has
+// Guard is a node's own half of the fence. The leader takes a silent node for gone after the fence time; the guard has
 // stopped its workers long before. Times are readings of a clock that goes on while the machine sleeps
 // (CLOCK_BOOTTIME).
 type Guard struct {

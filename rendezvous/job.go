@@ -36,7 +36,7 @@ const (
 	maxName    = 256  // bytes of one name
 )
 
-// Job is the record that the lead alone writes, under the key "job".
+// Job is the record that the leader alone writes, under the key "job".
 type Job struct {
 	V int `json:"v"`
 	// Store is the token of the store that this was written to. A record of another store was brought by a node.
@@ -55,12 +55,12 @@ type Job struct {
 	Round int  `json:"round"`
 	Next  int  `json:"next"`
 	Spec  Spec `json:"spec"`
-	// Clear is set once no member of Round can have workers any more. It spares a later lead to wait for the fence of
+	// MembersGone is set once no member of Round can have workers any more. It spares a later lead to wait for the fence of
 	// those that have gone since.
-	Clear bool `json:"clear,omitempty"`
-	// Quiet is the token of the store if that was a new one for which a whole fence was waited: only then the workers of an
+	MembersGone bool `json:"clear,omitempty"`
+	// SettledStore is the token of the store if that was a new one for which a whole fence was waited: only then the workers of an
 	// earlier store have written their last checkpoint.
-	Quiet string `json:"quiet,omitempty"`
+	SettledStore string `json:"quiet,omitempty"`
 
 	// Stop says why the round stops, or why the last one did.
 	Stop *Stop `json:"stop,omitempty"`
@@ -73,8 +73,8 @@ type Job struct {
 	Budget Budget `json:"budget"`
 	// NotBefore is when the next round may start: the backoff between restarts.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Enough is since when there have been enough nodes for a round, while the last call lasts.
-	Enough time.Time `json:"enough,omitzero"`
+	// QuorumSince is since when there have been enough nodes for a round, while the last call lasts.
+	QuorumSince time.Time `json:"enough,omitzero"`
 	// Reached is the newest checkpoint step that all members had: resuming below it would be a silent loss.
 	Reached *int64 `json:"reached,omitempty"`
 	// Fallback asks for the checkpoint before the newest, after the same failure at the same step.
@@ -96,7 +96,7 @@ const (
 	StopAdopt     = "adopt"     // a newer record of this job has turned up
 )
 
-// Stop is the end of one round. Kind, Node, Reason and Message are what made the lead stop it; once Judged is set, they
+// Stop is the end of one round. Kind, Node, Reason and Message are what made the leader stop it; once Judged is set, they
 // are the root cause.
 type Stop struct {
 	Round   int       `json:"round"`
@@ -121,7 +121,7 @@ type End struct {
 	Cause   *Stop             `json:"cause,omitempty"`
 	At      time.Time         `json:"at"`
 	// By is the node whose lead has written it. It is the one that does what is to be done once at the end of the job,
-	// so that this does not happen twice when the lead changes afterwards. Not set where a node ends alone.
+	// so that this does not happen twice when the leader changes afterwards. Not set where a node ends alone.
 	By Author `json:"by,omitzero"`
 }
 
@@ -156,7 +156,7 @@ func (j *Job) clone() *Job {
 // enter begins a phase.
 func (j *Job) enter(p Phase, now time.Time) {
 	j.Phase, j.Since, j.SinceSeq = p, now.UTC(), j.Seq+1
-	j.Enough = time.Time{}
+	j.QuorumSince = time.Time{}
 }
 
 // newer reports whether j is a later record of the job than other.

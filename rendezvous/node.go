@@ -52,12 +52,12 @@ type Node struct {
 	Step        *int64       `json:"step,omitempty"`        // the last step that its workers have reported
 
 	Seen int64 `json:"seen,omitempty"` // the Seq of the last job record it has read
-	// Reopens is the Seq of the finished record that the node found when it came, where it comes to train again.
-	Reopens int64 `json:"reopens,omitempty"`
+	// ReopenSeq is the Seq of the finished record that the node found when it came, where it comes to train again.
+	ReopenSeq int64 `json:"reopens,omitempty"`
 	// After is the farewell of the incarnation whose key this one took the place of.
 	After *Farewell `json:"after,omitempty"`
-	// Brings is the last record the node has seen, where this store holds none or an older one.
-	Brings *Job `json:"brings,omitempty"`
+	// Carried is the last record the node has seen, where this store holds none or an older one.
+	Carried *Job `json:"brings,omitempty"`
 }
 
 // Farewell says that an incarnation has left for good after a round, its workers gone.

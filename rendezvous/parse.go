@@ -82,7 +82,7 @@ func parse[R any](key string, b []byte, limit int, check func(*R) error) (*R, er
 
 func (j *Job) check() error {
 	switch {
-	case !name(j.Store) || !name(j.RunUID) || len(j.Quiet) > maxName:
+	case !name(j.Store) || !name(j.RunUID) || len(j.SettledStore) > maxName:
 		return fmt.Errorf("store %q, runUid %q: want 1 to %d printable bytes each", cut(j.Store), cut(j.RunUID), maxName)
 	case j.Round < -1 || j.Next <= j.Round || j.Next > maxNumber || j.Seq < 0 || j.Seq > maxNumber || j.SinceSeq < 0:
 		return fmt.Errorf("round %d, next %d, seq %d: want -1 <= round < next and seq >= 0", j.Round, j.Next, j.Seq)
@@ -185,11 +185,11 @@ func (n *Node) check() error {
 			return err
 		}
 	}
-	if n.Brings != nil {
-		if n.Brings.V != version {
-			return fmt.Errorf("brings a record of version %d, want %d", n.Brings.V, version)
+	if n.Carried != nil {
+		if n.Carried.V != version {
+			return fmt.Errorf("brings a record of version %d, want %d", n.Carried.V, version)
 		}
-		if err := n.Brings.check(); err != nil {
+		if err := n.Carried.check(); err != nil {
 			return fmt.Errorf("brings: %w", err)
 		}
 	}

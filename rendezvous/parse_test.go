@@ -29,7 +29,7 @@ func fullJob() *Job {
 	stop := &Stop{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", Message: "killed", At: at, Judged: true, Charged: true, Outcome: &outcome}
 	return &Job{
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Seq: 17, Phase: Failed, At: at, Since: at, SinceSeq: 17, Round: 3, Next: 4,
-		Spec: spec, Clear: true, Quiet: "8e9e05c52164694d", Stop: stop, Suspend: true, NotBefore: at, Enough: at,
+		Spec: spec, MembersGone: true, SettledStore: "8e9e05c52164694d", Stop: stop, Suspend: true, NotBefore: at, QuorumSince: at,
 		End: &End{Verdict: exitcodes.Retry, Reason: "RestartBudgetExhausted", Message: "spent", Code: 137, Cause: stop, At: at,
 			By: Author{Name: "a", Incarnation: "i0"}},
 		Budget: Budget{Used: 3, Total: 5, Preemptions: 1, Recent: []time.Time{at}, Mark: Progress{Step: ptr(int64(7)), Checkpoint: ptr(int64(0))},
@@ -54,7 +54,7 @@ func fullNode() *Node {
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Incarnation: "i1", BootID: "boot", PIDNS: "4026531836", Unique: true,
 		Address: "b.svc", Port: 29501, Slots: 8, Role: "worker", Pin: ptr(0), Rank: ptr(1), SpecHash: spec.Hash(), Spec: &spec,
 		State: NodeStopped, Round: 3, Leaving: true, Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20))}, Step: ptr(int64(0)),
-		Seen: 16, Reopens: 15, After: &Farewell{Incarnation: "i0", Round: 2}, Brings: job,
+		Seen: 16, ReopenSeq: 15, After: &Farewell{Incarnation: "i0", Round: 2}, Carried: job,
 	}
 }
 

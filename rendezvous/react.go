@@ -16,7 +16,7 @@ const (
 	ActHalt        Action = "Halt"        // stop the workers; acknowledge when the last process is gone
 	ActAcknowledge Action = "Acknowledge" // say that nothing runs for Step.Round, for which nothing was started
 	ActRejoin      Action = "Rejoin"      // put the key anew into a store that is not the one it was in
-	ActReturn      Action = "Return"      // say that it came to the finished record to train again (Node.Reopens)
+	ActReturn      Action = "Return"      // say that it came to the finished record to train again (Node.ReopenSeq)
 	ActLeave       Action = "Leave"       // put the key for the last time, without a lease, and exit
 )
 
@@ -36,9 +36,9 @@ type Self struct {
 	// Store is the token of the store that these are about.
 	Store string
 	// Joined is the Seq of the first job record that it saw in this store, 0 if there was none.
-	Joined  int64
-	Reopens int64 // as in its record
-	Role    string
+	Joined    int64
+	ReopenSeq int64 // as in its record
+	Role      string
 	// Again is set where the workers of Round have failed, the node's role restarts alone, and it is time to.
 	Again   bool
 	Leaving bool // it was told to stop
@@ -190,7 +190,7 @@ func reactFinished(s Self, j *Job) Step {
 	switch {
 	case !came || s.RunUID != "" && j.End.Verdict != exitcodes.Retry:
 		return leave(*j.End)
-	case s.Reopens < j.SinceSeq:
+	case s.ReopenSeq < j.SinceSeq:
 		return Step{Do: ActReturn, Why: "an earlier run of this job ended with verdict " + string(j.End.Verdict)}
 	}
 	return Step{Do: ActWait, Why: "waiting for the job to be opened again"}

@@ -88,7 +88,7 @@ func TestReact(t *testing.T) {
 		"succeeds with the others":   {idle(NodeDone, 3), job(Succeeded, 3), round(3), fresh, ActLeave, "", 0},
 		"comes back to a success":    {with(idle(NodeWaiting, -1), func(s *Self) { s.Joined = 9 }), job(Succeeded, 3), round(3), fresh, ActLeave, "", 0},
 		"comes back to a retry":      {with(idle(NodeWaiting, -1), func(s *Self) { s.Joined = 9 }), job(Failed, 3), round(3), fresh, ActReturn, "", 0},
-		"has said that it came back": {with(idle(NodeWaiting, -1), func(s *Self) { s.Joined, s.Reopens = 9, 9 }), job(Failed, 3), round(3), fresh, ActWait, "", 0},
+		"has said that it came back": {with(idle(NodeWaiting, -1), func(s *Self) { s.Joined, s.ReopenSeq = 9, 9 }), job(Failed, 3), round(3), fresh, ActWait, "", 0},
 		"new run after a success":    {with(idle(NodeWaiting, -1), func(s *Self) { s.Joined, s.RunUID = 9, "" }), job(Succeeded, 3), round(3), fresh, ActReturn, "", 0},
 		"waits for an older run":     {with(idle(NodeWaiting, -1), func(s *Self) { s.RunUID = "z" }), job(Running, 3), round(3), fresh, ActWait, "run u of this job", 0},
 		"another spec": {idle(NodeWaiting, -1), mismatch, round(3), fresh, ActLeave,

@@ -10,7 +10,7 @@ import (
 // running looks for a reason to end the round, the strongest first.
 func (t *turn) running(members []member) Decision {
 	if t.allDone(members) {
-		t.job.Clear = !slices.ContainsFunc(members, func(m member) bool { return !m.standing.out() })
+		t.job.MembersGone = !slices.ContainsFunc(members, func(m member) bool { return !m.standing.out() })
 		t.end(Succeeded, End{
 			Verdict: exitcodes.Success, Reason: exitcodes.ReasonSucceeded, Message: "training succeeded on " + t.succeeded(members),
 		})
@@ -37,7 +37,7 @@ func (t *turn) running(members []member) Decision {
 	next = earliest(next, t.again)
 	if len(missing) > 0 {
 		return t.wait(next, WaitsForFence, missing, "round %d runs; %s as gone at the latest after %v of that",
-			t.job.Round, some(missing, "is silent, and counts", "are silent, and count"), t.fence())
+			t.job.Round, joinNames(missing, "is silent, and counts", "are silent, and count"), t.fence())
 	}
 	return t.wait(next, WaitsForEnd, nil, "round %d runs", t.job.Round)
 }
@@ -78,18 +78,6 @@ func (t *turn) succeeded(members []member) string {
 	return fmt.Sprintf("%d of %d nodes; the others were not needed for that", n, len(members))
 }
 
-// outcome is what the member has told about its workers in this round, nil if nothing.
-func (t *turn) outcome(m member) *Outcome {
-	if !m.own || m.entry.Outcome == nil {
-		return nil
-	}
-	o := m.entry.Outcome
-	if o.Round != t.Round.Number || o.RunUID != t.Round.RunUID || o.Store != t.Token {
-		return nil
-	}
-	return o
-}
-
 func (t *turn) hasFailed(m member) bool {
 	o := t.outcome(m)
 	switch {
@@ -115,10 +103,10 @@ func (t *turn) hasFailed(m member) bool {
 // dies closes its connections first; to stop it now would take its own word from it, and make a retry of what is fatal.
 func (t *turn) mayHearMore(m member) bool {
 	rank := t.Round.Rank(m.Name, m.Incarnation)
-	if rank < 0 || rank >= len(t.Sights.Member) || t.Sights.Member[rank].Echo.IsZero() {
+	if rank < 0 || rank >= len(t.Observations.Member) || t.Observations.Member[rank].Echo.IsZero() {
 		return false
 	}
-	until := t.Sights.Member[rank].Echo.Add(evidenceTime)
+	until := t.Observations.Member[rank].Echo.Add(evidenceTime)
 	if !t.unheard || !t.now.Before(until) {
 		return false
 	}

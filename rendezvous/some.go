@@ -6,10 +6,10 @@ import (
 )
 
 // list names the first few of a list: "a, b and c".
-func list(names []string) string { return strings.TrimSuffix(some(names, "", ""), " ") }
+func list(names []string) string { return strings.TrimSuffix(joinNames(names, "", ""), " ") }
 
-// some names the first few of a list, with a verb: "a, b and 7 more have".
-func some(names []string, one, many string) string {
+// joinNames names the first few of a list, with a verb: "a, b and 7 more have".
+func joinNames(names []string, one, many string) string {
 	const most = 5
 	verb := many
 	if len(names) == 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// stage is a store, a lead and a clock, in which a test plays the nodes.
+// stage is a store, a leader and a clock, in which a test plays the nodes.
 type stage struct {
 	*testing.T
 	now  time.Time
@@ -102,7 +102,7 @@ func (s *stage) command(id, verb string, edit ...func(*Control)) {
 // whenever is what a node's checkpoints are asked for that are the same whenever it is asked.
 const whenever = -1
 
-// answered is what the lead sees: the nodes have answered whatever they were asked.
+// answered is what the leader sees: the nodes have answered whatever they were asked.
 func (s *stage) answered() View {
 	v := s.v
 	v.Nodes = make(map[string]NodeEntry, len(s.v.Nodes))
@@ -117,12 +117,12 @@ func (s *stage) answered() View {
 	return v
 }
 
-// decide lets the lead decide once and does what it says.
+// decide lets the leader decide once and does what it says.
 func (s *stage) decide() Decision {
 	s.Helper()
 	s.rev++
 	s.v.Rev, s.v.Read = s.rev, s.rev
-	s.v.Sights = Observe(s.v.Sights, s.v, s.puts, s.now)
+	s.v.Observations = Observe(s.v.Observations, s.v, s.puts, s.now)
 	s.puts = nil
 	before := s.v.Job
 	d := Decide(s.answered(), s.now)
@@ -187,7 +187,7 @@ func (s *stage) check(before *Job, d Decision) {
 	}
 }
 
-// settle lets the lead decide until it waits, and checks what it did.
+// settle lets the leader decide until it waits, and checks what it did.
 func (s *stage) settle(want ...Action) Decision {
 	s.Helper()
 	var got []Action
@@ -215,7 +215,7 @@ func (s *stage) run(want ...Action) {
 func (s *stage) started() {
 	for _, m := range s.v.Round.Members {
 		if e := s.v.Nodes[m.Name]; e.Incarnation == m.Incarnation {
-			s.put(m.Name, runs(s.v.Round.Number), func(n *Node) { n.RunUID, n.Spec, n.Reopens = s.v.Job.RunUID, nil, 0 })
+			s.put(m.Name, runs(s.v.Round.Number), func(n *Node) { n.RunUID, n.Spec, n.ReopenSeq = s.v.Job.RunUID, nil, 0 })
 		}
 	}
 }

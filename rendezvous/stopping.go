@@ -20,12 +20,12 @@ func (t *turn) stopping(members []member) Decision {
 		}
 		return d
 	}
-	t.job.Clear = true
+	t.job.MembersGone = true
 	switch {
 	case t.job.Suspend:
 		t.job.enter(Suspended, t.now)
 		return t.write(ActSuspend)
-	case t.deserted(members):
+	case t.allLeft(members):
 		t.job.enter(Suspended, t.now)
 		return t.write(ActSuspend)
 	}
@@ -37,8 +37,8 @@ func (t *turn) stopping(members []member) Decision {
 	return t.write(ActGather)
 }
 
-// deserted reports whether all members have left as announced and nobody is there to go on: a job that was drained.
-func (t *turn) deserted(members []member) bool {
+// allLeft reports whether all members have left as announced and nobody is there to go on: a job that was drained.
+func (t *turn) allLeft(members []member) bool {
 	for _, m := range members {
 		if m.standing != left && !(m.own && m.entry.Leaving && m.standing.out()) {
 			return false

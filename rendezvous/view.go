@@ -1,15 +1,8 @@
 package rendezvous
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"time"
+import "time"
 
-	"github.com/gangrun/gangrun/exitcodes"
-)
-
-// View is what the lead decides on: the whole state of the store as of one revision, decoded, and what the lead
+// View is what the leader decides on: the whole state of the store as of one revision, decoded, and what the leader
 // remembers of it.
 type View struct {
 	// Token is the store's: a cluster id, or the random token of an embedded store.
@@ -18,7 +11,7 @@ type View struct {
 	// lead last looked at the clock. Nothing is decided while the view is behind it: an old watch must not fence
 	// anybody who has come back since.
 	Rev, Read int64
-	// NewSince is when the lead first saw this store, where it may be a new one that has taken an older one's place;
+	// NewSince is when the leader first saw this store, where it may be a new one that has taken an older one's place;
 	// zero for a store that is known to have kept its data.
 	NewSince time.Time
 
@@ -29,8 +22,8 @@ type View struct {
 	Controls []ControlEntry // in the order of their creation
 	// Candidates are those that stand for election, by CandidateName. Their keys are on the same leases as the nodes' own,
 	// so that a node whose key somebody has deleted is not taken for silent.
-	Candidates map[string]bool
-	Sights     Sights
+	Candidates   map[string]bool
+	Observations Observations
 }
 
 // NodeEntry is a node's record, never nil and never changed, and what the store knows about its key.
@@ -46,22 +39,22 @@ type ControlEntry struct {
 	CreateRev int64
 }
 
-// Sights is what the lead remembers about the members of the current round, by rank. It is lost with the lead: the
+// Observations is what the leader remembers about the members of the current round, by rank. It is lost with the leader: the
 // next one begins anew, and waits longer rather than too short.
-type Sights struct {
+type Observations struct {
 	Store  string
 	RunUID string
 	Round  int
-	Member []Sight
+	Member []Observation
 }
 
-// Sight is what the lead has seen of one member.
-type Sight struct {
-	// Silent is since when the lead has missed the member's key; zero while it is there.
+// Observation is what the leader has seen of one member.
+type Observation struct {
+	// Silent is since when the leader has missed the member's key; zero while it is there.
 	Silent time.Time
 	// Rev is the newest revision at which the key was known to be there.
 	Rev int64
-	// Echo is since when the lead knows of a failure that may be the echo of another one; zero where there is none.
+	// Echo is since when the leader knows of a failure that may be the echo of another one; zero where there is none.
 	Echo time.Time
 	// Out is set once the member has said that its workers are gone: they do not come back in this round.
 	Out bool
@@ -75,14 +68,14 @@ type Put struct {
 	ModRev            int64
 }
 
-// Observe folds what the lead has seen since the last look into what it remembers. puts are all puts of node keys in
-// between: a member whose key was there and is gone again has been silent only since now, however late the lead
-// learns of it. After a lost watch the caller passes zero Sights, since it cannot know what it has missed.
-func Observe(s Sights, v View, puts []Put, now time.Time) Sights {
+// Observe folds what the leader has seen since the last look into what it remembers. puts are all puts of node keys in
+// between: a member whose key was there and is gone again has been silent only since now, however late the leader
+// learns of it. After a lost watch the caller passes zero Observations, since it cannot know what it has missed.
+func Observe(s Observations, v View, puts []Put, now time.Time) Observations {
 	if v.Round == nil {
-		return Sights{}
+		return Observations{}
 	}
-	members := make([]Sight, len(v.Round.Members))
+	members := make([]Observation, len(v.Round.Members))
 	if s.Store == v.Token && s.RunUID == v.Round.RunUID && s.Round == v.Round.Number && len(s.Member) == len(members) {
 		copy(members, s.Member)
 	}
@@ -119,7 +112,7 @@ func Observe(s Sights, v View, puts []Put, now time.Time) Sights {
 			members[i].Echo = now
 		}
 	}
-	return Sights{Store: v.Token, RunUID: v.Round.RunUID, Round: v.Round.Number, Member: members}
+	return Observations{Store: v.Token, RunUID: v.Round.RunUID, Round: v.Round.Number, Member: members}
 }
 
 // CandidateName is what an incarnation of a node puts into its key in the election.
@@ -128,7 +121,7 @@ func CandidateName(name, incarnation string) string { return name + " " + incarn
 // Action names what a decision or a node's next step is. The model of the protocol uses the same names.
 type Action string
 
-// What the lead does. All but ActWait write the job's record.
+// What the leader does. All but ActWait write the job's record.
 const (
 	ActWait    Action = "Wait"
 	ActCreate  Action = "Create"  // the first record of a job
@@ -148,8 +141,8 @@ const (
 	ActForget  Action = "Forget" // the record's time is over
 )
 
-// Decision is what the lead does next. Everything in it is one transaction, which compares View.JobRev and the
-// revision of the lead's own election key.
+// Decision is what the leader does next. Everything in it is one transaction, which compares View.JobRev and the
+// revision of the leader's own election key.
 type Decision struct {
 	Action Action
 	Job    *Job   // the next record; nil: nothing is written
@@ -184,7 +177,7 @@ const (
 	// WaitsForCheckpoints: nodes have yet to say what they can go on from.
 	WaitsForCheckpoints = "checkpoints"
 	WaitsForStore       = "store"   // a new store: an old one's nodes may still run
-	WaitsForWatch       = "watch"   // the lead's view is behind
+	WaitsForWatch       = "watch"   // the leader's view is behind
 	WaitsForUser        = "user"    // resume
 	WaitsForRun         = "run"     // an older run still has live members
 	WaitsForEnd         = "end"     // the round runs
@@ -197,81 +190,4 @@ type WhyNot struct {
 	For   string   `json:"for,omitempty"`
 	Nodes []string `json:"nodes,omitempty"` // whom it is about, by name
 	Text  string   `json:"text,omitempty"`  // a sentence
-}
-
-// turn is one decision being made.
-type turn struct {
-	View
-	now     time.Time
-	job     *Job // the next record
-	sorted  []named
-	unheard bool      // some member still runs that has told of no cause
-	again   time.Time // when to look again at what is not yet decided
-}
-
-func newTurn(v View, now time.Time) *turn {
-	t := &turn{View: v, now: now}
-	if v.Job != nil {
-		t.job = v.Job.clone()
-	}
-	return t
-}
-
-// write ends the turn with what has become of the record.
-func (t *turn) write(a Action) Decision {
-	t.job.V, t.job.Store = version, t.Token
-	t.job.Seq++
-	t.job.At = t.now.UTC()
-	d := Decision{Action: a, Job: t.job, DropRound: -1}
-	if t.job.Phase.finished() {
-		d.Keep = max(t.job.Spec.TTL.of(), time.Minute) // its nodes must be able to read it
-		if t.job.End.Verdict != exitcodes.Retry {      // else it may go on, and needs to know who had left
-			d.Remove = t.departed(nil)
-		}
-	}
-	return d
-}
-
-// departed lists the keys of nodes that have left, but for some.
-func (t *turn) departed(but map[string]bool) (list []Removal) {
-	for _, e := range t.entries() {
-		if !e.Leased && e.State == NodeLeft && !but[e.name] {
-			list = append(list, Removal{e.name, e.ModRev})
-		}
-	}
-	return list
-}
-
-// wait ends the turn without a change.
-func (t *turn) wait(next time.Time, kind string, nodes []string, format string, args ...any) Decision {
-	return Decision{
-		Action: ActWait, DropRound: -1, Next: next,
-		Why: WhyNot{For: kind, Nodes: nodes, Text: fmt.Sprintf(format, args...)},
-	}
-}
-
-// entries lists the nodes by name, so that equal views make equal decisions.
-func (t *turn) entries() []named {
-	if t.sorted == nil {
-		t.sorted = make([]named, 0, len(t.Nodes))
-		for _, name := range slices.Sorted(maps.Keys(t.Nodes)) {
-			t.sorted = append(t.sorted, named{name, t.Nodes[name]})
-		}
-	}
-	return t.sorted
-}
-
-type named struct {
-	name string
-	NodeEntry
-}
-
-// earliest is the first of the times that are set.
-func earliest(times ...time.Time) (first time.Time) {
-	for _, at := range times {
-		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
-	}
-	return first
 }

@@ -47,8 +47,8 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 		n.rejoin()
 		return true
 	case rendezvous.ActReturn:
-		n.record.Reopens = n.reading.Job.Seq
-		n.self.Reopens = n.record.Reopens
+		n.record.ReopenSeq = n.reading.Job.Seq
+		n.self.ReopenSeq = n.record.ReopenSeq
 		n.writer.dirty = true
 		return true
 	case rendezvous.ActLeave:
@@ -70,16 +70,16 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 func (n *node) rejoin() {
 	if n.record.Store != "" {
 		n.log.Warn("the store is another one than before: joining it anew")
-		n.record.Brings = n.earlierJob
+		n.record.Carried = n.earlierJob
 		if j := n.lastJob; j != nil && j.Store != n.reading.Store {
-			n.record.Brings = j
+			n.record.Carried = j
 		}
 	}
 	n.record.Store, n.self.Store = n.reading.Store, n.reading.Store
 	n.record.State, n.record.Round = rendezvous.NodeWaiting, -1
-	n.record.Outcome, n.record.OutcomeRev, n.record.Seen, n.record.Reopens = nil, 0, 0, 0
+	n.record.Outcome, n.record.OutcomeRev, n.record.Seen, n.record.ReopenSeq = nil, 0, 0, 0
 	n.record.Checkpoints = nil // what it was asked for was another record
-	n.self.Joined, n.self.Reopens = 0, 0
+	n.self.Joined, n.self.ReopenSeq = 0, 0
 	if n.reading.Job != nil {
 		n.self.Joined = n.reading.Job.Seq
 	}

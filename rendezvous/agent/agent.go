@@ -106,7 +106,7 @@ type Agent struct {
 
 	mayStart atomic.Int64                      // until then, by the clock, in nanoseconds
 	saved    atomic.Pointer[format.Checkpoint] // the newest that is known of
-	// newest is the newest round that the node has heard of; the lead looks at it where the store has lost it.
+	// newest is the newest round that the node has heard of; the leader looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]
 	// heard is the newest record of the job that the node has heard of, its times by this machine's clock from that
 	// moment on. When it comes to lead, it knows by that how long things have lasted.

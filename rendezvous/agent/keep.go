@@ -41,7 +41,7 @@ func parseKept(data []byte, name, namespace string) (*rendezvous.Job, error) {
 	return rendezvous.ParseJob(checkpoint.RecordFile, k.Record)
 }
 
-// keeper keeps the newest record in a goroutine of its own: file servers take their time, and the lead must not.
+// keeper keeps the newest record in a goroutine of its own: file servers take their time, and the leader must not.
 type keeper struct {
 	dir, job, namespace string
 	log                 *slog.Logger
@@ -105,7 +105,7 @@ func (k *keeper) write(job *rendezvous.Job) error {
 	return checkpoint.WriteRecord(k.dir, append(data, '\n'))
 }
 
-// forget takes away the record of a job that has ended, where this node kept one when it led. It never waits: a lead that
+// forget takes away the record of a job that has ended, where this node kept one when it led. It never waits: a leader that
 // has just had the end kept does the same.
 func (k *keeper) forget(job *rendezvous.Job) {
 	select {
@@ -114,7 +114,7 @@ func (k *keeper) forget(job *rendezvous.Job) {
 	}
 }
 
-// keep has a record kept. There is one caller, the lead.
+// keep has a record kept. There is one caller, the leader.
 func (k *keeper) keep(job *rendezvous.Job) {
 	select {
 	case <-k.newest: // outdated
@@ -159,7 +159,7 @@ func (n *node) recall() {
 			n.keeper.Store(k)
 			if job != nil {
 				n.log.Debug("found the job's record beside its checkpoints", "phase", job.Phase, "round", job.Next-1)
-				n.record.Brings, n.recalled = job, true
+				n.record.Carried, n.recalled = job, true
 			}
 		}
 	})

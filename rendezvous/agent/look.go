@@ -35,7 +35,7 @@ type Status struct {
 func Watch(ctx context.Context, st store.Store, show func(Status) (more bool)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	l := &lead{
+	l := &leader{
 		Agent: &Agent{log: slog.New(slog.DiscardHandler), now: time.Now}, looks: true, ctx: ctx, store: st,
 		rows: map[string]store.KV{}, bad: map[string]string{}, watch: st.Watch(ctx, ""),
 	}
@@ -55,9 +55,9 @@ func Watch(ctx context.Context, st store.Store, show func(Status) (more bool)) e
 	}
 }
 
-func (l *lead) status() Status {
+func (l *leader) status() Status {
 	now := time.Now()
-	l.view.Sights = rendezvous.Observe(l.view.Sights, l.view, l.puts, now)
+	l.view.Observations = rendezvous.Observe(l.view.Observations, l.view, l.puts, now)
 	l.puts = nil
 	s := Status{
 		Job: l.view.Job, Round: l.view.Round, Nodes: map[string]rendezvous.Node{}, Unreadable: maps.Clone(l.bad),
@@ -67,12 +67,12 @@ func (l *lead) status() Status {
 		s.Nodes[name] = *e.Node
 	}
 	if s.Job != nil && l.bad[jobKey] == "" {
-		s.Why = rendezvous.Decide(l.view, now).Why // what the lead waits for, too
+		s.Why = rendezvous.Decide(l.view, now).Why // what the leader waits for, too
 	}
 	return s
 }
 
-// Send leaves a command for the lead and returns its id. It is about the run, and the round, that the store has now.
+// Send leaves a command for the leader and returns its id. It is about the run, and the round, that the store has now.
 func Send(ctx context.Context, st store.Store, verb, by string) (string, error) {
 	res, err := st.Commit(ctx, store.Txn{Read: []string{jobKey}})
 	if err != nil {

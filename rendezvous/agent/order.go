@@ -35,7 +35,7 @@ func (n *node) start(step rendezvous.Step) bool {
 		return false
 	}
 	n.record.State, n.record.Round, n.record.Rank = rendezvous.NodeRunning, step.Round, &step.Rank
-	n.record.Outcome, n.record.OutcomeRev, n.record.Brings, n.record.After = nil, 0, nil, nil
+	n.record.Outcome, n.record.OutcomeRev, n.record.Carried, n.record.After = nil, 0, nil, nil
 	n.record.Step = nil
 	n.self.RunUID, n.record.RunUID = n.reading.Round.RunUID, n.reading.Round.RunUID
 	n.self.Guard.Fence = time.Duration(n.reading.Round.Fence)
@@ -92,7 +92,7 @@ func (n *node) left(e rendezvous.End) {
 }
 
 // partTime is how long a node that has said farewell stays at most to see the end of its round. When all nodes leave, the
-// last lead has to be there still once the last of them has, or nobody writes down that the job is suspended.
+// last leader has to be there still once the last of them has, or nobody writes down that the job is suspended.
 const partTime = time.Second
 
 // part ends a node that has said farewell.

@@ -21,7 +21,7 @@ func TestDeletedRound(t *testing.T) {
 		"the view is not up to now": {func(v *rendezvous.View) { v.Read++ }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &lead{Agent: &Agent{}, view: rendezvous.View{
+			l := &leader{Agent: &Agent{}, view: rendezvous.View{
 				Token: "s", Rev: 9, Read: 9, Job: &rendezvous.Job{RunUID: "u", Round: 3, Phase: rendezvous.Running},
 			}}
 			tc.edit(&l.view)

@@ -61,7 +61,7 @@ func (n *node) write() {
 func (n *node) put() {
 	w := &n.writer
 	if j := n.reading.Job; n.recalled && j != nil && j.Round >= 0 {
-		n.record.Brings, n.recalled = nil, false // the job lives: it knows more than any file
+		n.record.Carried, n.recalled = nil, false // the job lives: it knows more than any file
 	}
 	value, err := rendezvous.Encode(&n.record)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 // Each mutant is one promise that is not kept. Its tests are those that run with it in the usual time.
 var mutants = []struct{ name, file, old, new, packages string }{
 	{
-		"the leader does not compare", "agent/lead.go",
+		"the leader does not compare", "agent/leader.go",
 		"If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}", "", "./agent",
 	},
 	{
-		"the leader compares its election only", "agent/lead.go",
+		"the leader compares its election only", "agent/leader.go",
 		"l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)", "l.held.Held()", "./agent",
 	},
 	{
@@ -69,7 +69,7 @@ var mutants = []struct{ name, file, old, new, packages string }{
 		"if t.Candidates[CandidateName(m.Name, m.Incarnation)] &&", "if false &&", ".",
 	},
 	{
-		"a failed compare shows nothing", "agent/lead.go",
+		"a failed compare shows nothing", "agent/leader.go",
 		"l.view.JobRev == r.jobRev", "false", "./agent",
 	},
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Candidates is where the candidates for the lead put their keys, one each.
+// Candidates is where the candidates for the leader put their keys, one each.
 const Candidates = "lead/"
 
-// Leadership is a won election. It holds for as long as its key is there: every write of the lead has the condition
+// Leadership is a won election. It holds for as long as its key is there: every write of the leader has the condition
 // Held among its own.
 type Leadership struct {
 	Key       string
@@ -88,7 +88,7 @@ func gone(ctx context.Context, s Store, lease Lease, kv KV) error {
 	}
 }
 
-// Resign gives the lead, or the candidacy, back. It is no error if it is gone already.
+// Resign gives the leader, or the candidacy, back. It is no error if it is gone already.
 func Resign(ctx context.Context, s Store, l Leadership) error {
 	_, err := s.Commit(ctx, Txn{If: []Cond{l.Held()}, Then: []Op{Delete(l.Key)}})
 	if err != nil {

@@ -314,13 +314,13 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	}
 	o.Node, cfg.Name = o.held.name, o.held.name
 	o.Member = record + "/" + o.Node
-	o.succeed(ctx, &cfg.Node, log)
+	o.evictPredecessor(ctx, &cfg.Node, log)
 	return agent.Join(ctx, cfg), nil
 }
 
-// succeed ends what a dead gangrun of this name has left behind on this machine. Only then may the record say where this
+// evictPredecessor ends what a dead gangrun of this name has left behind on this machine. Only then may the record say where this
 // one runs: to the lead, a newcomer from the same place is proof that nothing of the old one runs any more.
-func (o *options) succeed(ctx context.Context, node *rendezvous.Node, log *slog.Logger) {
+func (o *options) evictPredecessor(ctx context.Context, node *rendezvous.Node, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, predecessorTime)
 	defer cancel()
 	killed, err := process.EndPredecessor(ctx, supervisor.MemberVariable+"="+o.Member)

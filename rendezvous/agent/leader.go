@@ -14,7 +14,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// startLead stands for the lead on the current lease, in a goroutine of its own, until the lease is lost.
+// startLead stands for election on the current lease, in a goroutine of its own, until the lease is lost.
 func (l *link) startLead(n *node) {
 	l.endLead()
 	ctx, stop := context.WithCancel(n.ctx)
@@ -39,8 +39,8 @@ func (l *link) startLead(n *node) {
 	})
 }
 
-// lead is the lead's half: it holds the whole state and decides.
-type lead struct {
+// leader is the leader's half: it holds the whole state and decides.
+type leader struct {
 	*Agent
 	store store.Store
 	ctx   context.Context
@@ -64,7 +64,7 @@ type lead struct {
 	saidAt   time.Time
 }
 
-// lead returns when the lead is lost or the context ends.
+// lead returns when the leader is lost or the context ends.
 func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) error {
 	held, err := store.Campaign(ctx, st, lease, []byte(rendezvous.CandidateName(a.cfg.Name, a.cfg.Node.Incarnation)))
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	l := &lead{Agent: a, store: st, ctx: ctx, held: held, rows: map[string]store.KV{}, bad: map[string]string{}}
+	l := &leader{Agent: a, store: st, ctx: ctx, held: held, rows: map[string]store.KV{}, bad: map[string]string{}}
 	l.watch = st.Watch(ctx, "")
 	a.log.Debug("this node leads")
 	timer := time.NewTimer(0)
@@ -101,7 +101,7 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 }
 
 // drain takes in what else has come: one decision on all of it instead of one for each of a thousand nodes.
-func (l *lead) drain() error {
+func (l *leader) drain() error {
 	for {
 		select {
 		case u, ok := <-l.watch.Updates():
@@ -124,7 +124,7 @@ var errWrong = errors.New("what is known of the store is wrong")
 type refusal struct{ jobRev, rev int64 }
 
 // update folds news into the view. News that are older than the view show that it is wrong.
-func (l *lead) update(u store.Update) error {
+func (l *leader) update(u store.Update) error {
 	if !u.Reset && u.Token == l.view.Token && u.Rev <= l.view.Rev && len(u.Changed)+len(u.Deleted) > 0 {
 		l.log.Warn("news of the job have come late: reading everything anew", "revision", u.Rev, "known", l.view.Rev)
 		return fmt.Errorf("%w: revision %d came after %d", errWrong, u.Rev, l.view.Rev)
@@ -154,11 +154,11 @@ func (l *lead) update(u store.Update) error {
 	return nil
 }
 
-// lookAgain bounds how long the lead goes without a look at the clock, for the same reason as a node's tick.
+// lookAgain bounds how long the leader goes without a look at the clock, for the same reason as a node's tick.
 const lookAgain = time.Second
 
 // decide decides once, if the state is known, and returns when to look again; a change of the state comes sooner.
-func (l *lead) decide() (time.Duration, error) {
+func (l *leader) decide() (time.Duration, error) {
 	if !l.seen {
 		return lookAgain, nil
 	}
@@ -169,7 +169,7 @@ func (l *lead) decide() (time.Duration, error) {
 		}
 	}
 	now := l.now()
-	l.view.Sights = rendezvous.Observe(l.view.Sights, l.view, l.puts, now)
+	l.view.Observations = rendezvous.Observe(l.view.Observations, l.view, l.puts, now)
 	l.puts = nil
 	if why := l.bad[jobKey]; why != "" { // nothing is decided on what cannot be read, and nothing overwritten
 		l.say(rendezvous.WhyNot{For: rendezvous.WaitsForRecord, Text: why})
@@ -197,7 +197,7 @@ func (l *lead) decide() (time.Duration, error) {
 
 // catchUp asks the store how far it is. Whether somebody is silent may be decided only on a view that is at least as
 // new as that.
-func (l *lead) catchUp() error {
+func (l *leader) catchUp() error {
 	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
 	defer cancel()
 	res, err := l.store.Commit(ctx, store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held()}})
@@ -217,7 +217,7 @@ func (l *lead) catchUp() error {
 var errDeposed = errors.New("another node leads now")
 
 // leads asks whether this node still leads.
-func (l *lead) leads(ctx context.Context) error {
+func (l *leader) leads(ctx context.Context) error {
 	res, err := l.store.Commit(ctx, store.Txn{If: []store.Cond{l.held.Held()}})
 	if err == nil && !res.OK {
 		return errDeposed
@@ -225,12 +225,12 @@ func (l *lead) leads(ctx context.Context) error {
 	return err
 }
 
-func (l *lead) somebodySilent() bool {
-	return slices.ContainsFunc(l.view.Sights.Member, func(s rendezvous.Sight) bool { return !s.Silent.IsZero() })
+func (l *leader) somebodySilent() bool {
+	return slices.ContainsFunc(l.view.Observations.Member, func(s rendezvous.Observation) bool { return !s.Silent.IsZero() })
 }
 
 // commit writes a decision in one transaction.
-func (l *lead) commit(d rendezvous.Decision) error {
+func (l *leader) commit(d rendezvous.Decision) error {
 	txn := store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}
 	if d.Job != nil {
 		l.sign(d.Job)
@@ -280,7 +280,7 @@ func (l *lead) commit(d rendezvous.Decision) error {
 }
 
 // round adds a round's record to a transaction, and its list of members unless that is there; older lists go.
-func (l *lead) round(txn *store.Txn, r *rendezvous.Round) error {
+func (l *leader) round(txn *store.Txn, r *rendezvous.Round) error {
 	header, list, err := r.Split()
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func ofRounds(key string) bool {
 
 // lasting adds the job's record to a transaction, and what goes with it when the job has ended: the last round's record,
 // and whatever the store itself keeps, leave together with the job's own. A job that begins again takes them back.
-func (l *lead) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) error {
+func (l *leader) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) error {
 	if d.Keep == 0 {
 		txn.Then = append(txn.Then, store.Put(jobKey, value))
 		if !l.rows[jobKey].Leased {
@@ -360,7 +360,7 @@ const removeAtOnce = store.MaxOps
 
 // remove takes keys away that have served their purpose, beside the leader's loop. One that has changed meanwhile keeps
 // those that go with it, until the next round.
-func (l *lead) remove(list []rendezvous.Removal) {
+func (l *leader) remove(list []rendezvous.Removal) {
 	if len(list) == 0 {
 		return
 	}
@@ -382,7 +382,7 @@ func (l *lead) remove(list []rendezvous.Removal) {
 }
 
 // sign says in a new end of the job who has written it.
-func (l *lead) sign(j *rendezvous.Job) {
+func (l *leader) sign(j *rendezvous.Job) {
 	if j.End == nil || j.End.By != (rendezvous.Author{}) {
 		return
 	}
@@ -402,7 +402,7 @@ func (a *Agent) EndedJob(e *rendezvous.End) bool { return e != nil && e.By == a.
 func roundKey(number int) string { return fmt.Sprintf("%s%d", roundsKey, number) }
 
 // decode brings the view up to date with the rows.
-func (l *lead) decode(u store.Update) {
+func (l *leader) decode(u store.Update) {
 	if l.view.Nodes == nil {
 		l.view.Nodes = map[string]rendezvous.NodeEntry{}
 	}
@@ -429,7 +429,7 @@ func (l *lead) decode(u store.Update) {
 }
 
 // decodeCandidates notes who stands for election.
-func (l *lead) decodeCandidates(u store.Update) {
+func (l *leader) decodeCandidates(u store.Update) {
 	changed := u.Reset
 	for _, kv := range u.Changed {
 		changed = changed || strings.HasPrefix(kv.Key, store.Candidates)
@@ -448,7 +448,7 @@ func (l *lead) decodeCandidates(u store.Update) {
 	}
 }
 
-func (l *lead) decodeNode(escaped string, kv store.KV) {
+func (l *leader) decodeNode(escaped string, kv store.KV) {
 	name, err := store.Unescape(escaped)
 	if err == nil {
 		var n *rendezvous.Node
@@ -470,7 +470,7 @@ func (l *lead) decodeNode(escaped string, kv store.KV) {
 }
 
 // sayOverlap says that a node has come back with the workers of a round after which another one has begun.
-func (l *lead) sayOverlap(name string, n *rendezvous.Node) {
+func (l *leader) sayOverlap(name string, n *rendezvous.Node) {
 	j, before := l.view.Job, l.view.Nodes[name].Node
 	if j == nil || l.looks || n.Store != l.view.Token || n.RunUID != j.RunUID || n.State != rendezvous.NodeRunning ||
 		n.Round < 0 || n.Round >= j.Round || before != nil && before.Incarnation == n.Incarnation && before.Round >= n.Round {
@@ -481,7 +481,7 @@ func (l *lead) sayOverlap(name string, n *rendezvous.Node) {
 }
 
 // decodeJob reads the job, its round and the commands anew: there are few.
-func (l *lead) decodeJob() {
+func (l *leader) decodeJob() {
 	l.view.Job, l.view.JobRev, l.view.Round, l.view.Controls = nil, 0, nil, nil
 	delete(l.bad, jobKey)
 	if kv, found := l.rows[jobKey]; found {
@@ -532,7 +532,7 @@ type jobRow struct {
 
 // readJob decodes the job's record, once, with its times by this machine's clock. This leader's own record has them so
 // already; of another one's the node's half knows when it came.
-func (l *lead) readJob(kv store.KV) (*rendezvous.Job, error) {
+func (l *leader) readJob(kv store.KV) (*rendezvous.Job, error) {
 	if l.job.job != nil && l.job.rev == kv.ModRev && l.job.token == l.view.Token {
 		return l.job.job, nil
 	}
@@ -552,7 +552,7 @@ func (l *lead) readJob(kv store.KV) (*rendezvous.Job, error) {
 }
 
 // whole is a round with its members, nil where their list is not there. A list is decoded once.
-func (l *lead) whole(r *rendezvous.Round) (*rendezvous.Round, error) {
+func (l *leader) whole(r *rendezvous.Round) (*rendezvous.Round, error) {
 	if r.Whole() {
 		return r, nil
 	}
@@ -571,7 +571,7 @@ func (l *lead) whole(r *rendezvous.Round) (*rendezvous.Round, error) {
 }
 
 // say logs why the job does not go on, once that has lasted for a while, and now and then.
-func (l *lead) say(why rendezvous.WhyNot) {
+func (l *leader) say(why rendezvous.WhyNot) {
 	now := time.Now()
 	if why.Text != l.why {
 		l.why, l.whySince, l.saidAt = why.Text, now, time.Time{}
