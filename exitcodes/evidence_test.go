@@ -144,3 +144,31 @@ func TestGuilty(t *testing.T) {
 		})
 	}
 }
+
+// Python writes what it has kept of its standard output at its end, after the traceback: that is no work.
+func TestBufferedOutputIsNoWork(t *testing.T) {
+	steps := strings.Repeat("step 1 loss 2.1\n", 20)
+	lost := strings.Replace(bug, "ValueError: heads must divide hidden", "ConnectionResetError: [Errno 104] Connection reset by peer", 1)
+	caught := strings.Replace(lost, "in <module>", "in load", 1)
+	for name, tt := range map[string]struct {
+		output  string
+		after   time.Duration // between the traceback and the steps
+		verdict Verdict
+	}{
+		"written at the end":            {lost + steps, 0, Retry},
+		"the same, with times":          {lost + steps, 100 * time.Millisecond, Retry},
+		"steps for a minute":            {lost + steps, time.Minute, Fatal},
+		"caught where it was printed":   {caught + steps, 0, Fatal},
+		"a fault of the program itself": {bug + steps, 0, Fatal},
+	} {
+		o := exited(1)
+		o.Output, o.At = []byte(tt.output), noon
+		if tt.after > 0 {
+			at := strings.Index(tt.output, "step 1")
+			o.Arrived = []Arrival{{Offset: 0, At: noon.Add(-tt.after)}, {Offset: at, At: noon}}
+		}
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.verdict {
+			t.Errorf("%s: %s, %s", name, f.Verdict, f.Message)
+		}
+	}
+}
