@@ -147,9 +147,10 @@ func TestGuilty(t *testing.T) {
 }
 
 // TestBufferedUntilTheEnd has the lines of a training loop come after the traceback that ended it, as Python writes them when
-// its standard output is no terminal. The other stream shows nothing then; the same one does, and so does what came before.
+// its standard output is no terminal. Where it may have been caught the other stream shows nothing then; the same one does,
+// and so does what came before.
 func TestBufferedUntilTheEnd(t *testing.T) {
-	traceback := "Traceback (most recent call last):\n  File \"t.py\", line 9, in <module>\n    step()\nConnectionResetError: [Errno 104] Connection reset by peer\n"
+	traceback := "Traceback (most recent call last):\n  File \"t.py\", line 9, in load\n    step()\nConnectionResetError: [Errno 104] Connection reset by peer\n"
 	steps := ""
 	for i := range 20 {
 		steps += fmt.Sprintf("step %d\n", i)
@@ -171,6 +172,34 @@ func TestBufferedUntilTheEnd(t *testing.T) {
 		}, BuiltinRules())
 		if f.Verdict != tt.want {
 			t.Errorf("%s: %s, %q; want %s", name, f.Verdict, f.Evidence, tt.want)
+		}
+	}
+}
+
+// Python writes what it has kept of its standard output at its end, after the traceback: that is no work.
+func TestBufferedOutputIsNoWork(t *testing.T) {
+	steps := strings.Repeat("step 1 loss 2.1\n", 20)
+	lost := strings.Replace(bug, "ValueError: heads must divide hidden", "ConnectionResetError: [Errno 104] Connection reset by peer", 1)
+	caught := strings.Replace(lost, "in <module>", "in load", 1)
+	for name, tt := range map[string]struct {
+		output  string
+		after   time.Duration // between the traceback and the steps
+		verdict Verdict
+	}{
+		"written at the end":            {lost + steps, 0, Retry},
+		"the same, with times":          {lost + steps, 100 * time.Millisecond, Retry},
+		"steps for a minute":            {lost + steps, time.Minute, Fatal},
+		"caught where it was printed":   {caught + steps, 0, Fatal},
+		"a fault of the program itself": {bug + steps, 0, Fatal},
+	} {
+		o := exited(1)
+		o.Output, o.At = []byte(tt.output), noon
+		if tt.after > 0 {
+			at := strings.Index(tt.output, "step 1")
+			o.Arrived = []Arrival{{Offset: 0, At: noon.Add(-tt.after)}, {Offset: at, At: noon}}
+		}
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.verdict {
+			t.Errorf("%s: %s, %s", name, f.Verdict, f.Message)
 		}
 	}
 }

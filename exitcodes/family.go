@@ -69,21 +69,23 @@ const (
 var (
 	phrases = newVocabulary()
 
+	saysTries = phrases.list("attempts", "retries", " tries")
+
 	saysCode             = phrases.list("<code>", "an error occurred (", "aws error ", "code:")
 	saysErrno            = phrases.list("(1", "(3", "(5", "(7", "(os error", "name: e", "rrno")
-	saysDevice           = phrases.list("cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse", "hip", "miopen", "rocm")
-	saysDeviceError      = phrases.list("_status_", "cuda driver error", "cuda error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error", "cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
+	saysDevice           = phrases.list("nvml", "cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse", "hip", "miopen", "rocm")
+	saysDeviceError      = phrases.list("nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_", "cuda driver error", "cuda error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error", "cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
 	saysMemory           = phrases.list("alloc_failed", "out of memory")
 	saysDeviceMisuse     = phrases.list("arch_mismatch", "bad_param", "device-side assert", "insufficient for", "invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch", "invalid value", "invalid_argument", "invalid_value", "license_error", "mapping of buffer", "no kernel image", "not supported", "not_supported", "ptx", "resource handle", "symbol", "too many resources", "unsupported")
 	saysCollective       = phrases.list("gloo", "hccl", "mpi_", "nccl", "ncclinternal", "ncclremote", "ncclsystem", "ncclunhandled", "oneccl", "rccl", "ucx")
 	saysCollectiveMisuse = phrases.list("invalid argument", "invalid usage", "must be", "ncclinvalid", "no support", "not available", "not built", "requires at least", "unsupported")
 	saysFailure          = phrases.list("abort", "closed", "error", "fail", "reset", "timed out", "timeout", "watchdog")
 	saysCertificate      = phrases.list("certificate verify failed", "certificate_verify_failed")
-	saysPeerLost         = phrases.list("broken pipe", "connection aborted", "connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost", "connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "remote end closed", "socket closed")
-	saysUnreachable      = phrases.list("cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
+	saysPeerLost         = phrases.list("stream removed", "peer closed", "lost connection", "connection broken", "connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost", "connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "remote end closed", "socket closed")
+	saysUnreachable      = phrases.list("unreachable", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
 	saysFileServer       = phrases.list("cannot read file data", "input/output error", "remote i/o error", "stale file handle", "transport endpoint is not connected")
 	saysTimeout          = phrases.list("deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
-	saysBusy             = phrases.list("bad gateway", "gateway time", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
+	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
 	saysChildGone        = phrases.list("abruptly", "died unexpectedly", "exited unexpectedly", "has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources      = phrases.list("can't start new thread", "resource temporarily unavailable")
 	saysSignal           = phrases.list("= -", "code -", "code: -", "ignal", "sig", "status -")
@@ -312,7 +314,8 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "TimeoutException") || strings.HasSuffix(name, "DeadlineExceeded"):
 		return transient("class", "Timeout", RoleSuspect)
 	case strings.HasSuffix(name, "ConnectionError") || strings.HasSuffix(name, "ConnectError") || strings.HasSuffix(name, "ConnectorError") ||
-		strings.HasSuffix(name, "ConnectionRefusedError") || strings.HasSuffix(name, "Unreachable"):
+		strings.Contains(name, "ConnectionFailed") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
+		strings.HasSuffix(name, "ConnectionRefusedError") || strings.HasSuffix(name, "ConnectionException") || strings.HasSuffix(name, "Unreachable"):
 		return transient("class", ReasonPeerUnreachable, RoleSuspect)
 	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimitError"):
 		return transient("class", "ServiceUnavailable", RoleRoot)
@@ -321,6 +324,8 @@ func classFamily(class, name string, message []byte, h heard) family {
 	}
 	return family{}
 }
+
+var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed)`)
 
 // phraseFamily reads what a message says, of classes that say nothing by themselves. Of the program's own errors only
 // words count that nothing else is called by.
@@ -341,6 +346,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", "Timeout", RoleSuspect)
 	case h.any(saysBusy):
 		return transient("phrase", "ServiceUnavailable", RoleRoot)
+	case h.any(saysTries) && triesPattern().Match(message):
+		return transient("phrase", "ServiceUnavailable", RoleSuspect)
 	case h.any(saysChildGone):
 		return transient("phrase", "ChildKilled", RoleCascade)
 	case h.any(saysNoResources):

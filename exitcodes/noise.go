@@ -48,7 +48,7 @@ var (
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
-		"errno", "stopping", "exiting")
+		"errno", "stopping", "exiting", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
 	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
 )
 

@@ -25,6 +25,7 @@ type reader struct {
 
 const (
 	longAgo  = time.Minute     // what is older, and followed by other lines, was survived
+	burst    = 2 * time.Second // what a program writes at its end
 	echoes   = 5 * time.Second // how long after a failure its echo comes
 	manyWork = 10              // lines of work that overrule even an exception nobody caught, as after torchrun's own restart
 	manyBars = 5               // a progress bar is drawn once more at the end
@@ -302,7 +303,43 @@ func (r *reader) lastWords() said {
 	if found {
 		return best
 	}
+	if s, ok := r.buffered(); ok {
+		return s
+	}
 	return r.unknownLine()
+}
+
+// buffered finds the exception that ended a program whose standard output came late: what Python has kept in its buffer
+// is written after the traceback, and looks like work. Such an exception is uncaught by its frames, ends with 1, and
+// nothing else speaks; where times are known, the work came in one burst.
+func (r *reader) buffered() (said, bool) {
+	if r.code != 1 {
+		return said{}, false
+	}
+	for i := len(r.chains) - 1; i >= 0; i-- {
+		c := &r.chains[i]
+		if c.ignored {
+			continue
+		}
+		if c.logged || c.warned || !r.looksUncaught(c) {
+			return said{}, false
+		}
+		if a, b := r.lines[c.end].at, r.lines[len(r.lines)-1].at; !a.IsZero() && b.Sub(a) > burst {
+			return said{}, false
+		}
+		return r.judgeStream(i), true
+	}
+	return said{}, false
+}
+
+// looksUncaught reports whether a traceback begins where a process does. Who catches an exception and prints it shows the
+// frames from there on.
+func (r *reader) looksUncaught(c *chain) bool {
+	if c.own || len(c.frames) < 2 {
+		return true
+	}
+	first := &r.lines[c.frames[1]]
+	return first.contains(", in <module>", "_bootstrap", "_run_module_as_main") || first.says("File ")
 }
 
 func (s said) role() Role {
@@ -401,8 +438,9 @@ func (r *reader) echoed(c int, s said) said {
 		return s
 	}
 	now, before := &r.chains[c], &r.chains[c-1]
-	if before.ignored || before.survived || before.logged || now.own {
-		return s
+	if before.ignored || before.survived || before.logged || now.own || !r.looksUncaught(before) || strings.HasSuffix(before.last().class, "ImportError") ||
+		strings.HasSuffix(before.last().class, "ModuleNotFoundError") {
+		return s // optional imports are caught everywhere, and two streams do not keep their order
 	}
 	for i := before.end + 1; i < now.begin; i++ {
 		if l := &r.lines[i]; !l.blank() && !l.says("Process ") {
@@ -617,7 +655,7 @@ func (r *reader) crashWords() said {
 		if c.ignored || c.survived || c.logged {
 			continue
 		}
-		if c.end < last && !c.own {
+		if (c.end < last || !r.looksUncaught(c)) && !c.own {
 			continue
 		}
 		if s := r.judgeChain(c); s.known {

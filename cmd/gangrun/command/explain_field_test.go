@@ -14,11 +14,11 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// Logs as clusters have them, and logs of real programs that were made to fail (test/peers/provoke/field), each with what
-// an experienced engineer decides, are read through explain --log. What is said of each stands in verdicts.tsv: read
+// Logs as clusters have them, logs of real programs that were made to fail (test/peers/provoke/field), and logs that were
+// written after the messages of more programs and launchers, each with what an experienced engineer decides, are read through explain --log. What is said of each stands in verdicts.tsv: read
 // every change of it.
 func TestExplainReadsFieldLogs(t *testing.T) {
-	for _, name := range []string{"field", "provoked"} {
+	for _, name := range []string{"field", "provoked", "written"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("../../../exitcodes/testdata", name)
 			var b strings.Builder
