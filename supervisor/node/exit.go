@@ -97,6 +97,12 @@ func (n *Node) judged(ev Judged) {
 		return
 	}
 	w.judged, w.finding = true, n.inOwnWords(w, ev.Finding)
+	if failedByItself(w) && n.request == nil && w.finding.Verdict == exitcodes.Preempted {
+		// It says itself that it was told to stop: somebody has told it directly.
+		w.stop = exitcodes.StoppedOutside
+		sig := Signal(w.finding.Code - exitcodes.CodeSignalBase)
+		n.stopFromOutside(n.requested(sig), sig)
+	}
 	if failedByItself(w) && n.request == nil {
 		if n.failedAt.IsZero() {
 			n.failedAt = w.at

@@ -331,3 +331,16 @@ func TestFlush(t *testing.T) {
 	w.start(0, 0).signal(1*s, SIGTERM).at(3*s).dies(3*s, 0, SIGKILL).at(3*s, End{})
 	w.at(3*s+flushAtStop).ended(exitcodes.Preempted, 143, "")
 }
+
+// TestInterrupted has a worker say that it was told to stop, when gangrun was not: the node leaves as if it had been.
+func TestInterrupted(t *testing.T) {
+	w := newWorld(t, Policy{}, ranks(2)...)
+	w.hold["Gather"] = true
+	w.start(0, 0).exits(1*s, 0, 1).took()
+	w.at(1*s, Judged{0, exitcodes.Finding{Verdict: exitcodes.Preempted, Reason: exitcodes.ReasonPreempted, Code: 130, Message: "KeyboardInterrupt"}})
+	w.wants("leave, SIGINT to 1")
+	w.dies(2*s, 1, SIGINT)
+	w.at(2*s, Judged{1, exitcodes.Finding{Verdict: exitcodes.Preempted, Reason: exitcodes.ReasonPreempted, Code: 130, Message: "SIGINT from outside"}})
+	w.at(2*s, End{End: rendezvous.End{Verdict: exitcodes.Suspended, Code: 143}})
+	w.ended(exitcodes.Preempted, 130, "")
+}

@@ -45,9 +45,7 @@ func TestRunAgreesWithExplain(t *testing.T) {
 			}
 			// A message is ASCII and bounded, so the evidence may be escaped or cut.
 			got := fmt.Sprint(e.Message.Verdict, " ", e.RootCause.Reason, " ", e.Message.ExitCode)
-			// A worker that says by itself that it was interrupted, while nobody stopped the job, is a retry to the job.
-			asked := want.Verdict == "preempted" && e.RootCause.Reason == want.Reason
-			if wanted := fmt.Sprint(want.Verdict, " ", want.Reason, " ", want.ExitCode); got != wanted && !asked {
+			if wanted := fmt.Sprint(want.Verdict, " ", want.Reason, " ", want.ExitCode); got != wanted {
 				t.Errorf("run says %s, explain %s", got, wanted)
 			}
 			if n := min(len(want.Evidence), 120); !strings.HasPrefix(e.RootCause.Evidence, want.Evidence[:n]) {
