@@ -205,6 +205,9 @@ func (s *Supervisor) fork(i int) node.Event {
 // since a program behaves differently on one and what it shows there is for the person who watches.
 func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
 	if w.spec.Terminal && sink == (Sink{}) && isTerminal(fd) {
+		s.unread.Do(func() {
+			s.log.Info("output goes to the terminal as it is: it is not kept, so no rule can read why the worker failed")
+		})
 		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		return os.NewFile(uintptr(dup), "terminal"), err
 	}

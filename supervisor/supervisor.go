@@ -10,6 +10,7 @@ package supervisor
 import (
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type Supervisor struct {
 	pendingLogs atomic.Int64       // log files that are being opened
 	hook        *hookProcess       // the one that runs, or ran last
 	hookEnv     []string           // of every hook
+	unread      sync.Once          // it was said that output is not read
 	rest        []remaining        // what is left writes there
 	saved       *format.Checkpoint // the newest that the node was told of
 	first       []node.Effect

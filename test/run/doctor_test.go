@@ -30,7 +30,7 @@ func doctor(t *testing.T, env []string, flags ...string) (map[string]checked, in
 // TestDoctor looks at this machine, whose memory and kernel differ from the next one's, so only by structure.
 func TestDoctor(t *testing.T) {
 	found, _ := doctor(t, nil)
-	for _, name := range []string{"environment", "process 1", "termination log", "memory cgroup", "kills for memory", "/dev/shm", "temporary files",
+	for _, name := range []string{"environment", "process 1", "output", "termination log", "memory cgroup", "kills for memory", "/dev/shm", "temporary files",
 		"kernel log", "grace"} {
 		if _, there := found[name]; !there {
 			t.Errorf("nothing about %q in %v", name, found)

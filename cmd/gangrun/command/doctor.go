@@ -71,7 +71,7 @@ func doctorCommand(p *program) *cli.Command {
 func examine(o *options) []check {
 	memory := evidence.FindMemory("/")
 	return []check{
-		checkPlatform(), checkPID(), checkTerminationLog(o.TerminationLog), checkMemory(memory), checkOOM(memory),
+		checkPlatform(), checkPID(), checkOutput(), checkTerminationLog(o.TerminationLog), checkMemory(memory), checkOOM(memory),
 		checkSharedMemory(), checkTemporary(), checkKernelLog(), checkGrace(o),
 	}
 }
@@ -103,6 +103,14 @@ func checkPID() check {
 		c.State, c.Detail = "fail", "/proc is not mounted: what a worker leaves behind cannot be found"
 	}
 	return c
+}
+
+// checkOutput tells where what the workers print is not kept: a container with tty: true, docker run -t.
+func checkOutput() check {
+	if isTerminal(os.Stdout) || isTerminal(os.Stderr) {
+		return check{"output", "warn", "a terminal, which one command is given as it is: what it prints there is not kept, so no rule can read why it failed"}
+	}
+	return check{"output", "ok", "what the workers print is kept for the verdict, the last 64 KiB of each"}
 }
 
 func checkTerminationLog(path string) check {
