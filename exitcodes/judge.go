@@ -2,9 +2,7 @@ package exitcodes
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -362,85 +360,6 @@ func (f Finding) apply(m Match, o Outcome, own int) Finding {
 	f.Overruled = f.Code != own && f.Verdict != Preempted
 	f.Message = fmt.Sprintf("%s %s: %s", f.who(), answer(o.Status), clip(m.Line))
 	return f
-}
-
-// maxReported bounds the ranks of a report that are judged; a node has no more.
-const maxReported = 128
-
-// reported splits a worker that reports about its own workers, as torchrun does, into those: one outcome each, with
-// the text that belongs to it. A death by signal, or a code that says retry by itself, needs no report.
-func reported(o Outcome) (ranks []Outcome, text []byte) {
-	o.meter.pass(1, len(o.Output))
-	failures, text := ParseReport(o.Output)
-	if len(failures) > 0 {
-		o.meter.pass(5, len(o.Output))
-	}
-	if o.Status.Signal != 0 || o.Status.Code >= CodeSignalBase {
-		return nil, o.Output
-	}
-	killed := slices.ContainsFunc(failures, func(r ReportedFailure) bool { return r.Status.Signal == sigkill })
-	if len(failures) > maxReported {
-		failures = slices.Concat(failures[:maxReported-1], failures[len(failures)-1:])
-	}
-	printed, shared := splitByRank(text), map[bool]said{}
-	for _, r := range failures {
-		told := ""
-		if strings.HasPrefix(r.Traceback, traceback) {
-			told = r.Traceback
-		}
-		rank := o
-		rank.Rank, rank.LocalRank, rank.Status = r.Rank, r.LocalRank, r.Status
-		words := printed.of(r.Rank, r.LocalRank)
-		switch {
-		case len(words) > 0 || told != "":
-			rank.Output = slices.Concat(words, []byte(told))
-		case r.Status.Signal != 0 && r.Status.Signal != sigabrt:
-			rank.Output = nil // nobody's lines are somebody else's: who dies of a signal seldom says something
-		default:
-			rank.Output, rank.shared = printed.nobodys, shared
-		}
-		rank.Arrived = nil   // the offsets are those of the whole
-		rank.ErrorFile = nil // it is the first failure's, and its traceback is in the report
-		if !r.At.IsZero() {
-			rank.At = r.At
-		}
-		if r.Status.Signal == sigterm && !r.First {
-			rank.Stop = StoppedByGang // torchrun closing down the others
-		}
-		if len(failures) == 1 {
-			rank.ErrorFile = o.ErrorFile
-		}
-		if killed && r.Status.Signal != sigkill {
-			rank.OOMKills = 0 // the kernel killed another rank
-		}
-		ranks = append(ranks, rank)
-	}
-	return ranks, text
-}
-
-// blame finds the cause among the ranks that f reported, and makes it f's own.
-func blame(f Finding, o Outcome, ranks []Outcome, text []byte, rules *Rules) Finding {
-	findings := make([]Finding, len(ranks))
-	for i, rank := range ranks {
-		findings[i] = Judge(rank, rules)
-	}
-	// Whole seconds are all that the report tells. Within one, a bare exit code explains less than anything else.
-	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.bareness(), b.bareness()))
-	})
-	i := Cause(findings)
-	if i < 0 {
-		o.Output, o.Arrived = text, nil
-		return failed(f, o, rules)
-	}
-	cause := findings[i]
-	cause.At, cause.Node = o.At, o.Node
-	cause.WorkerCode = f.WorkerCode
-	cause.Message = fmt.Sprintf("%s (the launcher exited %d)", cause.Message, o.Status.Code)
-	if len(cause.Output) == 0 {
-		cause.Output = text
-	}
-	return cause
 }
 
 // base fills in what the status says by itself.

@@ -13,11 +13,11 @@ import (
 // Each mutant is one promise that is not kept. Its tests are those that run with it in the usual time.
 var mutants = []struct{ name, file, old, new, packages string }{
 	{
-		"the leader does not compare", "agent/leader.go",
+		"the leader does not compare", "agent/leader_write.go",
 		"If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}", "", "./agent",
 	},
 	{
-		"the leader compares its election only", "agent/leader.go",
+		"the leader compares its election only", "agent/leader_write.go",
 		"l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)", "l.held.Held()", "./agent",
 	},
 	{

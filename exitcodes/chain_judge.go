@@ -1,0 +1,208 @@
+package exitcodes
+
+import (
+	"sort"
+	"strings"
+)
+
+// judgeStream judges the chain c and, where it only passes on what another process said, the one before it.
+func (r *reader) judgeStream(c int) said {
+	s := r.judgeChain(&r.chains[c])
+	if s.known {
+		if s.role() == RoleCascade {
+			return r.echoed(c, s)
+		}
+		return s
+	}
+	if l := &r.lines[s.at]; !l.is(traitEcho) {
+		return s
+	}
+	for i := c - 1; i >= 0; i-- {
+		if before := &r.chains[i]; !before.ignored && !before.survived {
+			if t := r.judgeChain(before); t.known || t.unknown {
+				t.other = s.exception
+				return t
+			}
+		}
+	}
+	s.unknown, s.program = false, false
+	return s
+}
+
+// echoed looks for the cause of what is known to be another's echo: an exception right before it, with nothing between,
+// is that of another process which shares this output. Whoever catches one and goes on says something first.
+func (r *reader) echoed(c int, s said) said {
+	if c == 0 {
+		return s
+	}
+	now, before := &r.chains[c], &r.chains[c-1]
+	if before.ignored || before.survived || before.logged || now.own || !r.looksUncaught(before) || strings.HasSuffix(before.last().class, "ImportError") ||
+		strings.HasSuffix(before.last().class, "ModuleNotFoundError") {
+		return s // optional imports are caught everywhere, and two streams do not keep their order
+	}
+	for i := before.end + 1; i < now.begin; i++ {
+		if l := &r.lines[i]; !l.blank() && !l.says("Process ") {
+			return s
+		}
+	}
+	if a, b := r.lines[before.end].at, r.lines[now.begin].at; !a.IsZero() && b.Sub(a) > echoes {
+		return s
+	}
+	if cause := r.judgeChain(before); cause.known && cause.role() == RoleRoot || cause.unknown && cause.program {
+		cause.other = s.match.Line
+		return cause
+	}
+	return s
+}
+
+// judgeChain weighs a chain: the exception that ended the program first; where nothing knows it, the nearest one before
+// it that something knows. A transient one decides whatever the link; a deterministic one only as a cause.
+func (r *reader) judgeChain(c *chain) said {
+	final := said{at: c.last().lines[0], unknown: true, program: programs(c.last().class)}
+	final.exception = r.lines[final.at].shown()
+	caused := true // the exception at hand caused what came after it
+	var best said
+	for i := len(c.members) - 1; i >= 0; {
+		first := i
+		for first > 0 && c.members[first].link == linkSibling {
+			first--
+		}
+		if m, at, ok := r.judgeUnit(c.members[first : i+1]); ok && (caused || m.Rule.Verdict != Fatal) {
+			s := said{match: m, known: true, at: at}
+			if i < len(c.members)-1 {
+				s.other = final.exception
+			}
+			switch {
+			case !best.known:
+				best = s
+			case caused && m.Rule.Verdict == Retry && s.role() > best.role(): // it names the cause of what is only an echo
+				best = s
+			}
+			if best.match.Rule.Verdict == Fatal || best.role() == RoleRoot {
+				return best
+			}
+		}
+		if c.members[first].link == linkContext {
+			caused = false
+		}
+		i = first - 1
+	}
+	if best.known {
+		return best
+	}
+	return final
+}
+
+// judgeUnit judges one exception, or those of one group: there a transient one decides over a deterministic one.
+func (r *reader) judgeUnit(unit []member) (best Match, at int, found bool) {
+	for _, m := range unit {
+		match, line, ok := r.judgeMember(m)
+		if !ok {
+			continue
+		}
+		if !found || best.Rule.Verdict == Fatal && match.Rule.Verdict != Fatal {
+			best, at, found = match, line, true
+		}
+	}
+	return best, at, found
+}
+
+// judgeMember judges one exception by the rules and, where none knows it, by its family.
+func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
+	for _, i := range m.lines {
+		if rule := r.lines[i].rule; rule != nil && rule.Role > RoleConfirm && (!found || rule.Name != best.Rule.Name && r.rules.better(rule, &best.Rule)) {
+			best, at, found = Match{Rule: *rule, Line: r.lines[i].shown()}, i, true
+		}
+	}
+	if found || !r.rules.families {
+		return best, at, found
+	}
+	var message []byte
+	for n, i := range m.lines {
+		text := r.lines[i].text
+		if n == 0 {
+			_, first, _ := exceptionHead(trimMargin(text))
+			text = []byte(first)
+		}
+		message = append(append(message, text...), '\n')
+		if len(message) > maxText {
+			break
+		}
+	}
+	if !r.meter.afford(familyPasses, min(len(message), maxMessageText)) {
+		return Match{}, 0, false
+	}
+	if f := familyOf(m.class, message); f.known() {
+		return Match{Rule: f.rule(), Line: r.head(m)}, m.lines[0], true
+	}
+	return Match{}, 0, false
+}
+
+// head is the line that names an exception; gRPC tells its status in the lines behind it.
+func (r *reader) head(m member) string {
+	text := r.lines[m.lines[0]].shown()
+	if !strings.HasSuffix(text, "terminated with:") {
+		return text
+	}
+	for _, i := range m.lines[1:min(3, len(m.lines))] {
+		text += " " + r.lines[i].shown()
+	}
+	return text
+}
+
+// explainsFrom is where the lines begin that may explain the exception at line i, which says nothing by itself.
+func (r *reader) explainsFrom(i int) int {
+	from := max(0, i-fresh)
+	for _, at := range r.work {
+		if n := sort.SearchInts(at, i); n > 0 {
+			from = max(from, at[n-1]+1)
+		}
+	}
+	return from
+}
+
+// loose finds what lines outside of tracebacks say best: the strongest role, then the earliest rule, then the latest
+// line. Beside an exception only lines count that are errors of their own.
+func (r *reader) loose(from, to int, beside bool) (best Match, at int, found bool) {
+	for i := from; i < to; i++ {
+		l := &r.lines[i]
+		if r.inside[i] {
+			continue
+		}
+		rule := l.rule
+		switch {
+		case rule != nil && len(rule.ExitCodes) > 0 && rule.Role > RoleConfirm:
+		case l.kind == kindSurvived || l.kind == kindWork || l.level == levelInfo && !(rule != nil && rule.OnSuccess):
+			continue
+		case rule != nil && rule.Role > RoleConfirm:
+		case r.rules.families && l.kind != kindNoise && (shellKilled(l.text) || l.is(traitSignal) && childKilled("", "", l.text, 1<<saysSignal).known()):
+			f := transient("killed", "ChildKilled", RoleSuspect).rule()
+			rule = &f
+		case r.rules.families && !beside && l.kind != kindNoise && l.is(traitError) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)):
+			rule = raisedAlone(l)
+		default:
+			rule = nil
+		}
+		if rule == nil {
+			continue
+		}
+		if !found || r.rules.better(rule, &best.Rule) {
+			best, at, found = Match{Rule: *rule, Line: l.shown()}, i, true
+		}
+	}
+	return best, at, found
+}
+
+// raisedAlone judges an exception that stands without a traceback, as a program prints it that catches everything.
+func raisedAlone(l *line) *Rule {
+	class, message, ok := exceptionHead(l.text)
+	if !ok || !looksRaised(class) {
+		return nil
+	}
+	f := familyOf(class, []byte(message))
+	if !f.known() || f.verdict == Fatal {
+		return nil
+	}
+	rule := f.rule()
+	return &rule
+}

@@ -1,0 +1,227 @@
+package exitcodes
+
+import (
+	"slices"
+)
+
+// said is what the last words come to.
+type said struct {
+	match     Match
+	known     bool
+	exception string // what nobody knows
+	other     string // the other candidate
+	at        int    // line
+	unknown   bool   // an exception or a line was found that no rule and no family knows
+	program   bool   // and it speaks about the program itself
+
+	accusations []string // lines that name other ranks
+}
+
+// lastWords weighs what was said at the end of a process that exited with a code.
+func (r *reader) lastWords() said {
+	if m, found := r.byCode(); found {
+		return said{match: m, known: true, at: len(r.lines)}
+	}
+	best, found := said{}, false
+	for _, c := range r.finalChains() {
+		s := r.judgeStream(c)
+		if !found || s.role() > best.role() || s.role() == best.role() && s.at < best.at {
+			best, found = s, true
+		}
+	}
+	if found && best.known {
+		if s, ok := r.usersWord(best); ok {
+			return s
+		}
+	}
+	if found && best.known && best.role() < RoleRoot {
+		return r.explained(best)
+	}
+	if found && (best.known || best.program) {
+		return best
+	}
+	from, to := 0, len(r.lines)
+	if found {
+		from = r.explainsFrom(best.at)
+	}
+	if m, at, ok := r.loose(from, to, found); ok {
+		other := best.exception
+		return said{match: m, known: true, at: at, other: other}
+	}
+	if found {
+		return best
+	}
+	if s, ok := r.buffered(); ok {
+		return s
+	}
+	return r.unknownLine()
+}
+
+// buffered finds the exception that ended a program whose standard output came late: what Python has kept in its buffer
+// is written after the traceback, and looks like work. Such an exception is uncaught by its frames, ends with 1, and
+// nothing else speaks; where times are known, the work came in one burst.
+func (r *reader) buffered() (said, bool) {
+	if r.code != 1 {
+		return said{}, false
+	}
+	for i := len(r.chains) - 1; i >= 0; i-- {
+		c := &r.chains[i]
+		if c.ignored {
+			continue
+		}
+		if c.logged || c.warned || !r.looksUncaught(c) {
+			return said{}, false
+		}
+		if a, b := r.lines[c.end].at, r.lines[len(r.lines)-1].at; !a.IsZero() && b.Sub(a) > burst {
+			return said{}, false
+		}
+		return r.judgeStream(i), true
+	}
+	return said{}, false
+}
+
+// looksUncaught reports whether a traceback begins where a process does. Who catches an exception and prints it shows the
+// frames from there on.
+func (r *reader) looksUncaught(c *chain) bool {
+	if c.own || len(c.frames) < 2 {
+		return true
+	}
+	first := &r.lines[c.frames[1]]
+	return first.contains(", in <module>", "_bootstrap", "_run_module_as_main") || first.says("File ")
+}
+
+func (s said) role() Role {
+	switch {
+	case s.known:
+		return s.match.Rule.Role
+	case s.unknown:
+		return RoleRoot
+	}
+	return RoleNone
+}
+
+// usersWord looks for a line beside the exception that a rule of the user's own calls a cause. Those come first.
+func (r *reader) usersWord(s said) (said, bool) {
+	if r.rules.own == 0 || r.rules.place(&s.match.Rule) < r.rules.own {
+		return s, false
+	}
+	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
+	if !found || r.rules.place(&m.Rule) >= r.rules.own || m.Rule.Role < s.role() {
+		return s, false
+	}
+	return said{match: m, known: true, at: at, other: s.match.Line}, true
+}
+
+// explained looks, beside words that tell of somebody else's failure, for a line of the process itself that names the
+// cause. It may explain, but never make fatal what would be tried again.
+func (r *reader) explained(s said) said {
+	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
+	if !found || m.Rule.Role <= s.role() || m.Rule.Verdict == Fatal || m.Rule.Verdict == Preempted || r.lines[at].level == levelInfo {
+		return s
+	}
+	return said{match: m, known: true, at: at, other: s.match.Line}
+}
+
+// byCode finds a rule that is about the exit code alone.
+func (r *reader) byCode() (Match, bool) {
+	for i := range r.rules.list {
+		if rule := &r.rules.list[i]; rule.Pattern == nil && slices.Contains(rule.ExitCodes, r.code) {
+			return Match{Rule: *rule, Line: exitCodeLine(r.code)}, true
+		}
+	}
+	return Match{}, false
+}
+
+// finalChains are the chains that may have ended a process, one for each tag: the last that was not survived.
+func (r *reader) finalChains() []int {
+	var final []int
+	own := false
+	for i := len(r.chains) - 1; i >= 0; i-- {
+		c := &r.chains[i]
+		if c.ignored || c.survived {
+			continue
+		}
+		if c.own && !own { // the hook tells whose end it was; what has no tag was caught, or is a launcher's echo
+			own = true
+			final = slices.DeleteFunc(final, func(j int) bool { return r.chains[j].tag == "" })
+		}
+		if own && c.tag == "" {
+			continue
+		}
+		if !slices.ContainsFunc(final, func(j int) bool { return related(r.chains[j].tag, c.tag) && (r.chains[j].tag == "") == (c.tag == "") }) {
+			final = append(final, i)
+		}
+	}
+	return final
+}
+
+// uncaught weighs only the exceptions that nobody caught, of a worker that had not ended when it was stopped.
+func (r *reader) uncaught() said {
+	best, found := said{}, false
+	for _, c := range r.finalChains() {
+		if ch := &r.chains[c]; ch.logged || ch.warned || r.othersAfter(ch.end, ch.tag) && !ch.own {
+			continue // it was caught, or the program went on
+		}
+		if s := r.judgeStream(c); !found || s.role() > best.role() {
+			best, found = s, true
+		}
+	}
+	return best
+}
+
+// accusations are the lines in which torch names the ranks that did not come.
+func (r *reader) accusations() (lines []string) {
+	for i := range r.lines {
+		if l := &r.lines[i]; l.kind != kindSurvived && l.contains("but didn't join collective #") {
+			lines = append(lines, l.shown())
+		}
+	}
+	return lines
+}
+
+// unknownLine is the line that tells most where nothing is known: the last that names an exception or an error.
+func (r *reader) unknownLine() said {
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		if l := &r.lines[i]; l.kind == kindLast && !r.inside[i] && !l.is(traitEcho) {
+			return said{exception: l.shown(), at: i, unknown: true}
+		}
+	}
+	return said{at: len(r.lines)}
+}
+
+// crashWords weighs what was said before a death by a signal: a traceback only when nothing but noise lies between, and
+// lines that are no exceptions of Python.
+func (r *reader) crashWords() said {
+	last := len(r.lines) - 1
+	for last >= 0 && (r.lines[last].kind == kindNoise || r.lines[last].blank()) {
+		last--
+	}
+	for i := len(r.chains) - 1; i >= 0 && last >= 0; i-- {
+		c := &r.chains[i]
+		if c.ignored || c.survived || c.logged {
+			continue
+		}
+		if (c.end < last || !r.looksUncaught(c)) && !c.own {
+			continue
+		}
+		if s := r.judgeChain(c); s.known {
+			return s
+		}
+	}
+	var best said
+	for i := range r.lines {
+		l := &r.lines[i]
+		rule := l.rule
+		if r.inside[i] || rule == nil || rule.Role <= RoleConfirm || l.kind == kindSurvived || l.kind == kindWork ||
+			l.level == levelInfo || l.level == levelWarning && rule.Verdict == Fatal {
+			continue
+		}
+		if class, _, ok := exceptionHead(l.text); rule.Verdict == Fatal && ok && looksRaised(class) {
+			continue
+		}
+		if !best.known || r.rules.better(rule, &best.match.Rule) {
+			best = said{match: Match{Rule: *rule, Line: l.shown()}, known: true, at: i}
+		}
+	}
+	return best
+}

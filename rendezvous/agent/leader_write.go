@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// commit writes a decision in one transaction.
+func (l *leader) commit(d rendezvous.Decision) error {
+	txn := store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}
+	if d.Job != nil {
+		l.sign(d.Job)
+		value, err := rendezvous.Encode(d.Job)
+		if err != nil {
+			return err
+		}
+		if err := l.lasting(&txn, d, value); err != nil {
+			return err
+		}
+	}
+	if d.Round != nil {
+		if err := l.round(&txn, d.Round); err != nil {
+			return err
+		}
+	}
+	if d.Keep == 0 && d.DropRound >= 0 && (d.Round == nil || d.DropRound != d.Round.Number) {
+		txn.Then = append(txn.Then, store.Delete(roundKey(d.DropRound)))
+	}
+	for _, id := range d.Controls {
+		txn.Then = append(txn.Then, store.Delete(controls+store.Escape(id)))
+	}
+	if d.Forget {
+		txn.Then = append(txn.Then, store.Delete(jobKey), store.Delete(roundsKey), store.Delete(lists), store.Delete(controls))
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
+	defer cancel()
+	if d.Job != nil {
+		l.wrote = d.Job
+	}
+	res, err := l.store.Commit(ctx, txn)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Action, err)
+	}
+	l.view.Read = res.Rev // nothing is decided before the watch has brought what was written
+	l.watch.Sync(res.Rev)
+	if !res.OK {
+		l.refused = refusal{jobRev: l.view.JobRev, rev: res.Rev}
+		return l.leads(ctx)
+	}
+	l.log.Debug("decided", "action", d.Action, "revision", res.Rev)
+	if k := l.keeper.Load(); k != nil && d.Job != nil {
+		k.keep(d.Job)
+	}
+	l.remove(d.Remove)
+	return nil
+}
+
+// round adds a round's record to a transaction, and its list of members unless that is there; older lists go.
+func (l *leader) round(txn *store.Txn, r *rendezvous.Round) error {
+	header, list, err := r.Split()
+	if err != nil {
+		return err
+	}
+	value, err := rendezvous.Encode(header)
+	if err != nil {
+		return err
+	}
+	txn.Then = append(txn.Then, store.Put(roundKey(r.Number), value))
+	named, there := lists+header.MemberList, false
+	for key := range l.rows {
+		switch {
+		case !strings.HasPrefix(key, lists):
+		case list != nil && key == named:
+			there = true
+		default:
+			txn.Then = append(txn.Then, store.Delete(key))
+		}
+	}
+	if list == nil || there {
+		return nil
+	}
+	if value, err = rendezvous.Encode(list); err != nil {
+		return err
+	}
+	txn.Then = append(txn.Then, store.Put(named, value))
+	return nil
+}
+
+// keeps reports whether a key belongs to the round.
+func keeps(key string, r *rendezvous.Round) bool {
+	return r != nil && (key == roundKey(r.Number) || r.MemberList != "" && key == lists+r.MemberList)
+}
+
+func ofRounds(key string) bool {
+	return strings.HasPrefix(key, roundsKey) || strings.HasPrefix(key, lists)
+}
+
+// lasting adds the job's record to a transaction, and what goes with it when the job has ended: the last round's record,
+// and whatever the store itself keeps, leave together with the job's own. A job that begins again takes them back.
+func (l *leader) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) error {
+	if d.Keep == 0 {
+		txn.Then = append(txn.Then, store.Put(jobKey, value))
+		if !l.rows[jobKey].Leased {
+			return nil
+		}
+		txn.Lasts = true
+		for key, kv := range l.rows {
+			if keeps(key, l.view.Round) && kv.Leased && d.Round == nil {
+				txn.Then = append(txn.Then, store.Put(key, kv.Value))
+			}
+		}
+		return nil
+	}
+	if l.ending == nil || l.ending.TTL() < d.Keep {
+		var err error
+		if l.ending, err = l.store.Grant(l.ctx, d.Keep); err != nil {
+			return err
+		}
+	}
+	txn.Ends = l.ending
+	txn.Then = append(txn.Then, store.PutLeased(jobKey, value, l.ending))
+	for key, kv := range l.rows {
+		switch {
+		case !ofRounds(key):
+		case keeps(key, l.view.Round):
+			txn.Then = append(txn.Then, store.PutLeased(key, kv.Value, l.ending))
+		default:
+			txn.Then = append(txn.Then, store.Delete(key))
+		}
+	}
+	return nil
+}
+
+// removeAtOnce is how many keys one transaction removes: each takes a condition and an operation.
+const removeAtOnce = store.MaxOps
+
+// remove takes keys away that have served their purpose, beside the leader's loop. One that has changed meanwhile keeps
+// those that go with it, until the next round.
+func (l *leader) remove(list []rendezvous.Removal) {
+	if len(list) == 0 {
+		return
+	}
+	st, token := l.store, l.view.Token
+	crash.Go(func() {
+		for some := range slices.Chunk(list, removeAtOnce) {
+			txn := store.Txn{Token: token}
+			for _, r := range some {
+				key := nodesKey + store.Escape(r.Name)
+				txn.If, txn.Then = append(txn.If, store.Unchanged(key, r.ModRev)), append(txn.Then, store.Delete(key))
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), writeTime)
+			if _, err := st.Commit(ctx, txn); err != nil {
+				l.log.Debug("keys of nodes that have left were not removed", "err", err)
+			}
+			cancel()
+		}
+	})
+}
