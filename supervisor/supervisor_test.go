@@ -330,7 +330,7 @@ func TestReports(t *testing.T) {
 import os, socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect(os.environ["NOTIFY_SOCKET"]); s.send(b"X_GANGRUN_STEP=41"); s.send(b"X_GANGRUN_STEP=many")'; exit 3`))
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("python3 is missing: install it")
+		t.Skip("python3 is missing: install python3")
 	}
 	if r.run(t); r.message.Step == nil || *r.message.Step != 41 || !strings.Contains(r.err.String(), "report is not understood") {
 		t.Errorf("%+v\n%s", r.message.Step, r.err.String())

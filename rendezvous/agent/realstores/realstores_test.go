@@ -44,7 +44,7 @@ func jobs() int {
 // TestJobsOnTheLinkedEtcd runs jobs on three members of the release that gangrun brings along.
 func TestJobsOnTheLinkedEtcd(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("takes seconds: make test-long")
 	}
 	runJobs(t, etcdserver.StartFor(t, "127.0.0.1", 3, nil).Endpoints())
 }
@@ -54,7 +54,7 @@ func TestJobsOnTheLinkedEtcd(t *testing.T) {
 func TestJobsOnOtherEtcds(t *testing.T) {
 	programs := filepath.SplitList(os.Getenv("GANGRUN_TEST_ETCD"))
 	if len(programs) == 0 {
-		t.Skip("GANGRUN_TEST_ETCD names no etcd")
+		t.Skip("other releases of etcd, named by GANGRUN_TEST_ETCD, are missing: make test-long")
 	}
 	for _, program := range programs {
 		t.Run(strings.Trim(strings.ReplaceAll(program, "/", "_"), "_"), func(t *testing.T) {
