@@ -77,7 +77,7 @@ func TestAKeyComesBack(t *testing.T) {
 					t.Errorf("%+v, %v", n, err)
 				}
 				if !log.has(tc.says) {
-					t.Errorf("it does not say so: %s", log.text.String())
+					t.Errorf("it does not say so: %s", log.all())
 				}
 				time.Sleep(5 * time.Minute)
 				for _, p := range []*party{one, other} {
