@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gangrun/gangrun/test/harness"
 )
@@ -37,7 +36,7 @@ func TestLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed := setting(t, "GANGRUN_TEST_SEED", uint64(time.Now().UnixNano()))
+	seed := setting(t, "GANGRUN_TEST_SEED", 1) // the same sample each time: what it finds is a change of ours
 	random := rand.New(rand.NewPCG(seed, 0))
 	for _, habit := range habits(t) {
 		for _, how := range []string{"training", "save", "first"} {

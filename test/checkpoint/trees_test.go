@@ -49,7 +49,7 @@ var tolerated = []struct {
 // of docs/checkpoints.md.
 func TestTrees(t *testing.T) {
 	parallel(t)
-	seed := setting(t, "GANGRUN_TEST_SEED", uint64(time.Now().UnixNano()))
+	seed := setting(t, "GANGRUN_TEST_SEED", 1) // the same sample each time: what it finds is a change of ours
 	share := "0.03"
 	if os.Getenv("GANGRUN_TEST_LONG") != "" {
 		share = "1"

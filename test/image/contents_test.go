@@ -118,7 +118,7 @@ func TestStore(t *testing.T) {
 	own := build(t).own()
 	t.Parallel()
 	e := box{image: own, user: own.user(t), args: []string{"status", "--store", "http://127.0.0.1:1", "job"}}.run(t)
-	if e.Code != 64 || !strings.Contains(e.Stderr, "the store cannot be reached") {
+	if e.Code != 69 || !strings.Contains(e.Stderr, "the store cannot be reached") {
 		t.Errorf("exit code %d, %q", e.Code, e.Stderr)
 	}
 }

@@ -49,9 +49,9 @@ func TestInitContainer(t *testing.T) {
 	if e.Step == nil || *e.Step != 12 {
 		t.Errorf("%s", e.Raw)
 	}
-	// The copy has the program within as well.
+	// The copy is the whole program.
 	second.Command, second.Args = []string{"/shared/gangrun"}, []string{"status", "--store", "http://127.0.0.1:1", "job"}
-	if e := p.box(second, images.bare, volumes).run(t); e.Code != 64 || !strings.Contains(e.Stderr, "the store cannot be reached") {
+	if e := p.box(second, images.bare, volumes).run(t); e.Code != 69 || !strings.Contains(e.Stderr, "the store cannot be reached") {
 		t.Errorf("exit code %d, %q", e.Code, e.Stderr)
 	}
 }
