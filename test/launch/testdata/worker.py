@@ -28,7 +28,7 @@ def on(sig, text):
     signal.signal(sig, end)
     say("ready")
     while True:
-        signal.pause()
+        time.sleep(0.05)  # pause() would sleep on if the signal came right before it
 
 
 def listen():
@@ -40,7 +40,7 @@ def listen():
         signal.signal(sig, end)
     say("ready")
     while True:
-        signal.pause()
+        time.sleep(0.05)  # pause() would sleep on if the signal came right before it
 
 
 def orphan():
@@ -74,7 +74,7 @@ def loader():
     signal.signal(signal.SIGTERM, end)
     say("ready")
     while True:
-        signal.pause()
+        time.sleep(0.05)  # pause() would sleep on if the signal came right before it
 
 
 def errand():
@@ -101,7 +101,7 @@ def stubborn():
 def idle():
     say(f"worker {os.getpid()} is ready")
     while True:
-        signal.pause()
+        time.sleep(0.05)  # pause() would sleep on if the signal came right before it
 
 
 def port():
