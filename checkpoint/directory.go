@@ -33,7 +33,7 @@ type Directory struct {
 
 	scan      Scan
 	fresh     string         // why the last look has found nothing to resume from
-	memory    *Memory        // nil before the first look
+	memory    *History       // nil before the first look
 	forgotten *problem.Error // why the memory of an earlier run makes no sense
 	unwritten bool           // it was said that the memory cannot be written
 	said      map[string]bool
@@ -95,7 +95,7 @@ func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 		r.Newest = d.Policy.At(scan, *d.memory, first)
 	}
 	if run.UID != "" && d.memory.UID == run.UID { // what another run had reached says nothing about this one
-		d.remember(d.memory.Saw(offer.Steps, offer.Identities))
+		d.remember(d.memory.Observed(offer.Steps, offer.Identities))
 		r.Reached = d.memory.Reached
 	}
 	return r, nil
@@ -120,11 +120,11 @@ func nothing(name string, s Scan) string {
 // recall reads the memory. There is none in a tree in which nothing can be written. One that makes no sense is left as
 // it is, and nothing is begun anew beside it.
 func (d *Directory) recall() error {
-	d.memory = &Memory{}
+	d.memory = &History{}
 	if d.Path == "" {
 		return nil
 	}
-	m, err := ReadMemory(d.Scanner.FS)
+	m, err := ReadHistory(d.Scanner.FS)
 	if err != nil {
 		p := problem.Of(err, problem.IOError)
 		if p.Reason.Unknown() {
@@ -229,8 +229,8 @@ func (d *Directory) aside(chosen format.Checkpoint) {
 }
 
 // remember keeps the memory, beside the checkpoints too where that can be.
-func (d *Directory) remember(m Memory) {
-	if sameMemory(*d.memory, m) {
+func (d *Directory) remember(m History) {
+	if sameHistory(*d.memory, m) {
 		return
 	}
 	d.memory = &m

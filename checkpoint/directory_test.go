@@ -78,8 +78,8 @@ func TestDirectoryRunUnknown(t *testing.T) {
 			t.Errorf("%s", asJSON(t, r))
 		}
 	}
-	if tr.has(MemoryFile) {
-		t.Errorf("before anything began it has written %s", tr.read(MemoryFile))
+	if tr.has(HistoryFile) {
+		t.Errorf("before anything began it has written %s", tr.read(HistoryFile))
 	}
 }
 
@@ -99,13 +99,13 @@ func TestDirectoryOtherJob(t *testing.T) {
 	}
 }
 
-// TestDirectoryMemoryUnreadable says that nobody knows, at every look, until it can be read.
-func TestDirectoryMemoryUnreadable(t *testing.T) {
+// TestDirectoryHistoryUnreadable says that nobody knows, at every look, until it can be read.
+func TestDirectoryHistoryUnreadable(t *testing.T) {
 	tr := newTree(t, "step-1")
 	w := watch(os.DirFS(tr.dir))
 	d, _ := tr.directory()
 	d.Scanner.FS = w
-	w.fails[MemoryFile] = syscall.EIO
+	w.fails[HistoryFile] = syscall.EIO
 	for range 2 {
 		if r, err := d.Look(t.Context(), thisRun); err == nil || !Unknown(err) {
 			t.Errorf("%s, %v", asJSON(t, r), err)
@@ -145,8 +145,8 @@ func TestDirectoryBegin(t *testing.T) {
 	if c, err := d.Begin(t.Context(), thisRun, From{Step: step(6)}); err == nil || !Unknown(err) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if tr.has(MemoryFile) {
-		t.Errorf("what failed was remembered: %s", tr.read(MemoryFile))
+	if tr.has(HistoryFile) {
+		t.Errorf("what failed was remembered: %s", tr.read(HistoryFile))
 	}
 	if c := mustBegin(t, d, step(2)); c.Path != "step-2" || c.Level != format.Manifests {
 		t.Errorf("%+v", c)

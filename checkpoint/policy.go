@@ -89,7 +89,7 @@ const (
 
 // Offer weighs what a scan has shown. It is pure. The error says that it is unknown what there is: a checkpoint that
 // cannot be read may be the newest.
-func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error) {
+func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, error) {
 	var o Offer
 	other := p.Owner.mismatch(m.Run, reader)
 	began := reader.UID != "" && m.Run == reader // this run has begun a round here
@@ -180,7 +180,7 @@ func about(path, detail string) string {
 
 // weigh says what one checkpoint is worth, and why it is not to be used. other says whose it is when it is not the
 // reader's.
-func (p Policy) weigh(c format.Checkpoint, m Memory, other string, now time.Time) (verdict, problem.Reason, string) {
+func (p Policy) weigh(c format.Checkpoint, m History, other string, now time.Time) (verdict, problem.Reason, string) {
 	switch {
 	case !c.Complete:
 		switch c.Reason {
@@ -197,7 +197,7 @@ func (p Policy) weigh(c format.Checkpoint, m Memory, other string, now time.Time
 		return state, c.Reason, c.Detail
 	case !c.Resumable:
 		return model, c.Reason, c.Detail
-	case m.setAside(c):
+	case m.superseded(c):
 		return ignored, problem.Quarantined, "training failed twice after it, and went back behind it"
 	case other != "":
 		return state, problem.OtherRun, other
@@ -215,13 +215,13 @@ func (p Policy) weigh(c format.Checkpoint, m Memory, other string, now time.Time
 // one another. It is the one in which something has appeared since this run began, else the one that was written last.
 // Where some of a series have the state of an optimizer, the others are its weights. Numbers count before none, and steps
 // before epochs.
-func (p Policy) eligible(s Scan, m Memory) []bool {
+func (p Policy) eligible(s Scan, m History) []bool {
 	type series struct {
 		fresh, optimizer, numbered, steps bool
 		newest                            time.Time
 	}
 	of := map[string]*series{}
-	whole := func(c format.Checkpoint) bool { return c.Complete && c.Resumable && !m.setAside(c) }
+	whole := func(c format.Checkpoint) bool { return c.Complete && c.Resumable && !m.superseded(c) }
 	for _, c := range s.Checkpoints {
 		if !whole(c) {
 			continue
@@ -307,7 +307,7 @@ func (f From) String() string {
 
 // At is the checkpoint that a scan has shown and that may be resumed from, nil when there is none. Of two of the same
 // step it is the one that was written later.
-func (p Policy) At(s Scan, m Memory, from From) (found *format.Checkpoint) {
+func (p Policy) At(s Scan, m History, from From) (found *format.Checkpoint) {
 	good := p.eligible(s, m)
 	for i := range s.Checkpoints {
 		c := &s.Checkpoints[i]

@@ -37,7 +37,7 @@ func named(path string) func(*format.Checkpoint) { return func(c *format.Checkpo
 func TestOffer(t *testing.T) {
 	type cs = []format.Checkpoint
 	now := saved.Add(time.Hour)
-	aside := Memory{Run: Run{"job", "run1"}, Aside: []Aside{{"step-3", saved.Add(3 * time.Minute)}}}
+	aside := History{Run: Run{"job", "run1"}, Aside: []Aside{{"step-3", saved.Add(3 * time.Minute)}}}
 	local := aside
 	local.Aside = []Aside{{"step-3", saved.Add(3 * time.Minute).In(time.FixedZone("", 3600))}}
 	reader := Run{"job", "run2"}
@@ -45,7 +45,7 @@ func TestOffer(t *testing.T) {
 		name    string
 		policy  Policy
 		has     cs
-		memory  Memory
+		memory  History
 		reader  Run
 		steps   []int64
 		refused string
@@ -141,7 +141,7 @@ func TestAt(t *testing.T) {
 	scan := Scan{Checkpoints: []format.Checkpoint{
 		at(5, because(problem.Truncated)), at(4, weightsOnly), at(3, world(8, false)), at(2), at(1), at(1, named("older")),
 	}}
-	m := Memory{Aside: []Aside{{"step-2", saved.Add(2 * time.Minute)}}}
+	m := History{Aside: []Aside{{"step-2", saved.Add(2 * time.Minute)}}}
 	for s, want := range map[int64]string{6: "", 5: "", 4: "", 3: "", 2: "", 1: "step-1"} {
 		got := ""
 		if c := (Policy{World: 4}).At(scan, m, From{Step: &s}); c != nil {
@@ -162,13 +162,13 @@ func TestOfferFirst(t *testing.T) {
 	identity := func(c *format.Checkpoint) { c.Identity = "abc" }
 	part := func(c *format.Checkpoint) { c.Part = true }
 	run := Run{"job", "run1"}
-	began := Memory{Run: run}
-	noted := func(cs ...format.Checkpoint) Memory { return Memory{}.Begin(run, From{}, Scan{Checkpoints: cs}) }
+	began := History{Run: run}
+	noted := func(cs ...format.Checkpoint) History { return History{}.Begin(run, From{}, Scan{Checkpoints: cs}) }
 	base := at(0, weightsOnly, inPlace)
 	for _, tt := range []struct {
 		name   string
 		has    []format.Checkpoint
-		memory Memory
+		memory History
 		steps  []int64
 		ids    []string
 		veto   bool

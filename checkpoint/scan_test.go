@@ -173,7 +173,7 @@ func TestScanEIO(t *testing.T) {
 			scan, err := (&Scanner{FS: w, Options: options()}).Scan(t.Context())
 			var o Offer
 			if err == nil {
-				o, err = Policy{}.Offer(scan, Memory{}, Run{}, tr.now)
+				o, err = Policy{}.Offer(scan, History{}, Run{}, tr.now)
 			}
 			switch {
 			case tt.steps == nil && (err == nil || !Unknown(err) || !strings.Contains(err.Error(), tt.fails)):

@@ -163,7 +163,7 @@ func notStarted(f Finding, o Outcome) Finding {
 	case CodeNotExecutable:
 		f.Verdict, f.Reason, f.Code = Fatal, ReasonNotExecutable, CodeNotExecutable
 	default: // no processes or memory left: the machine's trouble
-		f.Verdict, f.Reason, f.Code, f.Elsewhere = Retry, ReasonNodeUnhealthy, CodeNodeUnhealthy, true
+		f.Verdict, f.Reason, f.Code, f.NodeFault = Retry, ReasonNodeUnhealthy, CodeNodeUnhealthy, true
 	}
 	return f
 }
@@ -312,7 +312,7 @@ func (f Finding) say(w said, o Outcome) Finding {
 		f.Message += ": " + clip(w.exception)
 	}
 	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
-		f.Verdict, f.Code, f.Overruled = Retry, CodeFor(Retry, own), true
+		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
 		f.Message += "; no rule knows why, and --unknown " + string(o.OnUnknown) + " makes it a retry"
 		return f
 	}
@@ -332,7 +332,7 @@ func (f Finding) outOfMemory(number int, kill string) Finding {
 
 // unhealthy says that the GPU is broken, so that the job must run elsewhere.
 func (f Finding) unhealthy(x Xid) Finding {
-	f.Reason, f.Verdict, f.Code, f.Elsewhere = ReasonNodeUnhealthy, Retry, CodeNodeUnhealthy, true
+	f.Reason, f.Verdict, f.Code, f.NodeFault = ReasonNodeUnhealthy, Retry, CodeNodeUnhealthy, true
 	f.Evidence = x.String()
 	f.Message += ": the GPU driver reported " + f.Evidence
 	return f
@@ -357,7 +357,7 @@ func (f Finding) apply(m Match, o Outcome, own int) Finding {
 	if f.Code = CodeFor(f.Verdict, own); f.Verdict == Preempted {
 		f.Code = CodeSignalBase + m.signal()
 	}
-	f.Overruled = f.Code != own && f.Verdict != Preempted
+	f.CodeOverridden = f.Code != own && f.Verdict != Preempted
 	f.Message = fmt.Sprintf("%s %s: %s", f.who(), answer(o.Status), clip(m.Line))
 	return f
 }

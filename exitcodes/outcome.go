@@ -111,8 +111,8 @@ type Finding struct {
 	Signal          int  // that killed the cause
 	WorkerCode      *int // of the process that was supervised: the launcher's, where a launcher reports the cause
 	At              time.Time
-	// Overruled is set when a rule made the verdict another than the worker's own code says.
-	Overruled bool
-	// Elsewhere is set when the machine, not the job, is broken: a restart in place would fail again.
-	Elsewhere bool
+	// CodeOverridden is set when a rule made the verdict another than the worker's own code says.
+	CodeOverridden bool
+	// NodeFault is set when the machine, not the job, is broken: a restart in place would fail again.
+	NodeFault bool
 }

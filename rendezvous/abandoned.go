@@ -3,7 +3,7 @@ package rendezvous
 import "time"
 
 // begun reports whether there is anything to go on with: a round, or somebody's word that none is to begin.
-func (j *Job) begun() bool { return j.Next > 0 || j.Suspend }
+func (j *Job) begun() bool { return j.NextRound > 0 || j.Suspend }
 
 // Abandoned is what has become of a job of which nothing but its record is left, neither the store nor a node: it is
 // suspended, and goes on with the first node that comes. When its round ended without a word, the budget pays for that, so

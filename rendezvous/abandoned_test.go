@@ -22,7 +22,7 @@ func TestAbandoned(t *testing.T) {
 		"its budget is spent":        {func(j *Job) { j.Budget.Used = 3 }, Failed, 3, 0},
 		"restarts are for others":    {func(j *Job) { j.Spec.Restarts.Never = true }, Suspended, 0, 0},
 		"there never were any":       {func(j *Job) { j.Spec.Restarts.Max = 0 }, Suspended, 0, 0},
-		"waited for its first nodes": {func(j *Job) { j.Phase, j.Round, j.Next = Forming, -1, 0 }, "", 0, 0},
+		"waited for its first nodes": {func(j *Job) { j.Phase, j.Round, j.NextRound = Forming, -1, 0 }, "", 0, 0},
 		"had ended":                  {func(j *Job) { j.Phase, j.End = Succeeded, &End{Verdict: exitcodes.Success} }, "", 0, 0},
 	} {
 		s := runningStage(t, DefaultSpec(2))

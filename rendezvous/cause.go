@@ -194,7 +194,7 @@ func (t *turn) ending(verdict exitcodes.Verdict) End {
 	if o := cause.Outcome; o != nil {
 		own = o.Code
 		switch {
-		case !o.Overruled:
+		case !o.CodeOverridden:
 		case o.Code == exitcodes.CodeFatalByRule:
 			e.Reason = exitcodes.ReasonFatalByRule
 		case o.Code == exitcodes.CodeRetryableByRule:

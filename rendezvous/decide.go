@@ -75,7 +75,7 @@ func (t *turn) fresh(first named, next int) *Job {
 	if uid == "" {
 		uid = "run-" + first.Incarnation
 	}
-	j := &Job{V: version, Store: t.Token, RunUID: uid, Round: -1, Next: next, Spec: *first.Spec}
+	j := &Job{V: version, Store: t.Token, RunUID: uid, Round: -1, NextRound: next, Spec: *first.Spec}
 	j.enter(Forming, t.now)
 	return j
 }
@@ -92,7 +92,7 @@ func (t *turn) rerun() (Decision, bool) {
 		return Decision{}, false
 	}
 	old := t.job
-	t.job = t.fresh(first, old.Next)
+	t.job = t.fresh(first, old.NextRound)
 	t.job.Round, t.job.Seq, t.job.MembersGone = old.Round, old.Seq, true
 	t.job.SinceSeq = old.Seq + 1
 	t.job.History, t.job.Handled = old.History, old.Handled
@@ -151,7 +151,7 @@ func (t *turn) adopt() (Decision, bool) {
 	phase := newest.Phase
 	if here != nil {
 		t.job.Round, t.job.MembersGone = here.Round, here.MembersGone
-		t.job.Next, t.job.Seq = max(here.Next, newest.Next), max(here.Seq, newest.Seq)
+		t.job.NextRound, t.job.Seq = max(here.NextRound, newest.NextRound), max(here.Seq, newest.Seq)
 		t.job.Handled = last(slices.Concat(newest.Handled, here.Handled), maxHandled)
 		t.job.Suspend = t.job.Suspend || here.Suspend
 	}

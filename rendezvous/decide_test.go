@@ -973,7 +973,7 @@ func TestANewStore(t *testing.T) {
 	for name, suspended := range map[string]bool{"by command": true, "for all had left": false} {
 		t.Run("suspended "+name+", while a round runs here", func(t *testing.T) {
 			record := old.v.Job.clone()
-			record.Phase, record.Suspend, record.Next, record.Seq = Suspended, suspended, 7, 70
+			record.Phase, record.Suspend, record.NextRound, record.Seq = Suspended, suspended, 7, 70
 			s := setup(t)
 			s.join("a")
 			s.join("b")
@@ -1054,7 +1054,7 @@ func TestNothingBeginsWhileAStrayRuns(t *testing.T) {
 
 func TestDecideIsTotal(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	broken := &Job{Phase: "?", Round: 3, Next: 4}
+	broken := &Job{Phase: "?", Round: 3, NextRound: 4}
 	for _, v := range []View{
 		{}, {Job: &Job{}}, {Job: broken}, {Job: &Job{Phase: Running, Round: -1}}, {Job: &Job{Phase: Forming, Round: -1}},
 		{Job: &Job{Phase: Suspended, Round: -1}}, {Job: &Job{Phase: Failed, Round: -1}}, {Nodes: map[string]NodeEntry{"a": {Node: &Node{}}}},

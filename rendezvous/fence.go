@@ -50,7 +50,7 @@ func (t *turn) member(rank int, m Member) member {
 		}
 	}
 	r.taken = found && e.Incarnation != m.Incarnation
-	if r.taken && e.After != nil && e.After.Incarnation == m.Incarnation {
+	if r.taken && e.Replaces != nil && e.Replaces.Incarnation == m.Incarnation {
 		r.standing = left
 		return r
 	}

@@ -121,7 +121,7 @@ func (t *turn) wholeGang(nodes []named) bool {
 		}
 	}
 	if !brought {
-		return len(nodes) >= most && t.job.Next == 0
+		return len(nodes) >= most && t.job.NextRound == 0
 	}
 	for rank := range most {
 		if !pins[rank] {
@@ -207,7 +207,7 @@ func (t *turn) refused() (list []string) {
 // lastCall gives those a chance who come a little later.
 func (t *turn) lastCall(there int) (Decision, bool) {
 	wait := t.job.Spec.LastCallRestart.of()
-	if t.job.Next == 0 || t.Round != nil && t.Round.RunUID != t.job.RunUID { // the run's first
+	if t.job.NextRound == 0 || t.Round != nil && t.Round.RunUID != t.job.RunUID { // the run's first
 		wait = t.job.Spec.LastCall.of()
 	}
 	if wait == 0 {
@@ -241,7 +241,7 @@ func (t *turn) form(a assignment) Decision {
 	}
 	j := t.job
 	r := &Round{
-		V: version, Store: t.Token, RunUID: j.RunUID, Number: j.Next, Resume: resume, At: t.now.UTC(),
+		V: version, Store: t.Token, RunUID: j.RunUID, Number: j.NextRound, Resume: resume, At: t.now.UTC(),
 		Fence: j.Spec.Fence, MasterAddr: a.chosen[0].Address, MasterPort: a.chosen[0].Port,
 	}
 	chosen := make(map[string]bool, len(a.chosen))
@@ -253,7 +253,7 @@ func (t *turn) form(a assignment) Decision {
 		})
 	}
 	dropped := j.Round - 1
-	j.Round, j.Next, j.MembersGone = j.Next, j.Next+1, false
+	j.Round, j.NextRound, j.MembersGone = j.NextRound, j.NextRound+1, false
 	if resume.Step != nil {
 		if resume.Decision == ResumeFallback {
 			j.Reached = resume.Step // on purpose

@@ -50,11 +50,11 @@ type Job struct {
 	// Since is when the phase began, and SinceSeq the Seq it began with.
 	Since    time.Time `json:"since"`
 	SinceSeq int64     `json:"sinceSeq"`
-	// Round is the newest round whose record is in this store, -1 before the first. Next is the number of the one
+	// Round is the newest round whose record is in this store, -1 before the first. NextRound is the number of the one
 	// after it; it is higher than Round+1 where an earlier store has used the numbers between.
-	Round int  `json:"round"`
-	Next  int  `json:"next"`
-	Spec  Spec `json:"spec"`
+	Round     int  `json:"round"`
+	NextRound int  `json:"next"`
+	Spec      Spec `json:"spec"`
 	// MembersGone is set once no member of Round can have workers any more. It spares a later lead to wait for the fence of
 	// those that have gone since.
 	MembersGone bool `json:"clear,omitempty"`
@@ -161,8 +161,8 @@ func (j *Job) enter(p Phase, now time.Time) {
 
 // newer reports whether j is a later record of the job than other.
 func (j *Job) newer(other *Job) bool {
-	if j.Next != other.Next {
-		return j.Next > other.Next
+	if j.NextRound != other.NextRound {
+		return j.NextRound > other.NextRound
 	}
 	return j.Seq > other.Seq
 }

@@ -51,11 +51,11 @@ type Node struct {
 	Checkpoints *Checkpoints `json:"checkpoints,omitempty"` // nil: it has not looked
 	Step        *int64       `json:"step,omitempty"`        // the last step that its workers have reported
 
-	Seen int64 `json:"seen,omitempty"` // the Seq of the last job record it has read
+	ReadSeq int64 `json:"seen,omitempty"` // the Seq of the last job record it has read
 	// ReopenSeq is the Seq of the finished record that the node found when it came, where it comes to train again.
 	ReopenSeq int64 `json:"reopens,omitempty"`
-	// After is the farewell of the incarnation whose key this one took the place of.
-	After *Farewell `json:"after,omitempty"`
+	// Replaces is the farewell of the incarnation whose key this one took the place of.
+	Replaces *Farewell `json:"after,omitempty"`
 	// Carried is the last record the node has seen, where this store holds none or an older one.
 	Carried *Job `json:"brings,omitempty"`
 }
@@ -68,26 +68,26 @@ type Farewell struct {
 
 // Outcome is what became of the workers of one node in one round.
 type Outcome struct {
-	Store      string            `json:"store"`
-	RunUID     string            `json:"runUid"`
-	Round      int               `json:"round"`
-	Verdict    exitcodes.Verdict `json:"verdict"`
-	Reason     string            `json:"reason,omitempty"`
-	Message    string            `json:"message,omitempty"`
-	Code       int               `json:"code"`
-	Role       string            `json:"role,omitempty"` // root, suspect or cascade; empty: not a cause
-	Rule       string            `json:"rule,omitempty"`
-	Evidence   string            `json:"evidence,omitempty"`
-	Rank       int               `json:"rank"`
-	LocalRank  int               `json:"localRank"`
-	ExitCode   *int              `json:"exitCode,omitempty"`
-	Signal     int               `json:"signal,omitempty"`
-	WorkerCode *int              `json:"workerCode,omitempty"`
-	At         time.Time         `json:"at,omitzero"`
-	Elsewhere  bool              `json:"elsewhere,omitempty"`
-	Overruled  bool              `json:"overruled,omitempty"`
-	// Again is set where the node starts its workers again by itself.
-	Again bool `json:"again,omitempty"`
+	Store          string            `json:"store"`
+	RunUID         string            `json:"runUid"`
+	Round          int               `json:"round"`
+	Verdict        exitcodes.Verdict `json:"verdict"`
+	Reason         string            `json:"reason,omitempty"`
+	Message        string            `json:"message,omitempty"`
+	Code           int               `json:"code"`
+	Role           string            `json:"role,omitempty"` // root, suspect or cascade; empty: not a cause
+	Rule           string            `json:"rule,omitempty"`
+	Evidence       string            `json:"evidence,omitempty"`
+	Rank           int               `json:"rank"`
+	LocalRank      int               `json:"localRank"`
+	ExitCode       *int              `json:"exitCode,omitempty"`
+	Signal         int               `json:"signal,omitempty"`
+	WorkerCode     *int              `json:"workerCode,omitempty"`
+	At             time.Time         `json:"at,omitzero"`
+	NodeFault      bool              `json:"elsewhere,omitempty"`
+	CodeOverridden bool              `json:"overruled,omitempty"`
+	// RestartsAlone is set where the node starts its workers again by itself.
+	RestartsAlone bool `json:"again,omitempty"`
 }
 
 // OutcomeOf is a finding about a node's workers as it stands in the node's record. Texts are cut.
@@ -96,8 +96,8 @@ func OutcomeOf(f exitcodes.Finding, store, runUID string, round int) Outcome {
 		Store: store, RunUID: runUID, Round: round,
 		Verdict: f.Verdict, Reason: cut(f.Reason), Message: cut(f.Message), Code: f.Code,
 		Rule: cut(f.Rule), Evidence: cut(f.Evidence), Rank: f.Rank, LocalRank: f.LocalRank,
-		ExitCode: f.ExitCode, Signal: f.Signal, WorkerCode: f.WorkerCode, At: f.At, Elsewhere: f.Elsewhere,
-		Overruled: f.Overruled,
+		ExitCode: f.ExitCode, Signal: f.Signal, WorkerCode: f.WorkerCode, At: f.At, NodeFault: f.NodeFault,
+		CodeOverridden: f.CodeOverridden,
 	}
 	if f.Role >= exitcodes.RoleCascade {
 		o.Role = f.Role.String()

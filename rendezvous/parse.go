@@ -84,8 +84,8 @@ func (j *Job) check() error {
 	switch {
 	case !name(j.Store) || !name(j.RunUID) || len(j.SettledStore) > maxName:
 		return fmt.Errorf("store %q, runUid %q: want 1 to %d printable bytes each", cut(j.Store), cut(j.RunUID), maxName)
-	case j.Round < -1 || j.Next <= j.Round || j.Next > maxNumber || j.Seq < 0 || j.Seq > maxNumber || j.SinceSeq < 0:
-		return fmt.Errorf("round %d, next %d, seq %d: want -1 <= round < next and seq >= 0", j.Round, j.Next, j.Seq)
+	case j.Round < -1 || j.NextRound <= j.Round || j.NextRound > maxNumber || j.Seq < 0 || j.Seq > maxNumber || j.SinceSeq < 0:
+		return fmt.Errorf("round %d, next %d, seq %d: want -1 <= round < next and seq >= 0", j.Round, j.NextRound, j.Seq)
 	case len(j.Handled) > maxHandled || len(j.History) > maxHistory || len(j.Budget.Recent) > maxRecent:
 		return fmt.Errorf("%d handled, %d history, %d recent: too many",
 			len(j.Handled), len(j.History), len(j.Budget.Recent))

@@ -28,7 +28,7 @@ func fullJob() *Job {
 	outcome := fullOutcome()
 	stop := &Stop{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", Message: "killed", At: at, Judged: true, Charged: true, Outcome: &outcome}
 	return &Job{
-		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Seq: 17, Phase: Failed, At: at, Since: at, SinceSeq: 17, Round: 3, Next: 4,
+		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Seq: 17, Phase: Failed, At: at, Since: at, SinceSeq: 17, Round: 3, NextRound: 4,
 		Spec: spec, MembersGone: true, SettledStore: "8e9e05c52164694d", Stop: stop, Suspend: true, NotBefore: at, QuorumSince: at,
 		End: &End{Verdict: exitcodes.Retry, Reason: "RestartBudgetExhausted", Message: "spent", Code: 137, Cause: stop, At: at,
 			By: Author{Name: "a", Incarnation: "i0"}},
@@ -43,7 +43,7 @@ func fullOutcome() Outcome {
 	return OutcomeOf(exitcodes.Finding{
 		Verdict: exitcodes.Retry, Reason: "OOMKilled", Message: "rank 3 was killed", Code: 137, Role: exitcodes.RoleRoot,
 		Rule: "oom", Evidence: "oom_kill 1", Rank: 3, LocalRank: 1, ExitCode: ptr(0), Signal: 9, WorkerCode: ptr(1), At: at,
-		Elsewhere: true, Overruled: true,
+		NodeFault: true, CodeOverridden: true,
 	}, "8e9e05c52164694d", "u1", 3)
 }
 
@@ -54,7 +54,7 @@ func fullNode() *Node {
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Incarnation: "i1", BootID: "boot", PIDNS: "4026531836", Unique: true,
 		Address: "b.svc", Port: 29501, Slots: 8, Role: "worker", Pin: ptr(0), Rank: ptr(1), SpecHash: spec.Hash(), Spec: &spec,
 		State: NodeStopped, Round: 3, Leaving: true, Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20))}, Step: ptr(int64(0)),
-		Seen: 16, ReopenSeq: 15, After: &Farewell{Incarnation: "i0", Round: 2}, Carried: job,
+		ReadSeq: 16, ReopenSeq: 15, Replaces: &Farewell{Incarnation: "i0", Round: 2}, Carried: job,
 	}
 }
 

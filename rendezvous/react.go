@@ -60,9 +60,9 @@ type Step struct {
 	Rank  int
 	End   *End   // ActLeave: how the node ends
 	Why   string // a sentence
-	// Hurry is set on ActHalt where the others may go on without this node: whatever time its workers were given before,
+	// Expedite is set on ActHalt where the others may go on without this node: whatever time its workers were given before,
 	// they have the restart grace and no more.
-	Hurry bool
+	Expedite bool
 }
 
 // React is the node's half of the protocol: what it does about what it has read. It is pure; at is the same clock as
@@ -82,7 +82,7 @@ func reactRunning(s Self, r Reading, at time.Duration) Step {
 	}
 	hurry := func(format string, args ...any) Step {
 		step := halt(format, args...)
-		step.Hurry = true
+		step.Expedite = true
 		return step
 	}
 	switch {

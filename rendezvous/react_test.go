@@ -17,7 +17,7 @@ func TestReact(t *testing.T) {
 		return &Round{Number: r, RunUID: "u", Members: []Member{{Name: "x"}, {Name: "n", Incarnation: "i"}}}
 	}
 	job := func(p Phase, r int) *Job {
-		j := &Job{RunUID: "u", Phase: p, Round: r, Next: r + 1, Spec: spec, Seq: 9, SinceSeq: 8}
+		j := &Job{RunUID: "u", Phase: p, Round: r, NextRound: r + 1, Spec: spec, Seq: 9, SinceSeq: 8}
 		if p.finished() {
 			j.End = &End{Verdict: exitcodes.Retry, Reason: "Hang", Code: 212}
 			if p == Succeeded {

@@ -50,7 +50,7 @@ func (s Spec) RestartAlone(b Budget, o Outcome, step *int64, now time.Time, seed
 
 // WorthRestartingAlone reports whether the failure may be restarted at all, whatever the budget says.
 func (s Spec) WorthRestartingAlone(o Outcome) bool {
-	return o.failed() && !o.Elsewhere && !s.Restarts.Never && (o.Verdict != exitcodes.Fatal || s.Restarts.retries(&o))
+	return o.failed() && !o.NodeFault && !s.Restarts.Never && (o.Verdict != exitcodes.Fatal || s.Restarts.retries(&o))
 }
 
 // gang reports whether the member restarts with all others.
@@ -58,7 +58,7 @@ func (t *turn) gang(m member) bool { return t.job.Spec.restart(m.Role) == Restar
 
 // blames reports whether the member's failure counts for the others.
 func (t *turn) blames(m member, o *Outcome) bool {
-	return t.gang(m) || t.job.Spec.required(m.Role) && !o.Again
+	return t.gang(m) || t.job.Spec.required(m.Role) && !o.RestartsAlone
 }
 
 // missed reports whether the others cannot go on once the member has gone: it is one of the gang, or success needs it. While

@@ -19,7 +19,7 @@ func roleStage(t *testing.T, p RolePolicy) *stage {
 	return s
 }
 
-func again(o *Outcome) { o.Again = true }
+func again(o *Outcome) { o.RestartsAlone = true }
 
 // TestAFailureOfARole is what the failure of one node does to the others, by its role.
 func TestAFailureOfARole(t *testing.T) {
@@ -198,7 +198,7 @@ func TestRestartAlone(t *testing.T) {
 	for name, o := range map[string]Outcome{
 		"fatal":   {Verdict: exitcodes.Fatal, Code: 1, Role: "root"},
 		"success": {Verdict: exitcodes.Success},
-		"go away": {Verdict: exitcodes.Retry, Code: 214, Role: "root", Elsewhere: true},
+		"go away": {Verdict: exitcodes.Retry, Code: 214, Role: "root", NodeFault: true},
 	} {
 		if _, ruling := spec.RestartAlone(Budget{}, o, nil, now, "x"); ruling.Restart {
 			t.Errorf("%s: restarted", name)

@@ -36,7 +36,7 @@ func (s *stage) join(name string, edit ...func(*Node)) {
 		State: NodeWaiting, Round: -1,
 	}
 	if found && old.State == NodeLeft {
-		n.After = &Farewell{Incarnation: old.Incarnation, Round: old.Round}
+		n.Replaces = &Farewell{Incarnation: old.Incarnation, Round: old.Round}
 	}
 	for _, f := range edit {
 		f(&n)

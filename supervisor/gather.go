@@ -18,7 +18,7 @@ const (
 
 // machine is what the machine knows of the ends of processes, whichever they are.
 type machine struct {
-	memory evidence.Memory
+	memory evidence.CgroupMemory
 
 	mu        sync.Mutex // workers may end at the same time
 	kernelLog *evidence.KernelLog
@@ -26,7 +26,7 @@ type machine struct {
 }
 
 func findMachine() *machine {
-	return &machine{memory: evidence.FindMemory("/"), kernelLog: evidence.OpenKernelLog()}
+	return &machine{memory: evidence.FindCgroupMemory("/"), kernelLog: evidence.OpenKernelLog()}
 }
 
 // begin makes what has happened until now no evidence for what comes.

@@ -167,7 +167,7 @@ func (s *Supervisor) ordered(o agent.Order) {
 		s.step(beginning(o.Start))
 	case o.Stop != nil:
 		s.step(node.Stop{
-			Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Hurry,
+			Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite,
 		})
 	case o.End != nil:
 		s.step(node.End{End: *o.End, EndsJob: s.cfg.Agent.EndedJob(o.End)})

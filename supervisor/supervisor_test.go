@@ -106,7 +106,7 @@ func newTrial(t *testing.T, workers func(*agent.Start) ([]Worker, error)) *trial
 // run runs to the end and returns the exit code.
 func (r *trial) run(t *testing.T) int {
 	t.Helper()
-	memory := store.NewMemory()
+	memory := store.NewInMemory()
 	a := agent.Join(t.Context(), agent.Config{
 		Connect: func(context.Context) (store.Store, error) { return memory.Connect(store.Boottime), nil },
 		Name:    "n", Spec: r.spec, Log: slog.New(slog.NewTextHandler(&r.err, nil)), Job: "j", Namespace: "default",

@@ -77,7 +77,7 @@ func (n *node) rejoin() {
 	}
 	n.record.Store, n.self.Store = n.reading.Store, n.reading.Store
 	n.record.State, n.record.Round = rendezvous.NodeWaiting, -1
-	n.record.Outcome, n.record.OutcomeRev, n.record.Seen, n.record.ReopenSeq = nil, 0, 0, 0
+	n.record.Outcome, n.record.OutcomeRev, n.record.ReadSeq, n.record.ReopenSeq = nil, 0, 0, 0
 	n.record.Checkpoints = nil // what it was asked for was another record
 	n.self.Joined, n.self.ReopenSeq = 0, 0
 	if n.reading.Job != nil {

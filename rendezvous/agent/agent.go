@@ -88,9 +88,9 @@ type Stop struct {
 	Suspend bool
 	// Departure says that another node leaves as announced, and nothing has failed.
 	Departure bool
-	// Hurry says that the others may soon go on without this node: what it was given of time before is shortened. It may
+	// Expedite says that the others may soon go on without this node: what it was given of time before is shortened. It may
 	// come after another order to stop the same round.
-	Hurry bool
+	Expedite bool
 }
 
 // Agent is one node's part in a job.

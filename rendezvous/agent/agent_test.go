@@ -122,7 +122,7 @@ var (
 	well = rendezvous.Outcome{Verdict: exitcodes.Success}
 )
 
-func gang(t *testing.T, m *store.Memory, n int) (parties []*party) {
+func gang(t *testing.T, m *store.InMemory, n int) (parties []*party) {
 	t.Helper()
 	for i := range n {
 		s := m.Connect(clock)
@@ -133,7 +133,7 @@ func gang(t *testing.T, m *store.Memory, n int) (parties []*party) {
 
 func TestOneFailsAllStartAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes := gang(t, store.NewMemory(), 3)
+		nodes := gang(t, store.NewInMemory(), 3)
 		ranks := map[int]bool{}
 		for _, p := range nodes {
 			ranks[p.starts(0).Rank] = true
@@ -162,7 +162,7 @@ func TestOneFailsAllStartAgain(t *testing.T) {
 
 func TestFatalEndsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes := gang(t, store.NewMemory(), 3)
+		nodes := gang(t, store.NewInMemory(), 3)
 		for _, p := range nodes {
 			p.starts(0)
 		}
@@ -180,7 +180,7 @@ func TestFatalEndsAll(t *testing.T) {
 
 func TestOneNodeAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes := gang(t, store.NewMemory(), 1)
+		nodes := gang(t, store.NewInMemory(), 1)
 		p := nodes[0]
 		for round := range 3 {
 			p.starts(round)
@@ -196,7 +196,7 @@ func TestOneNodeAlone(t *testing.T) {
 
 func TestLeavingNodeIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		nodes := gang(t, m, 2)
 		rank := nodes[1].starts(0).Rank
 		nodes[0].starts(0)
@@ -226,7 +226,7 @@ func TestLeavingNodeIsReplaced(t *testing.T) {
 // store. It has no workers and nothing to write: only its lease tells that the store is there again.
 func TestTheTimesWithoutAStoreDoNotAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		s := m.Connect(clock)
 		impatient := func(c *Config) { c.StoreTimeout, c.Lease = 3*time.Second, time.Second }
 		p := join(t, s, "node0", rendezvous.DefaultSpec(2), impatient)
@@ -246,7 +246,7 @@ func TestTheTimesWithoutAStoreDoNotAddUp(t *testing.T) {
 // TestWorkersRunOnWithoutAStore cuts a node off for longer than it would wait for the store if it had no workers.
 func TestWorkersRunOnWithoutAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		s := m.Connect(clock)
 		p := join(t, s, "node0", rendezvous.DefaultSpec(1), func(c *Config) { c.StoreTimeout = 3 * time.Second })
 		p.starts(0)
@@ -271,7 +271,7 @@ func TestWorkersRunOnWithoutAStore(t *testing.T) {
 
 func TestStoreIsGoneForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		s := m.Connect(clock)
 		p := join(t, s, "node0", rendezvous.DefaultSpec(1), func(c *Config) { c.StoreTimeout = time.Minute })
 		p.starts(0)
@@ -294,7 +294,7 @@ func TestStoreIsGoneForGood(t *testing.T) {
 // TestANodeThatWaitsNoticesThatTheStoreIsGone has nothing to write: what fails to come is the answer to renewals.
 func TestANodeThatWaitsNoticesThatTheStoreIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := store.NewMemory().Connect(clock)
+		s := store.NewInMemory().Connect(clock)
 		p := join(t, s, "node0", rendezvous.DefaultSpec(2), func(c *Config) { c.StoreTimeout = time.Minute })
 		time.Sleep(time.Minute)
 		cut := time.Now()
@@ -314,7 +314,7 @@ func TestADeletedRecordOfARoundIsPutBack(t *testing.T) {
 	for name, another := range map[string]bool{"by the lead": false, "by the next lead": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := store.NewMemory()
+				m := store.NewInMemory()
 				byHand, first := m.Connect(clock), m.Connect(clock)
 				defer byHand.Close()
 				lead := join(t, first, "node0", rendezvous.DefaultSpec(2), nil)
@@ -350,7 +350,7 @@ func TestADeletedRecordOfARoundIsPutBack(t *testing.T) {
 // TestTheCauseAfterItsEcho is a node of which one worker fails as an echo, and then another as the cause.
 func TestTheCauseAfterItsEcho(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes := gang(t, store.NewMemory(), 2)
+		nodes := gang(t, store.NewInMemory(), 2)
 		for _, p := range nodes {
 			p.starts(0)
 		}
@@ -373,7 +373,7 @@ func TestTheCauseAfterItsEcho(t *testing.T) {
 // started: by half of the fence time they must not be any more.
 func TestAStartThatWasPutOffIsNoStartAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := store.NewMemory().Connect(clock)
+		s := store.NewInMemory().Connect(clock)
 		p := join(t, s, "node0", rendezvous.DefaultSpec(1), nil)
 		p.starts(0)
 		s.Cut()
@@ -441,7 +441,7 @@ func (r *replaying) Watch(ctx context.Context, selector string) store.Watcher {
 // was ever told of the record is told once more.
 func TestALateEventIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		byHand := m.Connect(clock)
 		defer byHand.Close()
 		s := &replaying{m.Connect(clock), make(chan struct{})}

@@ -36,14 +36,14 @@ func (n *node) ruleAlone(o *rendezvous.Outcome, step *int64) {
 			n.log.Warn("this node does not restart its workers alone any more", "role", n.record.Role, "why", ruling.Message)
 		}
 	}
-	o.Again = a.again
+	o.RestartsAlone = a.again
 }
 
 // sayDispensable says that this node's part in the round is over although the round goes on.
 func (n *node) sayDispensable() {
 	o, job := n.record.Outcome, n.reading.Job
 	failed := o.Verdict == exitcodes.Retry || o.Verdict == exitcodes.Fatal
-	if failed && !o.Again && job != nil && job.Spec.Dispensable(n.record.Role) {
+	if failed && !o.RestartsAlone && job != nil && job.Spec.Dispensable(n.record.Role) {
 		n.log.Warn("the job goes on without this node's workers", "role", n.record.Role, "round", n.record.Round)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // withEvaluator is a gang of two and an evaluator, which restarts alone.
-func withEvaluator(t *testing.T, m *store.Memory, policy rendezvous.RolePolicy) (gang []*party, evaluator *party, spec rendezvous.Spec) {
+func withEvaluator(t *testing.T, m *store.InMemory, policy rendezvous.RolePolicy) (gang []*party, evaluator *party, spec rendezvous.Spec) {
 	t.Helper()
 	spec = rendezvous.DefaultSpec(3)
 	spec.Roles = map[string]rendezvous.RolePolicy{"evaluator": policy}
@@ -40,7 +40,7 @@ func (p *party) hearsNothing() {
 // TestOneRestartsAlone is a role that restarts by itself: the others hear nothing of it.
 func TestOneRestartsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gang, evaluator, _ := withEvaluator(t, store.NewMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf, Optional: true})
+		gang, evaluator, _ := withEvaluator(t, store.NewInMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf, Optional: true})
 		for i := range 3 {
 			evaluator.Failing(0, killed, nil)
 			evaluator.Gone(0, killed, nil)
@@ -67,7 +67,7 @@ func TestOneRestartsAlone(t *testing.T) {
 // TestAloneUntilTheBudgetIsSpent is the same where success needs that role: then it is the others' failure, too.
 func TestAloneUntilTheBudgetIsSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gang, evaluator, _ := withEvaluator(t, store.NewMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf})
+		gang, evaluator, _ := withEvaluator(t, store.NewInMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf})
 		for range 3 {
 			evaluator.Gone(0, killed, nil)
 			evaluator.starts(0)
@@ -89,7 +89,7 @@ func TestAloneUntilTheBudgetIsSpent(t *testing.T) {
 // TestAReplacementOfARoleAlone comes into the round that runs.
 func TestAReplacementOfARoleAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		gang, evaluator, spec := withEvaluator(t, m, rendezvous.RolePolicy{Restart: rendezvous.RestartSelf, Optional: true})
 		evaluator.Leave()
 		if o := evaluator.next(); o.Stop == nil {
@@ -126,7 +126,7 @@ func evaluatorRank(r *rendezvous.Round) int {
 // restarted.
 func TestAloneTurnsOutFatal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gang, evaluator, _ := withEvaluator(t, store.NewMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf, Optional: true})
+		gang, evaluator, _ := withEvaluator(t, store.NewInMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf, Optional: true})
 		echo := killed
 		echo.Role = "cascade"
 		evaluator.Failing(0, echo, nil)
@@ -144,7 +144,7 @@ func TestAloneTurnsOutFatal(t *testing.T) {
 // TestAStartThatCameTooLate is not lost for the rest of the round.
 func TestAStartThatCameTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gang, evaluator, _ := withEvaluator(t, store.NewMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf})
+		gang, evaluator, _ := withEvaluator(t, store.NewInMemory(), rendezvous.RolePolicy{Restart: rendezvous.RestartSelf})
 		evaluator.Gone(0, rendezvous.Outcome{}, nil)
 		evaluator.starts(0)
 		for _, p := range append(gang, evaluator) {

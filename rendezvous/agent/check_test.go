@@ -49,7 +49,7 @@ func TestAKeyComesBack(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := store.NewMemory()
+				m := store.NewInMemory()
 				byHand := m.Connect(clock)
 				defer byHand.Close()
 				var log heard
@@ -100,7 +100,7 @@ func TestGarbageUnderAFreeName(t *testing.T) {
 	for name, leased := range map[string]bool{"nobody's": false, "on a lease": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := store.NewMemory()
+				m := store.NewInMemory()
 				byHand := m.Connect(clock)
 				defer byHand.Close()
 				op := store.Put(nodesKey+"node1", []byte("garbage{"))

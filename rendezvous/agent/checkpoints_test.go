@@ -50,7 +50,7 @@ func directory(dir string) *checkpoint.Directory {
 // looking is a gang whose nodes have these directories.
 func looking(t *testing.T, change func(*Config), dirs ...string) (parties []*party) {
 	t.Helper()
-	m, spec := store.NewMemory(), rendezvous.DefaultSpec(len(dirs))
+	m, spec := store.NewInMemory(), rendezvous.DefaultSpec(len(dirs))
 	spec.Resume.Look = true
 	for i, dir := range dirs {
 		parties = append(parties, join(t, m.Connect(clock), fmt.Sprint("node", i), spec, func(c *Config) {

@@ -60,7 +60,7 @@ func (h *half) Updates() <-chan store.Update { return h.out }
 // the leader decides on its old view must not undo the change.
 func TestTheLeaderComparesWhatItHasRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		byHand := m.Connect(clock)
 		defer byHand.Close()
 		b := &blind{Store: m.Connect(clock)}

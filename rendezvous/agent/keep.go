@@ -158,7 +158,7 @@ func (n *node) recall() {
 			k.begin()
 			n.keeper.Store(k)
 			if job != nil {
-				n.log.Debug("found the job's record beside its checkpoints", "phase", job.Phase, "round", job.Next-1)
+				n.log.Debug("found the job's record beside its checkpoints", "phase", job.Phase, "round", job.NextRound-1)
 				n.record.Carried, n.recalled = job, true
 			}
 		}

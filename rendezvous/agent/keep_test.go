@@ -26,7 +26,7 @@ func newTestKeeper(t *testing.T, job string) (*keeper, *strings.Builder) {
 
 func record(phase rendezvous.Phase) *rendezvous.Job {
 	return &rendezvous.Job{
-		V: 1, Store: "s", RunUID: "run-1", Seq: 4, Phase: phase, Since: time.Unix(1, 0), SinceSeq: 3, Round: -1, Next: 2,
+		V: 1, Store: "s", RunUID: "run-1", Seq: 4, Phase: phase, Since: time.Unix(1, 0), SinceSeq: 3, Round: -1, NextRound: 2,
 		Spec: rendezvous.DefaultSpec(2),
 	}
 }
@@ -105,14 +105,14 @@ func TestAStaleRecordDoesNotStopALiveJob(t *testing.T) {
 	dir := t.TempDir()
 	k := newKeeper(Config{KeepRecord: true, Checkpoints: &checkpoint.Directory{Path: dir}, Job: "job", Namespace: "ns"})
 	stale := record(rendezvous.Running)
-	stale.Round, stale.Next, stale.Seq = 6, 7, 70
+	stale.Round, stale.NextRound, stale.Seq = 6, 7, 70
 	if err := k.write(stale); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		spec := rendezvous.DefaultSpec(2)
 		spec.MinNodes, spec.LastCall = 1, rendezvous.Duration(time.Second)
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		first := join(t, m.Connect(clock), "node0", spec, nil)
 		first.starts(0)
 		join(t, m.Connect(clock), "node1", spec, func(c *Config) {

@@ -212,7 +212,7 @@ func (n *node) readJob(kv store.KV) {
 	}
 	n.heard.Store(job)
 	// A new store may hold a record already that others have begun there. It is not what this node brings.
-	if j := n.lastJob; j != nil && j.Store != job.Store && (n.earlierJob == nil || j.Next >= n.earlierJob.Next) {
+	if j := n.lastJob; j != nil && j.Store != job.Store && (n.earlierJob == nil || j.NextRound >= n.earlierJob.NextRound) {
 		n.earlierJob = j
 	}
 	n.tellRestart(n.lastJob, job)
@@ -221,7 +221,7 @@ func (n *node) readJob(kv store.KV) {
 	}
 	n.reading.Job = job
 	n.lastJob = job
-	n.record.Seen = job.Seq
+	n.record.ReadSeq = job.Seq
 	n.matchRound()
 }
 
@@ -233,7 +233,7 @@ func (n *node) tellRestart(before, job *rendezvous.Job) {
 	}
 	round, after := job.Round, time.Duration(0)
 	if job.Phase == rendezvous.Forming || job.Phase == rendezvous.Stopping {
-		round = job.Next
+		round = job.NextRound
 		if !job.NotBefore.IsZero() {
 			after = max(0, job.NotBefore.Sub(n.now()))
 		}

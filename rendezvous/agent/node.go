@@ -30,7 +30,7 @@ type node struct {
 	pending     []Order          // to be given out
 	started     bool             // an order to start is out, and Gone has not answered it
 	halted      bool             // an order to stop is out
-	hurried     bool             // and one to hurry
+	expedited   bool             // and one to expedite
 	cutOff      bool             // it was because the store could not be reached
 	late        rendezvous.Guard // as it was then; a new lease may come before the workers are gone
 	ended       bool             // an order to end is out or pending

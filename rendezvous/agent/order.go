@@ -35,11 +35,11 @@ func (n *node) start(step rendezvous.Step) bool {
 		return false
 	}
 	n.record.State, n.record.Round, n.record.Rank = rendezvous.NodeRunning, step.Round, &step.Rank
-	n.record.Outcome, n.record.OutcomeRev, n.record.Carried, n.record.After = nil, 0, nil, nil
+	n.record.Outcome, n.record.OutcomeRev, n.record.Carried, n.record.Replaces = nil, 0, nil, nil
 	n.record.Step = nil
 	n.self.RunUID, n.record.RunUID = n.reading.Round.RunUID, n.reading.Round.RunUID
 	n.self.Guard.Fence = time.Duration(n.reading.Round.Fence)
-	n.started, n.halted, n.hurried, n.cutOff = true, false, false, false
+	n.started, n.halted, n.expedited, n.cutOff = true, false, false, false
 	if n.alone.decided, n.alone.again = false, false; !again {
 		n.alone = alone{}
 		n.ports.current.Release()
@@ -57,7 +57,7 @@ func (n *node) start(step rendezvous.Step) bool {
 
 // halt gives out the order to stop the round, once, and once more if there is need to hurry.
 func (n *node) halt(step rendezvous.Step, at time.Duration) {
-	if n.halted && (n.hurried || !step.Hurry) {
+	if n.halted && (n.expedited || !step.Expedite) {
 		return
 	}
 	if !n.halted {
@@ -66,10 +66,10 @@ func (n *node) halt(step rendezvous.Step, at time.Duration) {
 	if j := n.reading.Job; !n.halted && j != nil && j.Round > step.Round && j.Store == n.self.Store && !n.cutOff {
 		n.log.Error("another round has begun while this node's workers still run", "its_round", step.Round, "round", j.Round)
 	}
-	n.halted, n.hurried = true, step.Hurry
+	n.halted, n.expedited = true, step.Expedite
 	n.log.Debug("the round is to be stopped", "round", step.Round, "why", step.Why)
-	stop := &Stop{Round: step.Round, Why: step.Why, Hurry: step.Hurry}
-	if j := n.reading.Job; !step.Hurry && j != nil && j.Stop != nil && j.Stop.Round == step.Round {
+	stop := &Stop{Round: step.Round, Why: step.Why, Expedite: step.Expedite}
+	if j := n.reading.Job; !step.Expedite && j != nil && j.Stop != nil && j.Stop.Round == step.Round {
 		stop.Suspend, stop.Departure = j.Stop.Kind == rendezvous.StopSuspend, j.Stop.Kind == rendezvous.StopDeparture
 	}
 	n.order(Order{Stop: stop})

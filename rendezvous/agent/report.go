@@ -31,7 +31,7 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	case o.Verdict == "" && (n.cutOff || !n.halted && !n.record.Leaving): // or it was too late to start anything
 		o = rendezvous.CutOff(n.self.Store, n.self.RunUID, round, n.now())
 	}
-	n.started, n.halted, n.hurried = false, false, false
+	n.started, n.halted, n.expedited = false, false, false
 	guard := n.self.Guard
 	if n.cutOff {
 		guard = n.late

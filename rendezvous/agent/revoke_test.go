@@ -24,7 +24,7 @@ func TestWhoHasEndedItsPredecessorWaitsForNoLease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := store.NewMemory()
+				m := store.NewInMemory()
 				way := m.Connect(clock)
 				here := func(c *Config) { c.Node.BootID, c.Node.PIDNS, c.Node.Unique = "b", "1", true }
 				first := join(t, way, "node0", rendezvous.DefaultSpec(1), here)

@@ -118,7 +118,7 @@ type sim struct {
 	tasks  sync.WaitGroup
 	began  time.Time
 	spec   rendezvous.Spec
-	memory *store.Memory
+	memory *store.InMemory
 	server *store.Connection // where requests arrive; it is never cut
 
 	mu       sync.Mutex
@@ -189,7 +189,7 @@ func (s *sim) latency() time.Duration { return time.Millisecond + s.random(4*tim
 
 // simulate runs one job to its end, or to a violation. It must run in a bubble.
 func simulate(c simConfig) *sim {
-	s := &sim{simConfig: c, rng: rand.New(rand.NewPCG(uint64(c.seed), 2)), began: time.Now(), memory: store.NewMemory()}
+	s := &sim{simConfig: c, rng: rand.New(rand.NewPCG(uint64(c.seed), 2)), began: time.Now(), memory: store.NewInMemory()}
 	s.records = newRecords()
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.server = s.memory.Connect(s.now)

@@ -32,7 +32,7 @@ func (n *simNode) ordered(o agent.Order) {
 		n.start = o.Start
 		n.step(node.Begin{Round: o.Start.Round.Number})
 	case o.Stop != nil:
-		n.step(node.Stop{Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Hurry})
+		n.step(node.Stop{Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite})
 	case o.End != nil:
 		if n.step(node.End{End: *o.End}); n.node.State() == node.Ended {
 			n.ends(*o.End)

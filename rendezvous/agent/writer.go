@@ -164,7 +164,7 @@ func (n *node) mayClaim(out written, own store.KV, found bool) {
 			n.notOurs("another incarnation of " + n.cfg.Name + " has the name; waiting until it is gone")
 			return
 		default:
-			n.record.After = &rendezvous.Farewell{Incarnation: previous.Incarnation, Round: previous.Round}
+			n.record.Replaces = &rendezvous.Farewell{Incarnation: previous.Incarnation, Round: previous.Round}
 		}
 	}
 	n.read(out)

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Memory is a store within one process. A job of one node needs no other; tests connect several nodes to it and cut
+// InMemory is a store within one process. A job of one node needs no other; tests connect several nodes to it and cut
 // them off.
-type Memory struct {
+type InMemory struct {
 	mu      sync.Mutex
 	token   string
 	rev     int64
@@ -24,15 +24,15 @@ type memoryKey struct {
 	lease             *memoryLease
 }
 
-// NewMemory returns an empty store.
-func NewMemory() *Memory {
-	return &Memory{
+// NewInMemory returns an empty store.
+func NewInMemory() *InMemory {
+	return &InMemory{
 		token: rand.Text(), rev: 1, keys: make(map[string]memoryKey), watches: make(map[*memoryWatch]struct{}),
 	}
 }
 
 // Compact forgets what has happened so far: whoever is cut off now will have to start again with the whole state.
-func (m *Memory) Compact() {
+func (m *InMemory) Compact() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for w := range m.watches {
@@ -43,7 +43,7 @@ func (m *Memory) Compact() {
 }
 
 // Replace puts a new, empty store in the place of this one, as when the machine of a store without a disk dies.
-func (m *Memory) Replace() {
+func (m *InMemory) Replace() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.token, m.rev, m.keys = rand.Text(), 1, make(map[string]memoryKey)
@@ -56,7 +56,7 @@ func (m *Memory) Replace() {
 }
 
 // holds says whether a condition does. Call with the lock held.
-func (m *Memory) holds(c Cond) bool {
+func (m *InMemory) holds(c Cond) bool {
 	k := m.keys[c.Key] // of a missing key both revisions are 0
 	if c.Create {
 		return k.createRev == c.Rev
@@ -65,7 +65,7 @@ func (m *Memory) holds(c Cond) bool {
 }
 
 // selected returns the keys that a selector stands for, sorted. Call with the lock held.
-func (m *Memory) selected(selector string) []KV {
+func (m *InMemory) selected(selector string) []KV {
 	if !IsPrefix(selector) {
 		if k, ok := m.keys[selector]; ok {
 			return []KV{k.kv(selector)}
@@ -91,7 +91,7 @@ func (k memoryKey) kv(name string) KV {
 }
 
 // apply does the changes, at one new revision, and tells the watches. Call with the lock held.
-func (m *Memory) apply(ops []Op) {
+func (m *InMemory) apply(ops []Op) {
 	change := Update{Rev: m.rev + 1, Token: m.token}
 	for _, op := range ops {
 		if op.Delete {
@@ -119,7 +119,7 @@ func (m *Memory) apply(ops []Op) {
 }
 
 // expire ends a lease and its keys. Call with the lock held.
-func (m *Memory) expire(l *memoryLease) {
+func (m *InMemory) expire(l *memoryLease) {
 	if l.over {
 		return
 	}

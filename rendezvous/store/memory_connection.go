@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Connection is one node's way to a Memory. It can be cut.
+// Connection is one node's way to a InMemory. It can be cut.
 type Connection struct {
-	memory *Memory
+	memory *InMemory
 	clock  Clock
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -25,7 +25,7 @@ type Connection struct {
 var _ Store = (*Connection)(nil)
 
 // Connect returns a new connection. The clock is Boottime if nil.
-func (m *Memory) Connect(clock Clock) *Connection {
+func (m *InMemory) Connect(clock Clock) *Connection {
 	if clock == nil {
 		clock = Boottime
 	}

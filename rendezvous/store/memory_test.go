@@ -11,10 +11,10 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	jobs := make(map[string]*store.Memory)
+	jobs := make(map[string]*store.InMemory)
 	storetest.Run(t, func(t *testing.T, job string) store.Store {
 		if jobs[job] == nil {
-			jobs[job] = store.NewMemory()
+			jobs[job] = store.NewInMemory()
 		}
 		return jobs[job].Connect(nil)
 	})
@@ -28,7 +28,7 @@ func clock() store.Clock {
 
 func TestCutMend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		a, b := m.Connect(clock()), m.Connect(clock())
 		defer a.Close()
 		defer b.Close()
@@ -68,7 +68,7 @@ func TestCutMend(t *testing.T) {
 }
 
 func TestCompact(t *testing.T) {
-	m := store.NewMemory()
+	m := store.NewInMemory()
 	a, b := m.Connect(nil), m.Connect(nil)
 	defer a.Close()
 	defer b.Close()
@@ -86,7 +86,7 @@ func TestCompact(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	m := store.NewMemory()
+	m := store.NewInMemory()
 	s := m.Connect(nil)
 	defer s.Close()
 	l := storetest.Join(t, s, time.Hour)
@@ -102,7 +102,7 @@ func TestReplace(t *testing.T) {
 }
 
 func TestLoseAnswer(t *testing.T) {
-	s := store.NewMemory().Connect(nil)
+	s := store.NewInMemory().Connect(nil)
 	defer s.Close()
 	s.LoseAnswer()
 	_, err := s.Commit(t.Context(), store.Txn{Then: []store.Op{store.Put("job", nil)}})

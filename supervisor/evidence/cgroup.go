@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Memory is the memory controller of the cgroup that this process is in.
-type Memory struct {
+// CgroupMemory is the memory controller of the cgroup that this process is in.
+type CgroupMemory struct {
 	Version int    // 1 or 2; 0 when there is none to be read
 	Dir     string // the cgroup's folder
 }
 
-// FindMemory finds the memory controller of this process's own cgroup under root, which is "/" except in tests.
-func FindMemory(root string) Memory {
+// FindCgroupMemory finds the memory controller of this process's own cgroup under root, which is "/" except in tests.
+func FindCgroupMemory(root string) CgroupMemory {
 	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
-		return Memory{}
+		return CgroupMemory{}
 	}
 	// cgroups(7): hierarchy-ID:controllers:path, and 0::path for version 2.
 	for line := range strings.Lines(string(groups)) {
@@ -27,7 +27,7 @@ func FindMemory(root string) Memory {
 		if len(fields) != 3 {
 			continue
 		}
-		m, file := Memory{Version: 1}, "memory.oom_control"
+		m, file := CgroupMemory{Version: 1}, "memory.oom_control"
 		switch {
 		case fields[0] == "0" && fields[1] == "":
 			m.Version, file = 2, "memory.events"
@@ -41,12 +41,12 @@ func FindMemory(root string) Memory {
 			}
 		}
 	}
-	return Memory{}
+	return CgroupMemory{}
 }
 
 // OOMKills is how many processes the kernel has killed for memory in this cgroup and those below it, ever. ok is
 // false when the kernel does not say.
-func (m Memory) OOMKills() (n int, ok bool) {
+func (m CgroupMemory) OOMKills() (n int, ok bool) {
 	switch m.Version {
 	case 1:
 		return counter(filepath.Join(m.Dir, "memory.oom_control"), "oom_kill")
@@ -57,7 +57,7 @@ func (m Memory) OOMKills() (n int, ok bool) {
 }
 
 // Limit is the memory limit in bytes; ok is false when there is none, or none that can be read.
-func (m Memory) Limit() (bytes int64, ok bool) {
+func (m CgroupMemory) Limit() (bytes int64, ok bool) {
 	file := map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[m.Version]
 	data, err := os.ReadFile(filepath.Join(m.Dir, file))
 	if err != nil {
@@ -69,7 +69,7 @@ func (m Memory) Limit() (bytes int64, ok bool) {
 
 // KillsAll reports whether the kernel, when it kills for memory, kills the whole cgroup, gangrun included
 // (memory.oom.group, which the kubelet sets on version 2).
-func (m Memory) KillsAll() bool {
+func (m CgroupMemory) KillsAll() bool {
 	data, err := os.ReadFile(filepath.Join(m.Dir, "memory.oom.group"))
 	return err == nil && strings.TrimSpace(string(data)) == "1"
 }

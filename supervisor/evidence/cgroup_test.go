@@ -63,7 +63,7 @@ func TestFindMemory(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m := FindMemory(tree(t, tt.files))
+			m := FindCgroupMemory(tree(t, tt.files))
 			kills, ok := m.OOMKills()
 			if m.Version != tt.version || kills != tt.kills || ok != (tt.version != 0) {
 				t.Errorf("version %d, %d kills, %v", m.Version, kills, ok)

@@ -44,7 +44,7 @@ func (n *Node) failure(f exitcodes.Finding) exitcodes.Message {
 	m.LogTail = string(f.Output)
 	m.RootCause = rootCause(f)
 	switch {
-	case !f.Overruled:
+	case !f.CodeOverridden:
 	case f.Code == exitcodes.CodeFatalByRule:
 		m.Reason = exitcodes.ReasonFatalByRule
 	case f.Code == exitcodes.CodeRetryableByRule:

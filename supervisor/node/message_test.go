@@ -91,7 +91,7 @@ func TestEnding(t *testing.T) {
 func TestOverruled(t *testing.T) {
 	for code, reason := range map[int]string{91: exitcodes.ReasonFatalByRule, 210: exitcodes.ReasonRetryableByRule, 5: "X"} {
 		w := newWorld(t, Policy{})
-		if m := w.n.failure(exitcodes.Finding{Verdict: exitcodes.Retry, Reason: "X", Code: code, Overruled: true, Signal: 6}); m.Reason != reason || m.Signal != "SIGABRT" {
+		if m := w.n.failure(exitcodes.Finding{Verdict: exitcodes.Retry, Reason: "X", Code: code, CodeOverridden: true, Signal: 6}); m.Reason != reason || m.Signal != "SIGABRT" {
 			t.Errorf("%d: %s, %s", code, m.Reason, m.Signal)
 		}
 	}

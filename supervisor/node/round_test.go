@@ -68,7 +68,7 @@ func TestSuccessThatARuleCallsAFailure(t *testing.T) {
 	w := newWorld(t, Policy{}, ranks(2)...)
 	w.hold["Gather"] = true
 	w.start(0, 0).exits(1*s, 0, 0).took()
-	w.at(1*s, Judged{0, exitcodes.Finding{Verdict: exitcodes.Fatal, Role: exitcodes.RoleRoot, Code: 91, Overruled: true, Message: "no checkpoint"}})
+	w.at(1*s, Judged{0, exitcodes.Finding{Verdict: exitcodes.Fatal, Role: exitcodes.RoleRoot, Code: 91, CodeOverridden: true, Message: "no checkpoint"}})
 	w.wants("failing fatal, SIGTERM to 1")
 	w.dies(2*s, 1, SIGTERM)
 	w.at(2*s, Judged{1, exitcodes.Finding{Verdict: exitcodes.Retry, Role: exitcodes.RoleNone}})
@@ -79,7 +79,7 @@ func TestSuccessThatARuleCallsAFailure(t *testing.T) {
 func TestLateEvidence(t *testing.T) {
 	w := newWorld(t, Policy{}).start(0, 0)
 	w.amended = &exitcodes.Finding{
-		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonNodeUnhealthy, Role: exitcodes.RoleRoot, Code: 214, Elsewhere: true,
+		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonNodeUnhealthy, Role: exitcodes.RoleRoot, Code: 214, NodeFault: true,
 		Message: "Xid 79", Rank: -1, LocalRank: -1,
 	}
 	w.exits(1*s, 0, 1)

@@ -120,7 +120,7 @@ func choose(ctx context.Context, s *checkpoint.Scanner, name string, step int64)
 	if err != nil {
 		return err
 	}
-	offer, err := checkpoint.Policy{}.Offer(scan, checkpoint.Memory{}, checkpoint.Run{}, time.Now())
+	offer, err := checkpoint.Policy{}.Offer(scan, checkpoint.History{}, checkpoint.Run{}, time.Now())
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint"
-	"github.com/gangrun/gangrun/checkpoint/remote"
+	"github.com/gangrun/gangrun/checkpoint/objectstore"
 )
 
 // storedCheckpoints chooses among 100 checkpoints of 100 files behind a server that speaks S3, beside a program that
@@ -103,7 +103,7 @@ func (s *bucketServer) close() { _ = s.server.Close() }
 // choose looks as a node does before a round.
 func (s *bucketServer) choose(ctx context.Context, newest int64) error {
 	scanner := &checkpoint.Scanner{Open: func(ctx context.Context) (fs.FS, error) {
-		return remote.Open(ctx, "s3://"+bucket+"/run", remote.Options{Getenv: func(name string) string {
+		return objectstore.Open(ctx, "s3://"+bucket+"/run", objectstore.Options{Getenv: func(name string) string {
 			return map[string]string{"AWS_ENDPOINT_URL_S3": s.url}[name]
 		}})
 	}}

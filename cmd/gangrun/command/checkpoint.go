@@ -205,7 +205,7 @@ type listing struct {
 }
 
 // weigh says which one would be chosen, given what a run remembers beside them or why that cannot be read.
-func (i *inspection) weigh(l *listing, m checkpoint.Memory, unread error) {
+func (i *inspection) weigh(l *listing, m checkpoint.History, unread error) {
 	if unread != nil {
 		i.worse(codeUnknown)
 		i.say("nothing can be chosen: %v", unread)

@@ -26,7 +26,7 @@ func (i *inspection) lsCommand() *cli.Command {
 
 func (i *inspection) ls(ctx context.Context, dir string) error {
 	var l listing
-	var m checkpoint.Memory
+	var m checkpoint.History
 	var unread error
 	skipped := 0
 	err := bounded(ctx, i.limit(checkpoint.DefaultTimeout), func(ctx context.Context) error {
@@ -71,11 +71,11 @@ func (i *inspection) sayOthers(l listing) {
 }
 
 // remembered is what a run has left beside its checkpoints. There is none where a run cannot write.
-func remembered(name string, fsys fs.FS) (checkpoint.Memory, error) {
+func remembered(name string, fsys fs.FS) (checkpoint.History, error) {
 	if isURL(name) {
-		return checkpoint.Memory{}, nil
+		return checkpoint.History{}, nil
 	}
-	return checkpoint.ReadMemory(fsys)
+	return checkpoint.ReadHistory(fsys)
 }
 
 // nothing says that there are no checkpoints, and how to say more about them.

@@ -74,7 +74,7 @@ func (i *inspection) choose(ctx context.Context, dir string) error {
 }
 
 // pick chooses as a run does: what would be chosen by the names and sizes of its files is looked at closely first.
-func pick(ctx context.Context, s *checkpoint.Scanner, p checkpoint.Policy, m checkpoint.Memory, now func() time.Time) (
+func pick(ctx context.Context, s *checkpoint.Scanner, p checkpoint.Policy, m checkpoint.History, now func() time.Time) (
 	*format.Checkpoint, checkpoint.Offer, checkpoint.Scan, error) {
 	var closely []string
 	for {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	objects "github.com/gangrun/gangrun/checkpoint/remote"
+	"github.com/gangrun/gangrun/checkpoint/objectstore"
 )
 
 // OpenTree opens checkpoints that are not in the file system of this machine, by their URL. It asks nobody yet: its error
@@ -19,7 +19,7 @@ type OpenTree func(ctx context.Context, url string) (fs.FS, error)
 
 // openTree opens checkpoints in an object store or behind a web server.
 func openTree(ctx context.Context, url string) (fs.FS, error) {
-	return objects.Open(ctx, url, objects.Options{})
+	return objectstore.Open(ctx, url, objectstore.Options{})
 }
 
 // isURL tells a URL from a path on this machine.

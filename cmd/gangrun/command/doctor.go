@@ -69,7 +69,7 @@ func doctorCommand(p *program) *cli.Command {
 }
 
 func examine(o *options) []check {
-	memory := evidence.FindMemory("/")
+	memory := evidence.FindCgroupMemory("/")
 	return []check{
 		checkPlatform(), checkPID(), checkOutput(), checkTerminationLog(o.TerminationLog), checkMemory(memory), checkOOM(memory),
 		checkSharedMemory(), checkTemporary(), checkKernelLog(), checkGrace(o),
@@ -132,7 +132,7 @@ func checkTerminationLog(path string) check {
 	return c
 }
 
-func checkMemory(m evidence.Memory) check {
+func checkMemory(m evidence.CgroupMemory) check {
 	if m.Version == 0 {
 		return check{"memory cgroup", "warn", "none that can be read: a kill for memory cannot be told from another SIGKILL"}
 	}
@@ -143,7 +143,7 @@ func checkMemory(m evidence.Memory) check {
 	return check{"memory cgroup", "ok", detail}
 }
 
-func checkOOM(m evidence.Memory) check {
+func checkOOM(m evidence.CgroupMemory) check {
 	n, ok := m.OOMKills()
 	switch {
 	case !ok:

@@ -19,8 +19,7 @@ import (
 
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
-	"github.com/gangrun/gangrun/rendezvous/meeting"
-	stores "github.com/gangrun/gangrun/rendezvous/meeting/remote"
+	"github.com/gangrun/gangrun/rendezvous/location"
 	"github.com/gangrun/gangrun/rendezvous/port"
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/supervisor"
@@ -49,7 +48,7 @@ type job struct {
 	endpoint                          string // of a store within gangrun
 	nameless                          bool   // the job's name is not its own
 	storePort                         int
-	meet                              meeting.Point
+	location                          location.Location
 	unique                            bool
 	nodeGiven                         bool
 	held                              heldName
@@ -60,7 +59,7 @@ func defaultJob() job {
 		spec: rendezvous.DefaultSpec(1), slots: 1, pin: -1,
 		backoff: rendezvous.DefaultBackoff, backoffMax: rendezvous.DefaultBackoffMax,
 		fence: rendezvous.DefaultFence, joinTimeout: rendezvous.DefaultJoinTimeout, lastCall: rendezvous.DefaultLastCall,
-		ttl: rendezvous.DefaultTTL, storeTimeout: agent.DefaultStoreTimeout, storePort: meeting.DefaultPort,
+		ttl: rendezvous.DefaultTTL, storeTimeout: agent.DefaultStoreTimeout, storePort: location.DefaultPort,
 	}
 }
 
@@ -85,14 +84,14 @@ func (o *options) jobSettings() []*setting {
 			usage: "etcd through which the nodes meet"},
 		{name: "endpoint", hint: "HOST[:PORT]", parse: text(&o.endpoint), standard: "from the operator's variables",
 			usage: "of the store within gangrun; the node that has this address hosts it, and all give the same"},
-		{name: "store-ca", hint: "FILE", parse: text(&o.meet.CA), standard: "the system's", usage: "certificate authority of the store"},
-		{name: "store-cert", hint: "FILE", parse: text(&o.meet.Cert), standard: "none", usage: "client certificate for the store"},
-		{name: "store-key", hint: "FILE", parse: text(&o.meet.Key), standard: "none", usage: "its key"},
-		{name: "store-user-file", hint: "FILE", parse: text(&o.meet.UserFile), standard: "none", usage: "holds the user name for the store"},
-		{name: "store-password-file", hint: "FILE", parse: text(&o.meet.PasswordFile), standard: "none", usage: "holds the password"},
-		{name: "store-port", hint: "PORT", parse: number(&o.storePort, 1, 65535), standard: strconv.Itoa(meeting.DefaultPort),
+		{name: "store-ca", hint: "FILE", parse: text(&o.location.CA), standard: "the system's", usage: "certificate authority of the store"},
+		{name: "store-cert", hint: "FILE", parse: text(&o.location.Cert), standard: "none", usage: "client certificate for the store"},
+		{name: "store-key", hint: "FILE", parse: text(&o.location.Key), standard: "none", usage: "its key"},
+		{name: "store-user-file", hint: "FILE", parse: text(&o.location.UserFile), standard: "none", usage: "holds the user name for the store"},
+		{name: "store-password-file", hint: "FILE", parse: text(&o.location.PasswordFile), standard: "none", usage: "holds the password"},
+		{name: "store-port", hint: "PORT", parse: number(&o.storePort, 1, 65535), standard: strconv.Itoa(location.DefaultPort),
 			usage: "of the store within gangrun, where the operator names only a host"},
-		{name: "store-dir", hint: "DIR", parse: text(&o.meet.Dir), standard: "temporary", usage: "for the files of the store within gangrun"},
+		{name: "store-dir", hint: "DIR", parse: text(&o.location.Dir), standard: "temporary", usage: "for the files of the store within gangrun"},
 		{name: "store-timeout", hint: "TIME", parse: duration(&o.storeTimeout), standard: "10m",
 			usage: "how long to wait for a store that does not answer"},
 		{name: "namespace", hint: "NAME", parse: text(&o.namespace), standard: "default", usage: "under which the job's record is kept in the store"},
@@ -161,7 +160,7 @@ func (o *options) settle(p platform.Platform) error {
 	if err := o.settleStore(p); err != nil {
 		return err
 	}
-	if o.meet.Alone() { // a gang of one; what success needs is all there is
+	if o.location.InProcess() { // a gang of one; what success needs is all there is
 		o.spec.Restarts.Never = o.spec.Restarts.Never || o.roles[o.role].Restart == rendezvous.RestartNever
 		return nil
 	}
@@ -177,13 +176,13 @@ func (o *options) settle(p platform.Platform) error {
 			o.Node, host)}
 	}
 	o.runUID = cmp.Or(o.runUID, p.RunUID.Value)
-	o.meet.Namespace = cmp.Or(o.namespace, "default")
-	o.meet.Job = o.Job
+	o.location.Namespace = cmp.Or(o.namespace, "default")
+	o.location.Job = o.Job
 	if o.Job == "" {
-		if len(o.meet.Endpoints) > 0 {
+		if len(o.location.Endpoints) > 0 {
 			return &configError{"a job in a shared store needs a name: give --job, the same on all its nodes"}
 		}
-		o.meet.Job = "job" // the only one in its own store
+		o.location.Job = "job" // the only one in its own store
 	}
 	if o.address == "" {
 		return o.findAddress()
@@ -197,37 +196,37 @@ func (o *options) settleStore(p platform.Platform) error {
 	case o.endpoints != "" && o.endpoint != "":
 		return &configError{"--store and --endpoint: the nodes meet at one place, at an etcd or in a store within gangrun"}
 	case o.endpoints != "":
-		o.meet.Endpoints = strings.Split(o.endpoints, ",")
+		o.location.Endpoints = strings.Split(o.endpoints, ",")
 	case o.endpoint != "":
 		return o.settleEndpoint()
-	case o.spec.MaxNodes == 1 || !o.meet.Alone():
+	case o.spec.MaxNodes == 1 || !o.location.InProcess():
 	case p.Endpoint.Value == "":
 		return &configError{fmt.Sprintf("%d nodes have to meet somewhere: give --store, the URL of an etcd, or --endpoint, the address "+
 			"of one of them", o.spec.MaxNodes)}
 	default:
 		host, number := p.Host()
 		if strings.HasPrefix(p.Backend.Value, "etcd") {
-			o.meet.Endpoints = []string{net.JoinHostPort(host, strconv.Itoa(cmp.Or(number, 2379)))}
+			o.location.Endpoints = []string{net.JoinHostPort(host, strconv.Itoa(cmp.Or(number, 2379)))}
 			return nil
 		}
 		if p.Backend.Value == "" {
 			number = 0 // it is the workers', not the store's
 		}
-		o.meet.Host, o.meet.Port = host, cmp.Or(number, o.storePort)
+		o.location.Host, o.location.Port = host, cmp.Or(number, o.storePort)
 	}
 	return nil
 }
 
 // settleEndpoint reads where a store within gangrun is to be.
 func (o *options) settleEndpoint() error {
-	o.meet.Host, o.meet.Port = strings.Trim(o.endpoint, "[]"), o.storePort
+	o.location.Host, o.location.Port = strings.Trim(o.endpoint, "[]"), o.storePort
 	if host, port, err := net.SplitHostPort(o.endpoint); err == nil {
-		o.meet.Host = host
-		if err := number(&o.meet.Port, 1, 65535)(port); err != nil {
+		o.location.Host = host
+		if err := number(&o.location.Port, 1, 65535)(port); err != nil {
 			return &configError{fmt.Sprintf("--endpoint %s: port: %v", o.endpoint, err)}
 		}
 	}
-	if o.meet.Host == "" {
+	if o.location.Host == "" {
 		return &configError{fmt.Sprintf("--endpoint %s: want HOST or HOST:PORT", o.endpoint)}
 	}
 	return nil
@@ -235,9 +234,9 @@ func (o *options) settleEndpoint() error {
 
 // findAddress finds this node's address: the one by which it reaches the store.
 func (o *options) findAddress() error {
-	host, number := o.meet.Host, o.meet.Port
+	host, number := o.location.Host, o.location.Port
 	if host == "" {
-		endpoint := o.meet.Endpoints[0]
+		endpoint := o.location.Endpoints[0]
 		if _, after, found := strings.Cut(endpoint, "://"); found {
 			endpoint = after
 		}
@@ -247,7 +246,7 @@ func (o *options) findAddress() error {
 			number, _ = strconv.Atoi(p) // whatever it is: nothing is sent
 		}
 	}
-	address, err := meeting.Reaches(host, number)
+	address, err := location.LocalAddressFor(host, number)
 	if err != nil {
 		return &configError{"--node-address: " + err.Error()}
 	}
@@ -257,7 +256,7 @@ func (o *options) findAddress() error {
 
 // checkTimes refuses times that contradict each other.
 func (o *options) checkTimes() error {
-	if stop := o.RestartGrace + stopMargin + silence; !o.meet.Alone() && o.fence/2 < stop {
+	if stop := o.RestartGrace + stopMargin + silence; !o.location.InProcess() && o.fence/2 < stop {
 		return &configError{fmt.Sprintf("--fence-timeout %v: half of it has to be --restart-grace and %v (%v), or workers would be stopped "+
 			"whenever the store takes a moment to answer", o.fence, stopMargin+silence, stop)}
 	}
@@ -266,10 +265,7 @@ func (o *options) checkTimes() error {
 
 // connect opens the job's store.
 func (o *options) connect(ctx context.Context) (store.Store, error) {
-	if o.meet.Alone() {
-		return meeting.InMemory(ctx, o.meet)
-	}
-	return stores.Open(ctx, o.meet)
+	return location.Open(ctx, o.location)
 }
 
 // join takes part in the job.
@@ -283,7 +279,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	}
 	o.MaxRestarts, o.RestartAny = r.Max, r.Any
 	o.NoRestart = r.Never || r.Max == 0
-	o.Alone = o.meet.Alone()
+	o.Alone = o.location.InProcess()
 	cfg := agent.Config{
 		Connect: o.connect, Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: cmp.Or(o.namespace, "default"), KeepRecord: !o.nameless, Checkpoints: o.directory(log),
 		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,
@@ -301,12 +297,12 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 			cfg.ReservePort = o.portRange.Reserve
 		}
 	}
-	if o.meet.Alone() {
+	if o.location.InProcess() {
 		cfg.StopTime = 0 // nobody counts on this node to have stopped its workers in time
 		return agent.Join(ctx, cfg), nil
 	}
-	o.meet.Log = slog.New(warnings{log.Handler()})
-	cfg.Volatile = o.meet.Host != ""
+	o.location.Log = slog.New(warnings{log.Handler()})
+	cfg.Volatile = o.location.Host != ""
 	record := o.recordID()
 	var err error
 	if o.held, err = hold(record, o.Node, o.nodeGiven); err != nil {
@@ -367,7 +363,7 @@ type heldName struct {
 
 // recordID is equal for gangruns that meet in the same record: the same store, namespace and job.
 func (o *options) recordID() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{o.meet.String(), o.meet.Namespace, o.meet.Job}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{o.location.String(), o.location.Namespace, o.location.Job}, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -69,8 +69,8 @@ func TestWhereNodesMeet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o.meet.String() != test.where || o.spec.MinNodes != test.nodes[0] || o.spec.MaxNodes != test.nodes[1] || o.pin != test.pin {
-				t.Errorf("%s, %d:%d nodes, rank %d", o.meet, o.spec.MinNodes, o.spec.MaxNodes, o.pin)
+			if o.location.String() != test.where || o.spec.MinNodes != test.nodes[0] || o.spec.MaxNodes != test.nodes[1] || o.pin != test.pin {
+				t.Errorf("%s, %d:%d nodes, rank %d", o.location, o.spec.MinNodes, o.spec.MaxNodes, o.pin)
 			}
 		})
 	}

@@ -224,17 +224,17 @@ func (o *options) place(t torchrun.Options) error {
 	case o.endpoints != "" || o.endpoint != "":
 	case static:
 		o.spec.MinNodes = t.MaxNodes // as torchrun, which waits for all
-		o.meet.Host, o.meet.Port = t.Host, o.storePort
+		o.location.Host, o.location.Port = t.Host, o.storePort
 		if t.Endpoint == "" {
-			o.meet.Host = t.MasterAddr
+			o.location.Host = t.MasterAddr
 		}
 	case t.Backend == "c10d":
-		o.meet.Host, o.meet.Port = cmp.Or(t.Host, "localhost"), t.Port
+		o.location.Host, o.location.Port = cmp.Or(t.Host, "localhost"), t.Port
 	default:
-		o.meet.Endpoints = []string{cmp.Or(t.Conf["protocol"], "http") + "://" + net.JoinHostPort(t.Host, strconv.Itoa(t.Port))}
-		o.meet.CA = cmp.Or(o.meet.CA, t.Conf["ca_cert"], t.Conf["cacert"])
-		o.meet.Cert = cmp.Or(o.meet.Cert, t.Conf["ssl_cert"], t.Conf["cert"])
-		o.meet.Key = cmp.Or(o.meet.Key, t.Conf["ssl_cert_key"], t.Conf["key"])
+		o.location.Endpoints = []string{cmp.Or(t.Conf["protocol"], "http") + "://" + net.JoinHostPort(t.Host, strconv.Itoa(t.Port))}
+		o.location.CA = cmp.Or(o.location.CA, t.Conf["ca_cert"], t.Conf["cacert"])
+		o.location.Cert = cmp.Or(o.location.Cert, t.Conf["ssl_cert"], t.Conf["cert"])
+		o.location.Key = cmp.Or(o.location.Key, t.Conf["ssl_cert_key"], t.Conf["key"])
 	}
 	for key, timing := range map[string]*time.Duration{"join_timeout": &o.joinTimeout, "last_call_timeout": &o.lastCall} {
 		if value, found := t.Conf[key]; found {

@@ -304,8 +304,8 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 		return &configError{fmt.Sprintf("the working folder: %v", err)}
 	}
 	o.Dir = dir
-	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.meet.Dir,
-		&o.meet.CA, &o.meet.Cert, &o.meet.Key, &o.meet.UserFile, &o.meet.PasswordFile} {
+	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.location.Dir,
+		&o.location.CA, &o.location.Cert, &o.location.Key, &o.location.UserFile, &o.location.PasswordFile} {
 		if *path != "" && *path != "none" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)
 		}

@@ -47,10 +47,10 @@ func runCommand(p *program) *cli.Command {
 			if err != nil {
 				return badConfig(o, err)
 			}
-			o.noPort = o.meet.Alone() // then it is left to the command, as it was
+			o.noPort = o.location.InProcess() // then it is left to the command, as it was
 			o.Workers = o.resumed(gang.Command{
 				Argv: c.Args().Slice(), Env: workerEnvironment(settings), Prefix: o.prefix, LogDir: o.logDir,
-				Several: !o.meet.Alone(), Job: o.Job,
+				Several: !o.location.InProcess(), Job: o.Job,
 			}.Workers)
 			p.code = supervise(o)
 			return nil

@@ -21,8 +21,8 @@ import (
 )
 
 func statusCommand(p *program) *cli.Command {
-	r := newRemote(p)
-	return r.command(remoteCommand{
+	r := newJobClient(p)
+	return r.command(jobCommand{
 		name: "status", usage: "show a job: its nodes, its rounds, and what it waits for", example: "--watch my-job",
 		note:     "Exits 0 when the store has a record of the job, 66 when it has none, 69 when the store cannot be reached.",
 		readOnly: true,
@@ -50,7 +50,7 @@ func statusCommand(p *program) *cli.Command {
 	})
 }
 
-func (r *remote) show(w io.Writer, s agent.Status) {
+func (r *jobClient) show(w io.Writer, s agent.Status) {
 	if r.output == "json" {
 		enc := json.NewEncoder(w)
 		_ = enc.Encode(s) // to standard output, which the exit code would not help

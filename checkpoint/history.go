@@ -15,12 +15,12 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// MemoryFile is the name of the file in which a run remembers, beside its checkpoints, how far it had come.
-const MemoryFile = ".gangrun.json"
+// HistoryFile is the name of the file in which a run remembers, beside its checkpoints, how far it had come.
+const HistoryFile = ".gangrun.json"
 
-// Memory is what a run remembers beside its checkpoints. Every framework takes a directory without checkpoints for a
+// History is what a run remembers beside its checkpoints. Every framework takes a directory without checkpoints for a
 // first start; this is how gangrun knows that it is not.
-type Memory struct {
+type History struct {
 	V int `json:"v"`
 	Run
 	// Reached is the highest step of which there was a complete checkpoint.
@@ -45,17 +45,17 @@ const (
 	maxAside      = 1024
 )
 
-func (m Memory) setAside(c format.Checkpoint) bool {
+func (m History) superseded(c format.Checkpoint) bool {
 	return slices.ContainsFunc(m.Aside, func(a Aside) bool { return a.Path == c.Path && a.Modified.Equal(c.Modified) })
 }
 
 // lay reports whether a checkpoint lay there before this run began, as it is now.
-func (m Memory) lay(c format.Checkpoint) bool {
+func (m History) lay(c format.Checkpoint) bool {
 	return slices.ContainsFunc(m.Before, func(a Aside) bool { return a.Path == c.Path && a.Modified.Equal(c.Modified) })
 }
 
-// Saw takes in which steps are complete now. One that says no step counts as step 0: it is more than nothing.
-func (m Memory) Saw(steps []int64, identities []string) Memory {
+// Observed takes in which steps are complete now. One that says no step counts as step 0: it is more than nothing.
+func (m History) Observed(steps []int64, identities []string) History {
 	if len(steps) == 0 && len(identities) > 0 {
 		steps = []int64{0}
 	}
@@ -68,8 +68,8 @@ func (m Memory) Saw(steps []int64, identities []string) Memory {
 
 // Begin takes in that a run resumes from something. What is newer is set aside: it belongs to a way that is not taken,
 // and will be written over, half of it at first.
-func (m Memory) Begin(run Run, from From, s Scan) Memory {
-	next := Memory{V: memoryVersion, Run: run, Reached: from.Step, Before: m.Before}
+func (m History) Begin(run Run, from From, s Scan) History {
+	next := History{V: memoryVersion, Run: run, Reached: from.Step, Before: m.Before}
 	if from.Identity != "" {
 		next.Reached = new(int64)
 	}
@@ -79,7 +79,7 @@ func (m Memory) Begin(run Run, from From, s Scan) Memory {
 	}
 	for _, c := range s.Checkpoints {
 		newer := from.Fresh() && c.Step >= 0 || from.Step != nil && c.Step > *from.Step
-		if m.setAside(c) || newer && c.Complete && !c.Modified.IsZero() {
+		if m.superseded(c) || newer && c.Complete && !c.Modified.IsZero() {
 			next.Aside = append(next.Aside, Aside{c.Path, c.Modified})
 		}
 		if first {
@@ -91,51 +91,51 @@ func (m Memory) Begin(run Run, from From, s Scan) Memory {
 	return next
 }
 
-// ReadMemory reads what an earlier run has left in the root of a tree; nothing when there is no such file. One that makes
+// ReadHistory reads what an earlier run has left in the root of a tree; nothing when there is no such file. One that makes
 // no sense is a [problem.Error] with the reason bad_json.
-func ReadMemory(fsys fs.FS) (m Memory, err error) {
-	f, err := fsys.Open(MemoryFile)
+func ReadHistory(fsys fs.FS) (m History, err error) {
+	f, err := fsys.Open(HistoryFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Memory{}, nil
+		return History{}, nil
 	}
 	if err != nil {
-		return Memory{}, err
+		return History{}, err
 	}
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, maxMemory+1))
 	if err != nil {
-		return Memory{}, fmt.Errorf("reading %s: %w", MemoryFile, err)
+		return History{}, fmt.Errorf("reading %s: %w", HistoryFile, err)
 	}
 	if len(data) > maxMemory {
-		return Memory{}, problem.New(problem.BadJSON, "%s: larger than %d bytes", MemoryFile, maxMemory)
+		return History{}, problem.New(problem.BadJSON, "%s: larger than %d bytes", HistoryFile, maxMemory)
 	}
-	return parseMemory(data)
+	return parseHistory(data)
 }
 
-func parseMemory(data []byte) (m Memory, err error) {
+func parseHistory(data []byte) (m History, err error) {
 	if err := json.Unmarshal(data, &m); err != nil {
-		return Memory{}, problem.New(problem.BadJSON, "%s: %v", MemoryFile, err)
+		return History{}, problem.New(problem.BadJSON, "%s: %v", HistoryFile, err)
 	}
 	switch {
 	case m.V != memoryVersion:
-		return Memory{}, problem.New(problem.BadJSON, "%s: version %d, and this gangrun knows %d", MemoryFile, m.V, memoryVersion)
+		return History{}, problem.New(problem.BadJSON, "%s: version %d, and this gangrun knows %d", HistoryFile, m.V, memoryVersion)
 	case len(m.Aside) > maxAside || len(m.Before) > maxAside:
-		return Memory{}, problem.New(problem.BadJSON, "%s: more than %d checkpoints are set aside", MemoryFile, maxAside)
+		return History{}, problem.New(problem.BadJSON, "%s: more than %d checkpoints are set aside", HistoryFile, maxAside)
 	case m.Reached != nil && *m.Reached < 0:
-		return Memory{}, problem.New(problem.BadJSON, "%s: step %d reached", MemoryFile, *m.Reached)
+		return History{}, problem.New(problem.BadJSON, "%s: step %d reached", HistoryFile, *m.Reached)
 	}
 	return m, nil
 }
 
 // write puts the memory into a directory, as a whole or not at all. Several nodes that share the directory may do so
 // at once; the last one wins, and they agree.
-func (m Memory) write(dir string) error {
+func (m History) write(dir string) error {
 	m.V = memoryVersion
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(dir, MemoryFile), append(data, '\n'))
+	return replaceFile(filepath.Join(dir, HistoryFile), append(data, '\n'))
 }
 
 // replaceFile gives a file a new content so that a reader, or a machine that loses its power, finds the old one or the
@@ -174,7 +174,7 @@ func syncDir(dir string) error {
 	return nil
 }
 
-func sameMemory(a, b Memory) bool {
+func sameHistory(a, b History) bool {
 	same := func(x, y Aside) bool { return x.Path == y.Path && x.Modified.Equal(y.Modified) }
 	return a.V == b.V && a.Run == b.Run && slices.EqualFunc(a.Aside, b.Aside, same) && slices.EqualFunc(a.Before, b.Before, same) && (a.Reached == b.Reached || a.Reached != nil && b.Reached != nil && *a.Reached == *b.Reached)
 }

@@ -1,11 +1,11 @@
-// Package remote shows checkpoints that lie in an object store, or behind a web server, as an [io/fs.FS], so that they
+// Package objectstore shows checkpoints that lie in an object store, or behind a web server, as an [io/fs.FS], so that they
 // are looked at as those on a disk are.
 //
 // It reads and never writes. What is there is learned from listings, which carry sizes and times, so that a stat of a
 // listed file costs no request. Files are read by range requests. Only an answer that says "not found" becomes
 // [fs.ErrNotExist]; a refusal, a failing server and a timeout are other errors, since they say nothing about what is
 // there.
-package remote
+package objectstore
 
 import (
 	"cmp"

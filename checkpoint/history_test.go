@@ -15,7 +15,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 )
 
-func TestMemoryParse(t *testing.T) {
+func TestHistoryParse(t *testing.T) {
 	many := func(n int) string {
 		return `{"v":1,"aside":[` + strings.TrimSuffix(strings.Repeat(`{"path":"p","modified":"2026-01-02T03:04:05Z"},`, n), ",") + `]}`
 	}
@@ -38,41 +38,41 @@ func TestMemoryParse(t *testing.T) {
 		{many(maxAside + 1), "more than"},
 		{"{\"v\":1}" + strings.Repeat(" ", maxMemory), "larger than"},
 	} {
-		m, err := ReadMemory(fstest.MapFS{MemoryFile: {Data: []byte(tt.text)}})
+		m, err := ReadHistory(fstest.MapFS{HistoryFile: {Data: []byte(tt.text)}})
 		text := fmt.Sprintf("%.80s", tt.text)
 		if tt.want == "" && (err != nil || m.V != 1) {
 			t.Errorf("%s: %+v, %v", text, m, err)
 		}
-		if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), MemoryFile)) {
+		if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), HistoryFile)) {
 			t.Errorf("%s: %+v, %v, want an error with %q", text, m, err, tt.want)
 		}
 	}
 }
 
-// TestMemoryUnreadable is not the same as none.
-func TestMemoryUnreadable(t *testing.T) {
-	if m, err := ReadMemory(fstest.MapFS{}); err != nil || !sameMemory(m, Memory{}) {
+// TestHistoryUnreadable is not the same as none.
+func TestHistoryUnreadable(t *testing.T) {
+	if m, err := ReadHistory(fstest.MapFS{}); err != nil || !sameHistory(m, History{}) {
 		t.Errorf("%+v, %v", m, err)
 	}
-	w := watch(fstest.MapFS{MemoryFile: {Data: []byte(`{"v":1}`)}})
-	w.fails[MemoryFile] = syscall.EIO
-	if _, err := ReadMemory(w); !errors.Is(err, syscall.EIO) {
+	w := watch(fstest.MapFS{HistoryFile: {Data: []byte(`{"v":1}`)}})
+	w.fails[HistoryFile] = syscall.EIO
+	if _, err := ReadHistory(w); !errors.Is(err, syscall.EIO) {
 		t.Errorf("%v", err)
 	}
-	if _, err := ReadMemory(fstest.MapFS{MemoryFile + "/x": {}}); err == nil {
+	if _, err := ReadHistory(fstest.MapFS{HistoryFile + "/x": {}}); err == nil {
 		t.Error("a directory is read as a memory")
 	}
 }
 
-// TestMemoryWrite leaves nothing but the file, which a reader at any moment finds whole, and keeps its mode.
-func TestMemoryWrite(t *testing.T) {
+// TestHistoryWrite leaves nothing but the file, which a reader at any moment finds whole, and keeps its mode.
+func TestHistoryWrite(t *testing.T) {
 	dir := t.TempDir()
-	name := filepath.Join(dir, MemoryFile)
+	name := filepath.Join(dir, HistoryFile)
 	var writers sync.WaitGroup
 	for n := range 4 { // nodes that share the directory
 		writers.Go(func() {
 			for i := range 25 {
-				m := Memory{Run: Run{"job", fmt.Sprint("run", n)}, Reached: step(int64(i))}
+				m := History{Run: Run{"job", fmt.Sprint("run", n)}, Reached: step(int64(i))}
 				m.Aside = make([]Aside, i)
 				if err := m.write(dir); err != nil {
 					t.Error(err)
@@ -89,7 +89,7 @@ func TestMemoryWrite(t *testing.T) {
 				return
 			default:
 			}
-			if m, err := ReadMemory(os.DirFS(dir)); err != nil || m.V != 0 && len(m.Aside) != int(*m.Reached) {
+			if m, err := ReadHistory(os.DirFS(dir)); err != nil || m.V != 0 && len(m.Aside) != int(*m.Reached) {
 				t.Errorf("%+v, %v", m, err)
 				return
 			}
@@ -104,7 +104,7 @@ func TestMemoryWrite(t *testing.T) {
 	if err := os.Chmod(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Memory{}).write(dir); err != nil {
+	if err := (History{}).write(dir); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
@@ -112,24 +112,24 @@ func TestMemoryWrite(t *testing.T) {
 	}
 }
 
-// TestMemoryWriteFails and leaves the old one, and no half a file.
-func TestMemoryWriteFails(t *testing.T) {
+// TestHistoryWriteFails and leaves the old one, and no half a file.
+func TestHistoryWriteFails(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, MemoryFile), 0o755); err != nil { // a rename over it fails
+	if err := os.Mkdir(filepath.Join(dir, HistoryFile), 0o755); err != nil { // a rename over it fails
 		t.Fatal(err)
 	}
-	if err := (Memory{}).write(dir); err == nil {
+	if err := (History{}).write(dir); err == nil {
 		t.Error("no error")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
 	}
-	if err := (Memory{}).write(filepath.Join(dir, "none")); err == nil {
+	if err := (History{}).write(filepath.Join(dir, "none")); err == nil {
 		t.Error("no error")
 	}
 }
 
-func TestMemoryBegin(t *testing.T) {
+func TestHistoryBegin(t *testing.T) {
 	all := Scan{Checkpoints: []format.Checkpoint{at(4), at(3), at(2), at(1)}}
 	run1, run2 := Run{"job", "run1"}, Run{"job", "run2"}
 	asideOf := func(steps ...int64) (as []Aside) {
@@ -142,27 +142,27 @@ func TestMemoryBegin(t *testing.T) {
 	rewritten := []Aside{{"step-4", saved}}
 	for _, tt := range []struct {
 		name string
-		m    Memory
+		m    History
 		run  Run
 		from *int64
-		want Memory
+		want History
 	}{
-		{"the first start", Memory{}, run1, nil, Memory{V: 1, Run: run1, Aside: asideOf(4, 3, 2, 1)}},
-		{"from a checkpoint", Memory{}, run1, step(4), Memory{V: 1, Run: run1, Reached: step(4)}},
-		{"from the start again", Memory{Run: run1, Reached: step(4)}, run1, nil, Memory{V: 1, Run: run1, Aside: asideOf(4, 3, 2, 1)}},
-		{"another run begins anew", Memory{Run: run1, Reached: step(4)}, run2, nil, Memory{V: 1, Run: run2, Aside: asideOf(4, 3, 2, 1)}},
-		{"back", Memory{Run: run1, Reached: step(4)}, run1, step(2), Memory{V: 1, Run: run1, Reached: step(2), Aside: asideOf(4, 3)}},
-		{"back twice", Memory{Run: run1, Aside: asideOf(4)}, run1, step(1), Memory{V: 1, Run: run1, Reached: step(1), Aside: asideOf(4, 3, 2)}},
-		{"what was aside stays aside", Memory{Run: run1, Aside: asideOf(4)}, run1, step(3), Memory{V: 1, Run: run1, Reached: step(3), Aside: asideOf(4)}},
-		{"what is gone is forgotten", Memory{Run: run1, Aside: gone}, run1, step(4), Memory{V: 1, Run: run1, Reached: step(4)}},
-		{"what was written again is forgotten", Memory{Run: run1, Aside: rewritten}, run1, step(4), Memory{V: 1, Run: run1, Reached: step(4)}},
+		{"the first start", History{}, run1, nil, History{V: 1, Run: run1, Aside: asideOf(4, 3, 2, 1)}},
+		{"from a checkpoint", History{}, run1, step(4), History{V: 1, Run: run1, Reached: step(4)}},
+		{"from the start again", History{Run: run1, Reached: step(4)}, run1, nil, History{V: 1, Run: run1, Aside: asideOf(4, 3, 2, 1)}},
+		{"another run begins anew", History{Run: run1, Reached: step(4)}, run2, nil, History{V: 1, Run: run2, Aside: asideOf(4, 3, 2, 1)}},
+		{"back", History{Run: run1, Reached: step(4)}, run1, step(2), History{V: 1, Run: run1, Reached: step(2), Aside: asideOf(4, 3)}},
+		{"back twice", History{Run: run1, Aside: asideOf(4)}, run1, step(1), History{V: 1, Run: run1, Reached: step(1), Aside: asideOf(4, 3, 2)}},
+		{"what was aside stays aside", History{Run: run1, Aside: asideOf(4)}, run1, step(3), History{V: 1, Run: run1, Reached: step(3), Aside: asideOf(4)}},
+		{"what is gone is forgotten", History{Run: run1, Aside: gone}, run1, step(4), History{V: 1, Run: run1, Reached: step(4)}},
+		{"what was written again is forgotten", History{Run: run1, Aside: rewritten}, run1, step(4), History{V: 1, Run: run1, Reached: step(4)}},
 	} {
 		got := tt.m.Begin(tt.run, From{Step: tt.from}, all)
 		if tt.run != tt.m.Run && len(got.Before) != len(all.Checkpoints) || tt.run == tt.m.Run && len(got.Before) != 0 {
 			t.Errorf("%s: %d lay there before", tt.name, len(got.Before))
 		}
 		got.Before = nil
-		if !sameMemory(got, tt.want) {
+		if !sameHistory(got, tt.want) {
 			t.Errorf("%s: %s, want %s", tt.name, asJSON(t, got), asJSON(t, tt.want))
 		}
 	}
@@ -170,34 +170,34 @@ func TestMemoryBegin(t *testing.T) {
 	for n := range int64(maxAside + 10) {
 		long.Checkpoints = append(long.Checkpoints, format.Checkpoint{Path: fmt.Sprint(n), Step: maxAside + 10 - n, Modified: saved, Complete: true})
 	}
-	if m := (Memory{}).Begin(run1, From{Step: step(0)}, long); len(m.Aside) != maxAside || m.Aside[0].Path != "0" {
+	if m := (History{}).Begin(run1, From{Step: step(0)}, long); len(m.Aside) != maxAside || m.Aside[0].Path != "0" {
 		t.Errorf("%d are set aside", len(m.Aside))
 	}
 }
 
-func TestMemorySaw(t *testing.T) {
+func TestHistorySaw(t *testing.T) {
 	for _, tt := range []struct {
 		had   *int64
 		steps []int64
 		want  *int64
 	}{{nil, nil, nil}, {nil, []int64{3, 2}, step(3)}, {step(2), []int64{3}, step(3)}, {step(5), []int64{3}, step(5)}, {step(5), nil, step(5)}, {nil, []int64{0}, step(0)}} {
-		if got := (Memory{Reached: tt.had}).Saw(tt.steps, nil); asJSON(t, got.Reached) != asJSON(t, tt.want) {
+		if got := (History{Reached: tt.had}).Observed(tt.steps, nil); asJSON(t, got.Reached) != asJSON(t, tt.want) {
 			t.Errorf("%s after %s: %s", asJSON(t, tt.had), asJSON(t, tt.steps), asJSON(t, got.Reached))
 		}
 	}
 }
 
-// FuzzMemory takes what any program may have written there: it is refused, or it is read the same after it was written.
-func FuzzMemory(f *testing.F) {
+// FuzzHistory takes what any program may have written there: it is refused, or it is read the same after it was written.
+func FuzzHistory(f *testing.F) {
 	f.Add([]byte(`{"v":1,"job":"j","runUid":"u","reached":5,"aside":[{"path":"step-6","modified":"2026-01-02T03:04:05.123456789+01:00"}]}`))
 	f.Add([]byte(`{"v":1,"reached":9223372036854775807}`))
 	f.Add([]byte(`{"V":1,"reached":null,"aside":[null]}`))
 	f.Add([]byte(`{"v":1,"job":"\ud800"}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := parseMemory(data)
+		m, err := parseHistory(data)
 		if err != nil {
-			if !strings.Contains(err.Error(), MemoryFile) {
+			if !strings.Contains(err.Error(), HistoryFile) {
 				t.Errorf("%q: %v", data, err)
 			}
 			return
@@ -208,8 +208,8 @@ func FuzzMemory(f *testing.F) {
 		if err := m.write(dir); err != nil {
 			t.Fatalf("%q: %v", data, err)
 		}
-		again, err := ReadMemory(os.DirFS(dir))
-		if err != nil || !sameMemory(again, m) {
+		again, err := ReadHistory(os.DirFS(dir))
+		if err != nil || !sameHistory(again, m) {
 			t.Fatalf("%q: %+v, then %+v, %v", data, m, again, err)
 		}
 		_ = m.Begin(m.Run, From{Step: step(1)}, Scan{Checkpoints: []format.Checkpoint{{Path: "a", Step: 2, Modified: time.Unix(1, 0)}}})

@@ -1,6 +1,4 @@
-// Package remote opens a store that is not in this process alone: an etcd, or an etcd server that this process hosts for
-// the other nodes.
-package remote
+package location
 
 import (
 	"context"
@@ -11,34 +9,33 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gangrun/gangrun/rendezvous/meeting"
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/rendezvous/store/embedded"
 	"github.com/gangrun/gangrun/rendezvous/store/etcd"
 )
 
-// Open opens the store at a point. Errors that trying again may change are store.ErrUnreachable.
-func Open(ctx context.Context, p meeting.Point) (store.Store, error) {
+// Open opens the store there. Errors that trying again may change are store.ErrUnreachable.
+func Open(ctx context.Context, l Location) (store.Store, error) {
 	switch {
-	case p.Alone():
-		return meeting.InMemory(ctx, p)
-	case len(p.Endpoints) > 0:
-		return dial(ctx, p)
+	case l.InProcess():
+		return store.NewInMemory().Connect(store.Boottime), nil
+	case len(l.Endpoints) > 0:
+		return dial(ctx, l)
 	}
-	if !p.ReadOnly && local(ctx, p.Host) {
-		s, err := host(ctx, p)
+	if !l.ReadOnly && local(ctx, l.Host) {
+		s, err := host(ctx, l)
 		if !errors.Is(err, store.ErrInUse) {
 			return s, err
 		}
 	}
-	p.Endpoints = []string{"http://" + p.Address()}
-	return dial(ctx, p)
+	l.Endpoints = []string{"http://" + l.Address()}
+	return dial(ctx, l)
 }
 
-func dial(ctx context.Context, p meeting.Point) (store.Store, error) {
+func dial(ctx context.Context, l Location) (store.Store, error) {
 	s, err := etcd.Open(ctx, etcd.Config{
-		Endpoints: p.Endpoints, CA: p.CA, Cert: p.Cert, Key: p.Key, UserFile: p.UserFile, PasswordFile: p.PasswordFile,
-		Namespace: p.Namespace, Job: p.Job, ReadOnly: p.ReadOnly, Visitor: p.Visitor, Log: p.Log,
+		Endpoints: l.Endpoints, CA: l.CA, Cert: l.Cert, Key: l.Key, UserFile: l.UserFile, PasswordFile: l.PasswordFile,
+		Namespace: l.Namespace, Job: l.Job, ReadOnly: l.ReadOnly, Visitor: l.Visitor, Log: l.Log,
 	})
 	if err != nil {
 		return nil, err // not s: a nil pointer in an interface is not nil
@@ -47,12 +44,12 @@ func dial(ctx context.Context, p meeting.Point) (store.Store, error) {
 }
 
 // host starts the store here.
-func host(ctx context.Context, p meeting.Point) (store.Store, error) {
-	server, err := embedded.Start(ctx, embedded.Config{Listen: p.Address(), Dir: p.Dir, Log: p.Log})
+func host(ctx context.Context, l Location) (store.Store, error) {
+	server, err := embedded.Start(ctx, embedded.Config{Listen: l.Address(), Dir: l.Dir, Log: l.Log})
 	if err != nil {
 		return nil, err
 	}
-	s, err := server.Store(ctx, p.Namespace, p.Job)
+	s, err := server.Store(ctx, l.Namespace, l.Job)
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}

@@ -17,13 +17,12 @@ import (
 
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
-	"github.com/gangrun/gangrun/rendezvous/meeting"
-	stores "github.com/gangrun/gangrun/rendezvous/meeting/remote"
+	"github.com/gangrun/gangrun/rendezvous/location"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// remote is what the commands that look at a job from outside are told.
-type remote struct {
+// jobClient is what the commands that look at a job from outside are told.
+type jobClient struct {
 	*options
 	program *program
 	output  string
@@ -31,11 +30,11 @@ type remote struct {
 	timeout time.Duration
 }
 
-func newRemote(p *program) *remote {
-	return &remote{options: defaultOptions(), program: p, output: "text", timeout: 10 * time.Second}
+func newJobClient(p *program) *jobClient {
+	return &jobClient{options: defaultOptions(), program: p, output: "text", timeout: 10 * time.Second}
 }
 
-func (r *remote) settings(own ...*setting) []*setting {
+func (r *jobClient) settings(own ...*setting) []*setting {
 	kept := []string{"store", "store-ca", "store-cert", "store-key", "store-user-file", "store-password-file", "namespace"}
 	s := []*setting{{name: "endpoint", group: groupNodes, hint: "HOST[:PORT]", parse: text(&r.endpoint), standard: "none",
 		usage: "a store within gangrun, instead of --store"}}
@@ -51,14 +50,14 @@ func (r *remote) settings(own ...*setting) []*setting {
 }
 
 // connect opens the store of the job that the argument names.
-func (r *remote) connect(ctx context.Context, c *cli.Context, settings []*setting, readOnly bool) (store.Store, error) {
+func (r *jobClient) connect(ctx context.Context, c *cli.Context, settings []*setting, readOnly bool) (store.Store, error) {
 	if err := resolve(settings, os.LookupEnv); err != nil {
 		return nil, err
 	}
 	if c.NArg() > 1 {
 		return nil, &configError{fmt.Sprintf("one job at a time: %q is one too many", c.Args().Get(1))}
 	}
-	e := &r.meet
+	e := &r.location
 	e.Namespace, e.Job, e.ReadOnly, e.Visitor = cmp.Or(r.namespace, "default"), c.Args().First(), readOnly, true
 	switch {
 	case r.endpoints != "":
@@ -66,7 +65,7 @@ func (r *remote) connect(ctx context.Context, c *cli.Context, settings []*settin
 	case r.endpoint != "":
 		host, port, err := net.SplitHostPort(r.endpoint)
 		if err != nil {
-			host, port = r.endpoint, strconv.Itoa(meeting.DefaultPort)
+			host, port = r.endpoint, strconv.Itoa(location.DefaultPort)
 		}
 		e.Endpoints = []string{"http://" + net.JoinHostPort(host, port)}
 		e.Job = cmp.Or(e.Job, "job") // the only one there
@@ -76,11 +75,11 @@ func (r *remote) connect(ctx context.Context, c *cli.Context, settings []*settin
 	if e.Job == "" {
 		return nil, &configError{"which job? give its name"}
 	}
-	return stores.Open(ctx, r.meet)
+	return location.Open(ctx, r.location)
 }
 
-// remoteCommand is what such a command has of its own.
-type remoteCommand struct {
+// jobCommand is what such a command has of its own.
+type jobCommand struct {
 	name, usage string
 	example     string // the end of its command line in the help
 	note        string // the end of the help
@@ -90,7 +89,7 @@ type remoteCommand struct {
 }
 
 // command makes a command that opens the store of a job and does with it what it is there for.
-func (r *remote) command(rc remoteCommand) *cli.Command {
+func (r *jobClient) command(rc jobCommand) *cli.Command {
 	settings := r.settings(rc.own...)
 	return &cli.Command{
 		Name:               rc.name,
@@ -119,7 +118,7 @@ const (
 )
 
 // failed says what went wrong, by a code of its own where trying again, or another name, may help.
-func (r *remote) failed(err error) error {
+func (r *jobClient) failed(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -139,8 +138,8 @@ func (r *remote) failed(err error) error {
 
 // verbCommand leaves a command for a job and waits until it was taken.
 func verbCommand(p *program, verb, what string) *cli.Command {
-	r := newRemote(p)
-	return r.command(remoteCommand{
+	r := newJobClient(p)
+	return r.command(jobCommand{
 		name: verb, usage: what, example: "my-job",
 		note: "Returns when the job's leader has taken the command; gangrun status shows what becomes of it.\n" +
 			"Exits 66 when the store has no record of the job, 69 when it cannot be reached.",
