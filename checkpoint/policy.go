@@ -95,10 +95,16 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	began := reader.UID != "" && m.Run == reader // this run has begun a round here
 	s.Checkpoints = slices.Clone(s.Checkpoints)
 	slices.SortStableFunc(s.Checkpoints, newestFirst)
-	good := p.eligible(s, m)
+	good, tied := p.eligible(s, m)
 	saves := map[string]int{}
 	for _, c := range s.Checkpoints {
 		saves[c.Series()]++
+	}
+	if s.Unseen > 0 {
+		o.warn("%d directories further down were not looked through, the oldest by their names", s.Unseen)
+	}
+	if s.Older > 0 {
+		o.warn("%d that say no step were not looked at, by their times the oldest", s.Older)
 	}
 	for i, c := range s.Checkpoints {
 		if c.Reason.Unknown() {
@@ -153,12 +159,25 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	if s.Apart && len(o.Steps)+len(o.Identities) > 0 {
 		o.Steps, o.Identities = nil, nil
 		o.veto(problem.UnknownFormat, "there is no checkpoint in the directory itself, and several below it, of different writers (%s): which is meant? %s",
-			strings.Join(s.Below, ", "), cmp.Or(p.Way, ways))
+			strings.Join(s.Below, ", ")+notAll(s.Unseen), cmp.Or(p.Way, ways))
+	}
+	if len(tied) > 0 && len(o.Steps)+len(o.Identities) > 0 {
+		o.Steps, o.Identities = nil, nil
+		o.veto(problem.UnknownFormat, "%s and %s are of two trainings, by their names, and were written at the same time: which is meant? %s",
+			tied[0], tied[1], cmp.Or(p.Way, ways))
 	}
 	if len(o.Steps)+len(o.Identities) > 0 {
 		o.Veto, o.Fresh = nil, ""
 	}
 	return o, nil
+}
+
+// notAll says that there may be more.
+func notAll(unseen int) string {
+	if unseen == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and perhaps in %d more", unseen)
 }
 
 // newestFirst orders by steps, and what says none by when it was written: some say of which step they are only when they
@@ -212,11 +231,13 @@ func (p Policy) weigh(c format.Checkpoint, m History, other string, now time.Tim
 }
 
 // eligible marks those checkpoints among which one is chosen: of one series, since steps of two trainings say nothing of
-// one another. It is the one in which something has appeared since this run began, else the one that was written last.
+// one another. It is the one in which something has appeared since this run began, else the one that was written last,
+// else the only one with the state of an optimizer; where there are several, tied names a checkpoint of each of two.
 // Where some of a series have the state of an optimizer, the others are its weights. Numbers count before none, and steps
 // before epochs.
-func (p Policy) eligible(s Scan, m History) []bool {
+func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 	type series struct {
+		path                              string // of its newest
 		fresh, optimizer, numbered, steps bool
 		newest                            time.Time
 	}
@@ -228,7 +249,7 @@ func (p Policy) eligible(s Scan, m History) []bool {
 		}
 		x := of[c.Series()]
 		if x == nil {
-			x = &series{}
+			x = &series{path: c.Path}
 			of[c.Series()] = x
 		}
 		x.fresh = x.fresh || len(m.Before) > 0 && !m.lay(c)
@@ -242,11 +263,17 @@ func (p Policy) eligible(s Scan, m History) []bool {
 	best := ""
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		x, y := of[name], of[best]
-		if y == nil || x.fresh && !y.fresh || x.fresh == y.fresh && x.newest.After(y.newest) {
-			best = name
+		switch {
+		case y == nil, y == x, x.fresh && !y.fresh, x.fresh == y.fresh && x.newest.After(y.newest):
+			best, tied = name, nil
+		case x.fresh != y.fresh || !x.newest.Equal(y.newest):
+		case x.optimizer && !y.optimizer:
+			best, tied = name, nil
+		case x.optimizer == y.optimizer:
+			tied = []string{y.path, x.path}
 		}
 	}
-	good := make([]bool, len(s.Checkpoints))
+	good = make([]bool, len(s.Checkpoints))
 	for i, c := range s.Checkpoints {
 		x := of[c.Series()]
 		if !whole(c) || c.Series() != best || x.optimizer && !c.Optimizer {
@@ -254,7 +281,7 @@ func (p Policy) eligible(s Scan, m History) []bool {
 		}
 		good[i] = c.Step < 0 && !x.numbered || c.Step >= 0 && (c.Unit == format.UnitStep) == x.steps
 	}
-	return good
+	return good, tied
 }
 
 func (o *Offer) warn(format string, args ...any) {
@@ -308,7 +335,7 @@ func (f From) String() string {
 // At is the checkpoint that a scan has shown and that may be resumed from, nil when there is none. Of two of the same
 // step it is the one that was written later.
 func (p Policy) At(s Scan, m History, from From) (found *format.Checkpoint) {
-	good := p.eligible(s, m)
+	good, _ := p.eligible(s, m)
 	for i := range s.Checkpoints {
 		c := &s.Checkpoints[i]
 		is := from.Step != nil && c.Step == *from.Step || from.Step == nil && c.Step < 0 && c.Identity == from.Identity

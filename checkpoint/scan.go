@@ -20,13 +20,15 @@ import (
 
 // How far a scan goes.
 const (
-	// depth is how many complete checkpoints are looked at closely. The others are taken by the names and sizes of their
-	// files; one that is chosen is looked at closely before anything starts from it.
+	// depth is how many complete checkpoints of a series are looked at closely, and all newer ones. The others are taken by the names and sizes
+	// of their files; one that is chosen is looked at closely before anything starts from it.
 	depth = 3
-	// maxLooks is how many are looked at closely in all, where the newest are not to be resumed from, or say of which step
-	// they are only when they are looked at.
+	// maxLooks is how many of a series are looked at closely whose files may say another step than their names; of those
+	// without a step in their names, how many in all. Of these the youngest count, and a time that several share divides
+	// none of them.
 	maxLooks = 64
-	// most is how many complete checkpoints a node tells of. Nodes whose newest ones differ by more have been apart.
+	// most is how many complete checkpoints of a series a node tells of. Nodes whose newest ones differ by more have been
+	// apart.
 	most = 16
 	// DefaultTimeout is how long a look may take.
 	DefaultTimeout = time.Minute
@@ -67,17 +69,24 @@ func fingerprintOf(c *format.Checkpoint) fingerprint {
 type Scan struct {
 	Format      string
 	Checkpoints []format.Checkpoint
-	// More is set when there are older candidates that were not looked at.
-	More bool
+	// More is set when there are older candidates that were not looked at, and Older counts those of them whose names say
+	// no step: only their times say that they are older.
+	More  bool
+	Older int
 	// Below are the directories in which they were found, when those are further down, and Apart says that these are of
 	// different writers.
 	Below []string
 	Apart bool
+	// Unseen counts the directories further down that were not looked through.
+	Unseen int
 	// Others are the names of what is not understood.
 	Others []string
 	// Missing is set when there is no such directory.
 	Missing bool
 }
+
+// tally counts checkpoints of one series: those that are whole and may be resumed from, and those looked at closely.
+type tally struct{ complete, looked int }
 
 type scanned struct {
 	scan Scan
@@ -147,17 +156,41 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		return scanned{scan: Scan{Missing: true}}
 	}
 	r := scanned{
-		scan: Scan{Format: found.Format, Below: found.Below, Apart: found.Apart, Others: found.Others}, seen: make(map[string]seen),
+		scan: Scan{Format: found.Format, Below: found.Below, Apart: found.Apart, Unseen: found.Unseen, Others: found.Others},
+		seen: make(map[string]seen),
 	}
-	complete, looked := 0, 0
+	o.Level = format.Names
 	for _, c := range found.Checkpoints {
-		// What says no step is not older for standing at the end.
-		if complete >= most && (c.Step >= 0 || looked >= maxLooks) {
-			r.scan.More = true
-			continue
+		if c.Step < 0 {
+			format.Check(ctx, fsys, c, o) // for its time
 		}
-		o.Level = format.Names
-		format.Check(ctx, fsys, c, o)
+	}
+	slices.SortStableFunc(found.Checkpoints, func(a, b *format.Checkpoint) int { return newestFirst(*a, *b) })
+	of := map[string]*tally{}
+	complete, stepless := 0, tally{}
+	var youngest time.Time // of those without a step that were looked at closely, the last
+	for _, c := range found.Checkpoints {
+		x := of[c.Series()]
+		if x == nil {
+			x = &tally{}
+			of[c.Series()] = x
+		}
+		if c.Step >= 0 {
+			if x.complete >= most {
+				r.scan.More = true
+				continue
+			}
+			o.Level = format.Names
+			format.Check(ctx, fsys, c, o)
+		} else {
+			x = &stepless
+			if x.looked >= maxLooks && complete > 0 && c.Modified.Before(youngest) {
+				r.scan.More = true
+				r.scan.Older++
+				continue
+			}
+		}
+		named := c.Step >= 0
 		if c.Complete {
 			quick := fingerprintOf(c)
 			k, cached := known[c.Path]
@@ -165,17 +198,24 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 			case cached && k.quick == quick:
 				*c = k.result
 				r.seen[c.Path] = k
-			case looked < maxLooks && (complete < depth || c.SaysOwnStep() || c.Step < 0) || slices.Contains(closely, c.Path):
-				looked++
+			case !named || x.complete < depth || c.SaysOwnStep() && x.looked < maxLooks || slices.Contains(closely, c.Path):
 				o.Level = format.Manifests
 				format.Check(ctx, fsys, c, o)
 				if !c.Reason.Unknown() {
 					r.seen[c.Path] = seen{quick, *c}
 				}
+				if named {
+					x.looked++ // what is remembered costs nothing
+				}
+			}
+			if !named {
+				x.looked++
+				youngest = quick.modified
 			}
 		}
 		if c.Complete && c.Resumable {
 			complete++
+			x.complete++
 		}
 		c.First = c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -12,16 +13,20 @@ const maxBelow = 64
 
 // findBelow looks for checkpoints one level below a directory that holds none, and then two: a directory was named that
 // is too high. Those of one writer are one training's (Lightning's version_0 and version_1); of several nobody can say
-// which is meant.
+// which is meant, and neither where there are more directories than are looked through.
 func (l *look) findBelow(root *dir, empty Found) (Found, error) {
 	level := []*dir{root}
 	for range 3 { // one level, then two; Lightning puts its own between
 		var next []*dir
 		found := empty
+		full := false
 		for _, d := range level {
 			names := d.dirs(func(name string) bool { return !strings.HasPrefix(name, ".") && name != quarantined })
-			for _, name := range newestByTitle(names, 8) {
+			newest := lastOfEach(names, 8)
+			found.Unseen += len(names) - len(newest)
+			for i, name := range newest {
 				if len(next) == maxBelow {
+					found.Unseen, full = found.Unseen+len(newest)-i, true
 					break
 				}
 				below, err := l.dir(d.join(name))
@@ -49,26 +54,51 @@ func (l *look) findBelow(root *dir, empty Found) (Found, error) {
 			formats[in.Format] = true
 		}
 		if len(found.Checkpoints) > 0 {
-			found.Apart = len(formats) > 1 || len(found.Below) > 1 && !versions(found.Below)
+			found.Apart = full || len(formats) > 1 || len(found.Below) > 1 && !versions(found.Below)
 			found.Others = slices.DeleteFunc(slices.Clone(empty.Others), func(name string) bool {
 				return slices.ContainsFunc(found.Below, func(b string) bool { return b == name || strings.HasPrefix(b, name+"/") })
 			})
 			return found, nil
 		}
-		level = next
+		level, empty.Unseen = next, found.Unseen
 	}
 	return empty, nil
 }
 
-// versions reports whether directories differ in one number alone, as those of runs of the same training do.
-func versions(paths []string) bool {
-	stem := func(p string) string {
-		return strings.Map(func(r rune) rune {
-			if '0' <= r && r <= '9' {
-				return -1
-			}
-			return r
-		}, p)
+// lastOfEach lists so many of those names that differ in their numbers alone, the last by these, sorted.
+func lastOfEach(names []string, most int) (last []string) {
+	series := map[string][]string{}
+	for _, name := range names {
+		series[numberless(name)] = append(series[numberless(name)], name)
 	}
-	return !slices.ContainsFunc(paths, func(p string) bool { return stem(p) != stem(paths[0]) })
+	for _, s := range series {
+		slices.SortFunc(s, func(a, b string) int { return byNumbers(b, a) })
+		last = append(last, s[:min(len(s), most)]...)
+	}
+	slices.Sort(last)
+	return last
+}
+
+// byNumbers compares two names that differ in their numbers alone, by the first number that differs.
+func byNumbers(a, b string) int {
+	split := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r < '0' || '9' < r }) }
+	return slices.CompareFunc(split(a), split(b), func(x, y string) int {
+		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+		return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
+	})
+}
+
+// numberless is a name without its digits.
+func numberless(name string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// versions reports whether directories differ in numbers alone, as those of runs of the same training do.
+func versions(paths []string) bool {
+	return !slices.ContainsFunc(paths, func(p string) bool { return numberless(p) != numberless(paths[0]) })
 }

@@ -86,6 +86,8 @@ type Found struct {
 	// not written by the same program, Apart is set, and nobody can say which is meant.
 	Below []string
 	Apart bool
+	// Unseen counts the directories further down that were not looked through.
+	Unseen int
 	// Others are entries of the root that are not understood, at most maxOthers.
 	Others []string
 }

@@ -129,8 +129,21 @@ func findIndexed(l *look, root *dir) (found []*Checkpoint, rest []string) {
 	return found, rest
 }
 
-// maxSniffs bounds how many files are opened to find out whether they hold tensors.
-const maxSniffs = 64
+// maxSniffs bounds how many files are opened to find out whether they hold tensors. A directory of data has thousands; the
+// names that a checkpoint is most likely to have go before theirs.
+const maxSniffs = 256
+
+// likelihood is how much the name of a file looks like that of a checkpoint: a word for one, or a step, or a part of one.
+func likelihood(name string) int {
+	t := titleOf(name)
+	switch {
+	case checkpointName(name), t.named, t.slot != "":
+		return 2
+	case t.step >= 0, t.roles != "":
+		return 1
+	}
+	return 0
+}
 
 // plainFiles puts the files of one step together.
 func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) {
@@ -169,7 +182,9 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 	}
 	// The newest of each family are looked into, and the older ones taken to be like them.
 	looked := newestByTitle(weak, 8)
+	slices.SortStableFunc(looked, func(a, b string) int { return cmp.Compare(likelihood(b), likelihood(a)) })
 	looked = looked[:min(len(looked), maxSniffs)]
+	slices.Sort(looked)
 	yes := make([]bool, len(looked))
 	err = l.eachOf(len(looked), func(i int) (err error) {
 		yes[i], err = l.holdsTensors(root.join(looked[i]))
@@ -201,14 +216,17 @@ func seriesOf(name string) string {
 	return t.family + "|" + t.slot + "|" + t.roles + "|" + string(t.unit) + strings.TrimPrefix(name, stemOf(name))
 }
 
-// newestByTitle lists so many of the names of each series, those with the highest steps, sorted.
+// newestByTitle lists so many of the names of each series, those with the highest steps, sorted. Of names without a step
+// the last count: dates sort as they should.
 func newestByTitle(names []string, most int) (newest []string) {
 	series := map[string][]string{}
 	for _, name := range names {
 		series[seriesOf(name)] = append(series[seriesOf(name)], name)
 	}
 	for _, s := range series {
-		slices.SortFunc(s, func(a, b string) int { return cmp.Compare(titleOf(b).step, titleOf(a).step) })
+		slices.SortFunc(s, func(a, b string) int {
+			return cmp.Or(cmp.Compare(titleOf(b).step, titleOf(a).step), strings.Compare(b, a))
+		})
 		newest = append(newest, s[:min(len(s), most)]...)
 	}
 	slices.Sort(newest)

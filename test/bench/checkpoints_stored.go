@@ -182,7 +182,7 @@ func (s *bucketServer) data(key string) []byte {
 	if strings.HasSuffix(key, "/.metadata") {
 		return s.metadata
 	}
-	return make([]byte, dcpShard)
+	return bytes.Repeat([]byte{1}, dcpShard)
 }
 
 // page begins at the token, which is a key.
