@@ -23,7 +23,14 @@ var roundsSizes = []roundsSize{
 	{nodes: 1024, usual: 10, budget: 400},
 }
 
-const requestsBudget budget = 6 // for each node and round
+// For each node and round.
+const (
+	requestsBudget budget = 6
+	trafficBudget  budget = 8 // KiB
+)
+
+// roundsRows is where a gang's values go: ms, requests, KiB, and what it asks in a minute while nothing happens.
+type roundsRows struct{ took, asked, traffic, idle, idleBytes *row }
 
 // gangRounds measures how long it takes the agents of a job to begin a new round, from the failure on one of them
 // until every one has the order to start: all have stopped before, and said so. They are real, each with a connection
@@ -36,8 +43,11 @@ func (l *lab) gangRounds() error {
 	if python == "" || l.quick {
 		fmt.Println("rounds: without torch's rendezvous")
 	}
-	requests := &table{title: "rounds: requests to etcd for each node and round, besides those that keep leases alive"}
-	traffic := &table{title: "rounds: to and from etcd for each node and round, KiB"}
+	requests := &table{title: "rounds: requests to etcd for each node and round, besides what an idle job asks"}
+	traffic := &table{title: "rounds: to and from etcd for each node and round, besides an idle job's, KiB"}
+	idle := &table{title: fmt.Sprintf(
+		"rounds: an idle job's requests, renewals among them, for each node and minute; leases of %v", partyLease)}
+	idleTraffic := &table{title: "rounds: to and from etcd for each node of an idle job and minute, KiB"}
 	for _, size := range roundsSizes {
 		if l.quick && size.nodes > 8 {
 			continue
@@ -49,9 +59,9 @@ func (l *lab) gangRounds() error {
 		}
 		ours, bare, theirs := took.add("gangrun"), took.add("etcd alone"), took.add("torch")
 		ours.budget = size.budget
-		asked := requests.add(name)
-		asked.budget = requestsBudget
-		if err := l.roundsOf(size, ours, bare, asked, traffic.add(name)); err != nil {
+		to := roundsRows{ours, requests.add(name), traffic.add(name), idle.add(name), idleTraffic.add(name)}
+		to.asked.budget, to.traffic.budget = requestsBudget, trafficBudget
+		if err := l.roundsOf(size, to, bare); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if python != "" && !l.quick && size.torch > 0 {
@@ -63,13 +73,14 @@ func (l *lab) gangRounds() error {
 		}
 		took.print()
 	}
-	requests.print()
-	traffic.print()
+	for _, t := range []*table{requests, traffic, idle, idleTraffic} {
+		t.print()
+	}
 	return nil
 }
 
 // roundsOf measures a job of one size, and then its bare messages.
-func (l *lab) roundsOf(size roundsSize, ours, bare, asked, traffic *row) error {
+func (l *lab) roundsOf(size roundsSize, to roundsRows, bare *row) error {
 	server, err := l.startEtcd()
 	if err != nil {
 		return err
@@ -78,7 +89,7 @@ func (l *lab) roundsOf(size roundsSize, ours, bare, asked, traffic *row) error {
 	ctx, cancel := context.WithTimeout(l.ctx, 5*patience)
 	defer cancel()
 	rounds := l.times(size.usual, 2)
-	length, err := l.agentRounds(ctx, server, size.nodes, rounds, ours, asked, traffic)
+	length, err := l.agentRounds(ctx, server, size.nodes, rounds, to)
 	if err != nil {
 		return fmt.Errorf("gangrun: %w", err)
 	}
@@ -88,53 +99,63 @@ func (l *lab) roundsOf(size roundsSize, ours, bare, asked, traffic *row) error {
 	return nil
 }
 
-// Some requests come only seconds after a round: an agent hears with an answer that the store has gone on, and makes
-// sure that its watches have missed nothing.
-const (
-	shortQuiet = 50 * time.Millisecond // between rounds that are timed
-	longQuiet  = 3 * time.Second       // around rounds that are counted
-)
-
 // agentRounds lets a gang of agents go through so many rounds, and through some more whose requests are counted.
-func (l *lab) agentRounds(
-	ctx context.Context, server *etcdServer, nodes, rounds int, took, asked, traffic *row,
-) (lengths, error) {
+func (l *lab) agentRounds(ctx context.Context, server *etcdServer, nodes, rounds int, to roundsRows) (lengths, error) {
 	g := joinParties(ctx, server, nodes)
 	defer g.leave()
 	if _, err := g.started(0); err != nil {
 		return lengths{}, err
 	}
+	// Some requests come only seconds after a round: a node hears with the answer to a renewal that the store has gone on,
+	// and makes sure that it has missed nothing. And an idle node asks now and then whether all is as it knows it.
+	window := 12 * time.Second
+	if l.quick {
+		window = 5 * time.Second
+	}
+	if err := sleep(ctx, window/2); err != nil {
+		return lengths{}, err
+	}
+	idle, err := server.idle(ctx, window)
+	if err != nil {
+		return lengths{}, err
+	}
+	to.idle.values = append(to.idle.values, (idle.requests+idle.renewals)*60/float64(nodes))
+	to.idleBytes.values = append(to.idleBytes.values, idle.bytes/1024*60/float64(nodes))
 	again := func(round int) error {
+		if err := server.quiet(ctx, idle); err != nil {
+			return err
+		}
 		failed := g.fail(rand.IntN(nodes), round)
 		last, err := g.started(round + 1)
-		took.values = append(took.values, milliseconds(last-failed))
+		to.took.values = append(to.took.values, milliseconds(last-failed))
 		return err
 	}
 	counted := min(rounds, 3)
-	if l.quick {
-		counted = 1
-	}
 	for round := range rounds - counted {
-		if _, err := server.quiet(ctx, shortQuiet); err != nil {
-			return lengths{}, err
-		}
 		if err := again(round); err != nil {
 			return lengths{}, err
 		}
 	}
-	before, err := server.quiet(ctx, longQuiet)
+	if err := sleep(ctx, window/2); err != nil {
+		return lengths{}, err
+	}
+	before, err := server.counts(ctx)
+	began := clock()
 	for i := 0; i < counted && err == nil; i++ {
-		if err = again(rounds - counted + i); err != nil {
-			break
-		}
-		var after counts
-		after, err = server.quiet(ctx, longQuiet)
-		asked.values = append(asked.values, (after.requests-before.requests)/float64(nodes))
-		traffic.values = append(traffic.values, (after.bytes-before.bytes)/1024/float64(nodes))
-		before = after
+		err = again(rounds - counted + i)
+	}
+	if err == nil {
+		err = sleep(ctx, max(window-(clock()-began), window/2))
 	}
 	if err != nil {
 		return lengths{}, err
 	}
+	after, err := server.counts(ctx)
+	if err != nil {
+		return lengths{}, err
+	}
+	more, each := after.above(before, clock()-began, idle), float64(nodes*counted)
+	to.asked.values = append(to.asked.values, more.requests/each)
+	to.traffic.values = append(to.traffic.values, more.bytes/1024/each)
 	return server.lengths(ctx)
 }

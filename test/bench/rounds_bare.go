@@ -77,7 +77,7 @@ func bareRounds(ctx context.Context, server *etcdServer, nodes, rounds int, n le
 		return await(ctx, b.orders, 1, bareRound)
 	}
 	for range rounds {
-		if _, err := server.quiet(ctx, shortQuiet); err != nil {
+		if err := server.quiet(ctx, load{}); err != nil {
 			return took, err
 		}
 		parts := append([]func() error{lead}, make([]func() error, nodes)...)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -110,26 +111,67 @@ func (s *etcdServer) stop() {
 // counts are what an etcd server has counted of its clients since it began.
 type counts struct {
 	requests float64 // and messages on streams, but for the renewals of leases
+	renewals float64
 	bytes    float64 // both ways
 }
 
-// quiet waits until there has been no request for so long, and returns the counts.
-func (s *etcdServer) quiet(ctx context.Context, long time.Duration) (counts, error) {
-	const look = 25 * time.Millisecond
+// load is what a server is asked in each second.
+type load counts
+
+// since is the load between two counts.
+func (c counts) since(before counts, passed time.Duration) load {
+	s := passed.Seconds()
+	return load{(c.requests - before.requests) / s, (c.renewals - before.renewals) / s, (c.bytes - before.bytes) / s}
+}
+
+// above is what was asked after an earlier count, besides what is asked all the time.
+func (c counts) above(before counts, passed time.Duration, always load) counts {
+	s := passed.Seconds()
+	return counts{
+		requests: c.requests - before.requests - always.requests*s,
+		renewals: c.renewals - before.renewals - always.renewals*s,
+		bytes:    c.bytes - before.bytes - always.bytes*s,
+	}
+}
+
+// idle measures what an idle job asks.
+func (s *etcdServer) idle(ctx context.Context, long time.Duration) (load, error) {
+	before, err := s.counts(ctx)
+	if err != nil {
+		return load{}, err
+	}
+	began := clock()
+	if err := sleep(ctx, long); err != nil {
+		return load{}, err
+	}
+	after, err := s.counts(ctx)
+	return after.since(before, clock()-began), err
+}
+
+// quiet waits until the server was asked no more in a while than twice what it is asked all the time: an idle job's nodes
+// ask when they are due, and no two of them together.
+func (s *etcdServer) quiet(ctx context.Context, always load) error {
+	const long, look = 50 * time.Millisecond, 25 * time.Millisecond
 	last, err := s.counts(ctx)
 	for since := clock(); err == nil && clock()-since < long; {
-		select {
-		case <-time.After(look):
-		case <-ctx.Done():
-			return last, ctx.Err()
+		if err = sleep(ctx, look); err != nil {
+			break
 		}
 		var now counts
-		if now, err = s.counts(ctx); now.requests != last.requests {
-			since = clock()
+		if now, err = s.counts(ctx); err == nil && now.requests-last.requests > 2*always.requests*(clock()-since).Seconds() {
+			since, last = clock(), now
 		}
-		last = now
 	}
-	return last, err
+	return err
+}
+
+func sleep(ctx context.Context, long time.Duration) error {
+	select {
+	case <-time.After(long):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // counts asks the server what it has counted.
@@ -149,7 +191,7 @@ func (s *etcdServer) counts(ctx context.Context) (counts, error) {
 // readCounts reads the text that a server shows to Prometheus. Without any of the counters it is an error.
 func readCounts(r io.Reader) (counts, error) {
 	var c counts
-	found := 0
+	found := map[*float64]int{}
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		line := lines.Text()
@@ -158,8 +200,8 @@ func readCounts(r io.Reader) (counts, error) {
 		var to *float64
 		switch name {
 		case "grpc_server_msg_received_total":
-			if !strings.Contains(line, `grpc_method="LeaseKeepAlive"`) {
-				to = &c.requests
+			if to = &c.requests; strings.Contains(line, `grpc_method="LeaseKeepAlive"`) {
+				to = &c.renewals
 			}
 		case "etcd_network_client_grpc_received_bytes_total", "etcd_network_client_grpc_sent_bytes_total":
 			to = &c.bytes
@@ -172,13 +214,13 @@ func readCounts(r io.Reader) (counts, error) {
 			return c, fmt.Errorf("what etcd has counted: %q: %w", line, err)
 		}
 		*to += value
-		found++
+		found[to]++
 	}
 	if err := lines.Err(); err != nil {
 		return c, fmt.Errorf("what etcd has counted: %w", err)
 	}
-	if found < 3 {
-		return c, fmt.Errorf("what etcd has counted: %d counters, want those of requests and of bytes both ways", found)
+	if found[&c.requests] == 0 || found[&c.bytes] < 2 {
+		return c, errors.New("what etcd has counted: neither its requests nor the bytes both ways are there")
 	}
 	return c, nil
 }

@@ -36,6 +36,9 @@ type start struct {
 	err   error
 }
 
+// partyLease is how long a lease of theirs lasts.
+const partyLease = 12 * time.Second
+
 // joinParties joins so many agents to a job that restarts without end and without a pause. They and etcd share the
 // processors of one machine; so that none is taken for dead because of that, their leases are
 // long. They are not so long that the watches miss the answers to renewals, and ask in their place.
@@ -47,7 +50,7 @@ func joinParties(ctx context.Context, server *etcdServer, nodes int) *parties {
 	for i := range nodes {
 		name := fmt.Sprintf("trainer-%04d", i)
 		a := agent.Join(g.ctx, agent.Config{
-			Connect: server.open, Name: name, Spec: spec, StopTime: time.Second, Lease: 12 * time.Second,
+			Connect: server.open, Name: name, Spec: spec, StopTime: time.Second, Lease: partyLease,
 			Log:  slog.New(slog.DiscardHandler),
 			Node: rendezvous.Node{Incarnation: name, Slots: 8, Address: name + ".example.org"},
 		})
