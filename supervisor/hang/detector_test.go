@@ -237,6 +237,12 @@ func TestWritesForEver(t *testing.T) {
 	w := newWatch(t, Policy{}, 1).steps(1, 30, s)
 	w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
 	w.until(time.Hour).wants("warn 15m0s, suspect 15m30s, hang 15m31s")
+
+	w = newWatch(t, Policy{}, 1).steps(1, 30, s)
+	w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
+	w.step(10*60*s, 31)
+	w.use = func(time.Duration) Usage { return Usage{} }
+	w.steps(32, 33, s).until(time.Hour).wants("warn 10m32s, suspect 11m2s, hang 11m3s") // what it saved in was no step
 }
 
 // TestOutputAlone is a job that tells no steps.

@@ -57,8 +57,9 @@ func (d *Detector) Told(i int, s Sign, now time.Time) {
 	moved := false
 	if s.Step != nil && (r.step == nil || *r.step != *s.Step) {
 		step := *s.Step
-		if !r.stepAt.IsZero() {
-			d.slowest = max(d.slowest, now.Sub(r.stepAt))
+		// What I/O has put off was more than a step: a checkpoint of which nothing was told.
+		if took := now.Sub(r.stepAt); !r.stepAt.IsZero() && (!d.told() || took <= d.limit()) {
+			d.slowest = max(d.slowest, took)
 		}
 		r.step, r.stepAt, r.phase, moved = &step, now, Train, true
 		r.steps++
