@@ -58,8 +58,8 @@ func (d *Detector) Told(i int, s Sign, now time.Time) {
 	if s.Step != nil && (r.step == nil || *r.step != *s.Step) {
 		step := *s.Step
 		// What I/O has put off was more than a step: a checkpoint of which nothing was told.
-		if took := now.Sub(r.stepAt); !r.stepAt.IsZero() && (!d.told() || took <= d.limit()) {
-			d.slowest = max(d.slowest, took)
+		if took := now.Sub(r.stepAt); !r.stepAt.IsZero() && took > d.slowest && (!d.told() || took <= d.limit()) {
+			d.slowest = took
 		}
 		r.step, r.stepAt, r.phase, moved = &step, now, Train, true
 		r.steps++

@@ -12,7 +12,7 @@ import (
 // 50 silent seconds, evaluations, checkpoints of minutes, phases told or not. Nothing but the end is a hang, and what
 // Observe says is what Act does. make test takes a sample of the 1,000 seeds.
 func TestDays(t *testing.T) {
-	seeds := uint64(20)
+	seeds := uint64(12)
 	if os.Getenv("GANGRUN_TEST_LONG") != "" {
 		seeds = 1000
 	}
