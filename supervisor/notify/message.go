@@ -14,8 +14,12 @@ type Message struct {
 	Phase string // X_GANGRUN_PHASE: what it does from now on; "" when not given
 }
 
-// PhaseCheckpoint is the phase of a rank that saves a checkpoint. Any other ends it.
-const PhaseCheckpoint = "checkpoint"
+// PhaseCheckpoint is the phase of a rank that saves a checkpoint. Any other ends it. PhaseExit is that of one that is
+// about to end, which STOPPING=1 says too.
+const (
+	PhaseCheckpoint = "checkpoint"
+	PhaseExit       = "exit"
+)
 
 // Parse reads one datagram of the sd_notify protocol: lines of NAME=VALUE. Names that are not known are somebody else's
 // and left alone, as sd_notify(3) asks for; a known one with a value that makes no sense is an error.
@@ -41,6 +45,10 @@ func Parse(datagram []byte) (Message, error) {
 				return Message{}, fmt.Errorf("%s=%.40q: want a word of 1 to %d letters, digits, _ and -", name, value, maxPhase)
 			}
 			m.Phase = value
+		case "STOPPING":
+			if value == "1" {
+				m.Phase = PhaseExit
+			}
 		}
 	}
 	return m, nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,8 @@ func TestParse(t *testing.T) {
 		{"\x00\xff=\n\n=", -1, nil, "", ""},
 		{"X_GANGRUN_PHASE=checkpoint", -1, nil, "checkpoint", ""},
 		{"X_GANGRUN_PHASE=train_2-B\nX_GANGRUN_STEP=5\nX_GANGRUN_RANK=1", 1, step(5), "train_2-B", ""},
+		{"STOPPING=1", -1, nil, "exit", ""},
+		{"STOPPING=0", -1, nil, "", ""},
 		{"X_GANGRUN_PHASE=" + strings.Repeat("x", 32), -1, nil, strings.Repeat("x", 32), ""},
 		{"X_GANGRUN_PHASE=" + strings.Repeat("x", 33), 0, nil, "", "X_GANGRUN_PHASE"},
 		{"X_GANGRUN_PHASE=", 0, nil, "", "X_GANGRUN_PHASE"},
@@ -165,5 +168,57 @@ func TestManyRanksAreBounded(t *testing.T) {
 	s.Step()
 	if err := s.Problem(); err == nil {
 		t.Error("no word about too many ranks")
+	}
+}
+
+// TestFlood is 100,000 datagrams of garbage among which there are real ones: those count, and nothing is kept of the rest.
+func TestFlood(t *testing.T) {
+	s, err := Listen(filepath.Join(t.TempDir(), "notify"), make(chan struct{}, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := dial(t, s.Path)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 100_000 {
+		if _, err := fmt.Fprintf(c, "X_GANGRUN_RANK=%d\nX_GANGRUN_PHASE=\x01%d", i, i); err != nil {
+			t.Fatal(err)
+		}
+		if i%1000 == 0 {
+			fmt.Fprintf(c, "X_GANGRUN_STEP=%d", i/1000)
+		}
+	}
+	if step, _ := s.Step(); step != 99 {
+		t.Errorf("step %d, want 99", step)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if n := len(s.Reports()); n != 1 {
+		t.Errorf("%d ranks, want 1", n)
+	}
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 1<<20 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
+// TestReports tells whether the step came after the phase: it ends a checkpoint that nobody has ended.
+func TestReports(t *testing.T) {
+	s, err := Listen(filepath.Join(t.TempDir(), "notify"), make(chan struct{}, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := dial(t, s.Path)
+	for _, test := range []struct {
+		datagram string
+		stepped  bool
+	}{{"X_GANGRUN_PHASE=checkpoint", false}, {"X_GANGRUN_STEP=1", true}, {"X_GANGRUN_STEP=2\nX_GANGRUN_PHASE=eval", false}} {
+		fmt.Fprint(c, test.datagram)
+		s.Step()
+		if got := s.Reports(); len(got) != 1 || got[0].Stepped != test.stepped || got[0].Rank != -1 {
+			t.Errorf("%q: %+v", test.datagram, got)
+		}
 	}
 }

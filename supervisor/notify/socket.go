@@ -38,8 +38,9 @@ type Socket struct {
 
 // rank is what one rank has said last.
 type rank struct {
-	step  *int64
-	phase string
+	step    *int64
+	phase   string
+	stepped bool // since the phase was told
 }
 
 // Listen makes the socket at path, which must not exist. Something is put into changed, without waiting, whenever
@@ -111,10 +112,10 @@ func (s *Socket) hear(datagram []byte) error {
 		return errors.New("too many ranks on one socket")
 	}
 	if m.Step != nil {
-		r.step = m.Step
+		r.step, r.stepped = m.Step, true
 	}
 	if m.Phase != "" {
-		r.phase = m.Phase
+		r.phase, r.stepped = m.Phase, false
 	}
 	s.ranks[m.Rank] = r
 	return nil
@@ -144,6 +145,26 @@ func (s *Socket) Saving() bool {
 		}
 	}
 	return false
+}
+
+// Report is what one rank has said last.
+type Report struct {
+	Rank  int    // -1 for a worker that does not say which it is
+	Step  *int64 // nil when it has told none
+	Phase string // "" when it has told none
+	// Stepped tells that the step came after the phase.
+	Stepped bool
+}
+
+// Reports are what the ranks that report here have said last, in no order.
+func (s *Socket) Reports() []Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Report, 0, len(s.ranks))
+	for n, r := range s.ranks {
+		list = append(list, Report{Rank: n, Step: r.step, Phase: r.phase, Stepped: r.stepped})
+	}
+	return list
 }
 
 // catchUp takes in what was sent before.

@@ -1,0 +1,273 @@
+package hang
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const s = time.Second
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// watch drives a detector second by second, as a supervisor does. Times are since noon.
+type watch struct {
+	t    *testing.T
+	d    *Detector
+	now  time.Duration
+	said []string // what followed, with the time
+	use  func(at time.Duration) Usage
+	last Decision
+	hang *Report
+	warn *Report
+}
+
+func newWatch(t *testing.T, p Policy, workers int) *watch {
+	if p.ExitTimeout == 0 {
+		p.ExitTimeout = 60 * s
+	}
+	return &watch{t: t, d: New(p, workers, noon), use: func(time.Duration) Usage { return Usage{} }}
+}
+
+// until lets time pass.
+func (w *watch) until(at time.Duration) *watch {
+	for {
+		next := w.d.Next().Sub(noon)
+		if next > at {
+			break
+		}
+		w.now = next
+		w.tick()
+	}
+	w.now = at
+	return w
+}
+
+func (w *watch) tick() {
+	now := noon.Add(w.now)
+	if w.last.Sample {
+		for i := range w.d.workers {
+			w.d.Used(i, w.use(w.now), now)
+		}
+	}
+	w.last = w.d.Tick(now)
+	say := func(what string, r *Report) {
+		if r != nil {
+			w.said = append(w.said, what+" "+w.now.String())
+		}
+	}
+	say("warn", w.last.Warn)
+	say("suspect", w.last.Suspect)
+	say("hang", w.last.Hang)
+	if w.last.Relieved {
+		w.said = append(w.said, "relieved "+w.now.String())
+	}
+	if w.last.Hang != nil {
+		w.hang = w.last.Hang
+	}
+	if w.last.Warn != nil {
+		w.warn = w.last.Warn
+	}
+}
+
+// step lets all workers tell a step.
+func (w *watch) step(at time.Duration, step int64) *watch {
+	w.until(at)
+	for i := range w.d.workers {
+		w.d.Told(i, Sign{Rank: i, Step: &step}, noon.Add(at))
+	}
+	return w
+}
+
+// steps lets all workers tell steps from one to the other, so far apart, and stands at the last.
+func (w *watch) steps(from, to int64, apart time.Duration) *watch {
+	for n := from; n <= to; n++ {
+		w.step(w.now+apart, n)
+	}
+	return w
+}
+
+func (w *watch) phase(i int, phase string) *watch {
+	w.d.Told(i, Sign{Rank: i, Phase: phase}, noon.Add(w.now))
+	return w
+}
+
+func (w *watch) wants(want string) *watch {
+	w.t.Helper()
+	if got := strings.Join(w.said, ", "); got != want {
+		w.t.Errorf("%q, want %q", got, want)
+	}
+	w.said = nil
+	return w
+}
+
+func TestLimits(t *testing.T) {
+	t.Run("given", func(t *testing.T) {
+		w := newWatch(t, Policy{Timeout: 3 * s}, 4).steps(1, 30, s) // the last at 30 s
+		w.until(60 * s).wants("warn 32s, suspect 33s, hang 34s")
+		if !w.hang.Acts || w.hang.Silence != 4*s {
+			t.Errorf("%+v", w.hang)
+		}
+	})
+	t.Run("usual", func(t *testing.T) {
+		newWatch(t, Policy{}, 2).steps(1, 10, s).until(200 * s).wants("warn 40s, suspect 1m10s, hang 1m11s")
+	})
+	t.Run("five times the slowest step", func(t *testing.T) {
+		w := newWatch(t, Policy{}, 2).steps(1, 2, s).step(32*s, 3).steps(4, 10, s) // one step took 30 s
+		w.until(400 * s).wants("warn 32s, warn 1m54s, suspect 3m9s, hang 3m10s")
+	})
+	t.Run("never before two steps", func(t *testing.T) {
+		newWatch(t, Policy{Timeout: 3 * s}, 2).step(s, 1).until(time.Hour).wants("")
+		newWatch(t, Policy{Timeout: 3 * s, Mode: Act}, 2).until(time.Hour).wants("")
+	})
+	t.Run("off", func(t *testing.T) {
+		newWatch(t, Policy{Timeout: 3 * s, Mode: Off}, 2).steps(1, 9, s).until(time.Hour).wants("")
+	})
+	t.Run("observe says what act does", func(t *testing.T) {
+		w := newWatch(t, Policy{Timeout: 3 * s, Mode: Observe}, 2).steps(1, 10, s).until(time.Hour)
+		w.wants("warn 12s, suspect 13s, hang 14s")
+		if w.hang.Acts {
+			t.Error("it acts")
+		}
+	})
+	t.Run("a rank that exits is no rank that trains", func(t *testing.T) {
+		w := newWatch(t, Policy{Timeout: 3 * s}, 2).steps(1, 10, s).phase(0, Exit)
+		w.until(60 * s).wants("warn 12s, suspect 13s, hang 14s")
+	})
+	t.Run("all exit", func(t *testing.T) {
+		w := newWatch(t, Policy{Timeout: 3 * s}, 2).steps(1, 10, s).phase(0, Exit).phase(1, Exit)
+		w.until(100 * s).wants("warn 40s, suspect 1m10s, hang 1m11s")
+	})
+}
+
+// TestAnyProgress ends a silence, of whichever rank, also after the suspicion.
+func TestAnyProgress(t *testing.T) {
+	w := newWatch(t, Policy{Timeout: 3 * s}, 2).steps(1, 2, s).until(5500 * time.Millisecond).wants("warn 4s, suspect 5s")
+	step := int64(3)
+	w.d.Told(1, Sign{Rank: 1, Step: &step}, noon.Add(w.now))
+	w.until(8 * s).wants("warn 7.5s")
+	w.d.Ended(0, noon.Add(w.now))
+	w.until(15 * s).wants("warn 10s, suspect 11s, hang 12s")
+	if got := w.hang.String(); got != "no step for 4s; rank 1 has told step 3" {
+		t.Error(got)
+	}
+}
+
+// TestBehind names who has come least far, when half of the time is over.
+func TestBehind(t *testing.T) {
+	w := newWatch(t, Policy{}, 3).steps(1, 9, s)
+	step := int64(10)
+	for i := range 2 {
+		w.d.Told(i, Sign{Rank: i, Step: &step}, noon.Add(w.now))
+	}
+	w.until(45 * s).wants("warn 39s")
+	if got, want := w.warn.String(), "no step for 30s; rank 2 has told step 9, rank 0, rank 1 has told step 10"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if b := w.warn.Behind(); b != 2 {
+		t.Error(b)
+	}
+	if b := newWatch(t, Policy{}, 3).steps(1, 9, s).d.report(s).Behind(); b != -1 {
+		t.Error(b)
+	}
+}
+
+// TestNotKilled are the silences that are none.
+func TestNotKilled(t *testing.T) {
+	for _, timeout := range []time.Duration{0, 3 * s} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			p := Policy{Timeout: timeout}
+			t.Run("evaluation of 20 steps' time", func(t *testing.T) {
+				w := newWatch(t, p, 4).steps(1, 30, 2*s)
+				if timeout != 0 {
+					w.phase(0, "eval").phase(1, "eval").phase(2, "eval").phase(3, "eval")
+				}
+				w.step(w.now+40*s, 31)
+				if strings.Contains(strings.Join(w.said, ","), "suspect") {
+					t.Error(w.said)
+				}
+			})
+			t.Run("one rank saves, the others wait", func(t *testing.T) {
+				newWatch(t, p, 4).steps(1, 30, s).phase(0, "checkpoint").step(9*60*s, 31).wants("warn 8m0s")
+			})
+			t.Run("first step", func(t *testing.T) {
+				newWatch(t, p, 4).until(1000*s).steps(1, 2, s).wants("")
+			})
+			t.Run("rank 0 saves at the end", func(t *testing.T) {
+				w := newWatch(t, p, 4).steps(1, 30, s)
+				w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
+				for i := 1; i < 4; i++ {
+					w.d.Ended(i, noon.Add(w.now))
+				}
+				w.until(w.now + 5*60*s)
+				for _, said := range w.said {
+					if strings.HasPrefix(said, "suspect") {
+						t.Error(w.said)
+					}
+				}
+			})
+			t.Run("everything is stopped and continued", func(t *testing.T) {
+				w := newWatch(t, p, 4).steps(1, 30, s)
+				w.now += time.Hour // this process, too: nothing was called
+				w.tick()
+				w.step(w.now+s, 31).wants("")
+			})
+			t.Run("all workers are stopped", func(t *testing.T) {
+				w := newWatch(t, p, 4).steps(1, 30, s)
+				from := w.now
+				w.use = func(at time.Duration) Usage { return Usage{Stopped: at > from && at < from+time.Hour} }
+				w.until(from + time.Hour + 500*time.Millisecond)
+				if strings.Contains(strings.Join(w.said, ","), "suspect") {
+					t.Error(w.said)
+				}
+			})
+			t.Run("one rank is stopped", func(t *testing.T) {
+				w := newWatch(t, p, 1).steps(1, 30, s)
+				w.d.workers = append(w.d.workers, worker{ranks: map[int]*rank{}, stopped: true})
+				if w.until(200 * s); w.hang == nil {
+					t.Error("that is a hang")
+				}
+			})
+		})
+	}
+}
+
+// TestWritesForEver: I/O puts a hang off, but something writes always.
+func TestWritesForEver(t *testing.T) {
+	w := newWatch(t, Policy{}, 1).steps(1, 30, s)
+	w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
+	w.until(time.Hour).wants("warn 15m0s, suspect 15m30s, hang 15m31s")
+
+	w = newWatch(t, Policy{}, 1).steps(1, 30, s)
+	w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
+	w.step(10*60*s, 31)
+	w.use = func(time.Duration) Usage { return Usage{} }
+	w.steps(32, 33, s).until(time.Hour).wants("warn 10m32s, suspect 11m2s, hang 11m3s") // what it saved in was no step
+}
+
+// TestOutputAlone is a job that tells no steps.
+func TestOutputAlone(t *testing.T) {
+	prints := func(w *watch) *watch {
+		for range 5 {
+			w.until(w.now + s)
+			w.d.Printed(0, noon.Add(w.now))
+		}
+		return w
+	}
+	spins := func(at time.Duration) Usage { return Usage{CPU: at} }
+	w := prints(newWatch(t, Policy{Timeout: 20 * s}, 2))
+	w.use = spins // it holds the lock of the interpreter, and gets nowhere
+	w.until(time.Minute).wants("suspect 25s, hang 26s")
+	if w.hang.Acts || w.hang.Told || w.hang.String() != "no output and no I/O for 21s" {
+		t.Errorf("%+v %s", w.hang, w.hang)
+	}
+	w = prints(newWatch(t, Policy{Timeout: 20 * s, Mode: Act}, 2))
+	if w.until(time.Minute).wants("warn 15s, suspect 25s, hang 26s"); !w.hang.Acts {
+		t.Error("it does not act")
+	}
+	w = prints(newWatch(t, Policy{}, 2))
+	w.until(time.Hour).wants("suspect 15m5s, hang 15m6s")
+	w = prints(newWatch(t, Policy{}, 2))
+	w.use = spins // it may well train
+	w.until(time.Hour).wants("")
+}

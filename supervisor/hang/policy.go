@@ -1,0 +1,55 @@
+package hang
+
+import "time"
+
+// Mode says what follows from a hang.
+type Mode string
+
+// The modes. The zero value acts where steps are told, and observes elsewhere.
+const (
+	Auto    Mode = ""
+	Act     Mode = "act"     // also where only output, CPU time and I/O speak
+	Observe Mode = "observe" // says what Act would do, and does nothing
+	Off     Mode = "off"
+)
+
+// Policy is what a detector is told at its start.
+type Policy struct {
+	Mode Mode
+	// Timeout is how long a silence may last: between two steps where steps are told, between two pieces of output where
+	// they are not. 0 is for what is usual: see [Usual] and [Quiet].
+	Timeout time.Duration
+	// ExitTimeout is the same for workers of which all have told that they are about to end.
+	ExitTimeout time.Duration
+}
+
+// The limits where Timeout does not say them.
+const (
+	// Usual is the least limit where steps are told; the slowest step so far times Factor is the other.
+	Usual  = time.Minute
+	Factor = 5
+	// Quiet is the limit where only output, CPU time and I/O speak, and in a phase of which nobody knows how long it
+	// takes: an evaluation, a checkpoint. It is also how long output and I/O can put off a hang where steps were told.
+	Quiet = 15 * time.Minute
+	// ConfirmTime is how long a suspicion has to last.
+	ConfirmTime = time.Second
+)
+
+const (
+	// period is how often a detector wants to be asked.
+	period = time.Second
+	// asleep is how much later than that is no longer a busy machine: this process did not run, and nor did the others.
+	asleep = 5 * time.Second
+	// enough is how many steps, or pieces of output, there have to be before their absence says something.
+	enough = 2
+	// busyIO is how many bytes in a second are work, and not a thread that writes a line now and then.
+	busyIO = 64 << 10
+	// busyCPU is how much of one processor is work.
+	busyCPU = 0.01
+)
+
+// The phases whose limits differ. Whatever else is told is a phase of its own, as one that takes its time.
+const (
+	Train = "train"
+	Exit  = "exit"
+)

@@ -1,0 +1,134 @@
+package hang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Report is a silence in words and numbers.
+type Report struct {
+	Silence time.Duration // since the last progress
+	Limit   time.Duration
+	Told    bool // steps were told; else only output, CPU time and I/O speak
+	Acts    bool // it is to be acted on
+	Ranks   []Standing
+}
+
+// Standing is how far one rank has come, as it has told.
+type Standing struct {
+	Worker, Rank int // Rank is -1 where the worker does not say
+	Step         *int64
+	Phase        string
+	Since        time.Duration // its newest progress
+}
+
+func (d *Detector) report(limit time.Duration) *Report {
+	last := d.toldAt
+	if !d.told() {
+		due, _ := d.dueByOutput()
+		last = due.Add(-limit)
+	}
+	r := &Report{Silence: d.now.Sub(last), Limit: limit, Told: d.told(), Acts: d.acts()}
+	for i := range d.workers {
+		if d.workers[i].ended {
+			continue
+		}
+		for n, k := range d.workers[i].ranks {
+			r.Ranks = append(r.Ranks, Standing{Worker: i, Rank: n, Step: k.step, Phase: k.phase, Since: d.now.Sub(k.at)})
+		}
+	}
+	slices.SortFunc(r.Ranks, func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Rank, b.Rank))
+	})
+	return r
+}
+
+// String is what there is to say about the silence, to follow "no progress for".
+func (r *Report) String() string {
+	what := "no output and no I/O for " + round(r.Silence)
+	if r.Told {
+		what = "no step for " + round(r.Silence)
+	}
+	if at := r.Standings(); at != "" {
+		what += "; " + at
+	}
+	return what
+}
+
+// Standings are the steps at which the ranks stand, in words; empty where none was told.
+func (r *Report) Standings() string {
+	at := map[int64][]string{}
+	var steps []int64
+	for _, s := range r.Ranks {
+		if s.Step == nil {
+			continue
+		}
+		if at[*s.Step] == nil {
+			steps = append(steps, *s.Step)
+		}
+		who := s.name()
+		if s.Phase != Train {
+			who += " (" + s.Phase + ")"
+		}
+		at[*s.Step] = append(at[*s.Step], who)
+	}
+	slices.Sort(steps)
+	if len(steps) == 1 && len(at[steps[0]]) > 1 {
+		return fmt.Sprintf("all have told step %d", steps[0])
+	}
+	var parts []string
+	for i, step := range steps {
+		if i == mostNamed {
+			parts = append(parts, "and others further")
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s has told step %d", list(at[step]), step))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mostNamed bounds a list for a person.
+const mostNamed = 4
+
+func list(names []string) string {
+	if len(names) > mostNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (s Standing) name() string {
+	if s.Rank < 0 {
+		return fmt.Sprintf("worker %d", s.Worker)
+	}
+	return fmt.Sprintf("rank %d", s.Rank)
+}
+
+// Behind is the worker that has come least far by what it has told; -1 where none is behind another.
+func (r *Report) Behind() int {
+	least, most := -1, int64(0)
+	var step int64
+	for _, s := range r.Ranks {
+		if s.Step == nil {
+			continue
+		}
+		if least < 0 || *s.Step < step {
+			least, step = s.Worker, *s.Step
+		}
+		most = max(most, *s.Step)
+	}
+	if least < 0 || step == most {
+		return -1
+	}
+	return least
+}
+
+func round(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,126 @@
+package hang
+
+import "time"
+
+// Sign is what one rank has told.
+type Sign struct {
+	// Rank is -1 for a worker that does not say which it is.
+	Rank int
+	// Step is the one that was just finished; nil where none was told. Any other than the one before is progress: it may
+	// count anew in each epoch.
+	Step *int64
+	// Phase is what the rank does from now on; empty: what it did, and train after another step.
+	Phase string
+}
+
+// Usage is what a worker's processes have used since they were started.
+type Usage struct {
+	CPU     time.Duration
+	IO      int64 // bytes, read and written
+	Stopped bool  // all of them are stopped, as by SIGSTOP or a frozen cgroup
+}
+
+// worker is what one worker has shown so far.
+type worker struct {
+	ranks   map[int]*rank
+	ended   bool
+	usage   Usage
+	usedAt  time.Time // zero before the first sample, and after a pause
+	stopped bool
+}
+
+// rank is what one rank has told so far.
+type rank struct {
+	step  *int64
+	steps int // how many were told
+	phase string
+	at    time.Time // of the newest progress
+	// stepAt is when the newest step was told; zero once a phase was told after it, since what follows is no step's time.
+	stepAt time.Time
+}
+
+// mostRanks bounds what one worker can make a detector remember.
+const mostRanks = 4096
+
+// Told takes what a rank of a worker has said.
+func (d *Detector) Told(i int, s Sign, now time.Time) {
+	d.pass(now)
+	w := &d.workers[i]
+	r := w.ranks[s.Rank]
+	if w.ended || r == nil && len(w.ranks) >= mostRanks {
+		return
+	}
+	if r == nil {
+		r = &rank{phase: Train}
+		w.ranks[s.Rank] = r
+	}
+	moved := false
+	if s.Step != nil && (r.step == nil || *r.step != *s.Step) {
+		step := *s.Step
+		// What I/O has put off was more than a step: a checkpoint of which nothing was told.
+		if took := now.Sub(r.stepAt); !r.stepAt.IsZero() && took > d.slowest && (!d.told() || took <= d.limit()) {
+			d.slowest = took
+		}
+		r.step, r.stepAt, r.phase, moved = &step, now, Train, true
+		r.steps++
+		d.steps = max(d.steps, r.steps)
+	}
+	if s.Phase != "" && s.Phase != r.phase {
+		r.phase, r.stepAt, moved = s.Phase, time.Time{}, true
+	}
+	if moved {
+		r.at = now
+		d.progress(now)
+	}
+}
+
+// Printed takes that a worker has printed something.
+func (d *Detector) Printed(i int, now time.Time) {
+	d.pass(now)
+	if d.workers[i].ended {
+		return
+	}
+	d.printed++
+	d.printedAt = now
+	if d.steps < enough {
+		d.heard()
+	}
+}
+
+// Used takes what a worker's processes have used by now. It is of use only while [Decision.Sample] asks for it.
+func (d *Detector) Used(i int, u Usage, now time.Time) {
+	d.pass(now)
+	w := &d.workers[i]
+	if w.ended {
+		return
+	}
+	w.stopped = u.Stopped
+	// What was used since a sample of long ago says nothing about now.
+	if seconds := now.Sub(w.usedAt).Seconds(); seconds > 0 && seconds < asleep.Seconds() {
+		if float64(u.IO-w.usage.IO) >= busyIO*seconds {
+			d.movedAt = now
+		}
+		if (u.CPU - w.usage.CPU).Seconds() >= busyCPU*seconds {
+			d.ranAt = now
+		}
+	}
+	w.usage, w.usedAt = u, now
+}
+
+// Ended takes that a worker has ended. What it leaves to the others begins anew.
+func (d *Detector) Ended(i int, now time.Time) {
+	d.pass(now)
+	if w := &d.workers[i]; !w.ended {
+		w.ended = true
+		d.progress(now)
+	}
+}
+
+// progress ends a silence.
+func (d *Detector) progress(now time.Time) {
+	d.toldAt = now
+	d.heard()
+}
+
+// heard forgets what was made of the silence before.
+func (d *Detector) heard() { d.warned, d.suspectedAt, d.said = false, time.Time{}, false }
