@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/latest"
 	"github.com/gangrun/gangrun/supervisor/termlog"
 )
 
@@ -13,7 +13,7 @@ import (
 type records struct {
 	log   *slog.Logger
 	file  *termlog.Log
-	state *stateWriter
+	state *latest.Writer[exitcodes.Message] // the state directory is often on a file server; nil: there is none
 	said  bool
 }
 
@@ -27,14 +27,19 @@ func (r *records) open(cfg Config, log *slog.Logger) {
 		}
 	}
 	if cfg.StateDir != "" {
-		r.state = newStateWriter(cfg.StateDir, cfg.Node, log)
+		r.state = latest.NewWriter(
+			func(m exitcodes.Message) error { return termlog.WriteState(cfg.StateDir, cfg.Node, m) },
+			func(err error) {
+				log.Warn("cannot keep the message in the state directory; the run continues", "err", err)
+			},
+		)
 	}
 }
 
 func (r *records) write(m exitcodes.Message) {
 	r.complain(r.file.Write(m))
 	if r.state != nil {
-		r.state.write(m)
+		r.state.Put(m)
 	}
 }
 
@@ -47,49 +52,10 @@ func (r *records) complain(err error) {
 
 func (r *records) close() {
 	r.complain(r.file.Close())
-	if r.state != nil {
-		r.state.close()
+	if r.state != nil && !r.state.Close(stateLimit) {
+		r.log.Warn("the last message could not be kept in the state directory in time", "limit", stateLimit)
 	}
-}
-
-// stateWriter keeps the newest record in the state directory. That is often on a file server, which may take its time or
-// hang, and the state's owner must not: so it has a goroutine of its own and skips what is outdated.
-type stateWriter struct {
-	newest chan exitcodes.Message
-	done   chan struct{}
-}
-
-func newStateWriter(dir, node string, log *slog.Logger) *stateWriter {
-	w := &stateWriter{newest: make(chan exitcodes.Message, 1), done: make(chan struct{})}
-	crash.Go(func() {
-		defer close(w.done)
-		said := false
-		for m := range w.newest {
-			if err := termlog.WriteState(dir, node, m); err != nil && !said {
-				said = true
-				log.Warn("cannot keep the message in the state directory; the run continues", "err", err)
-			}
-		}
-	})
-	return w
-}
-
-func (w *stateWriter) write(m exitcodes.Message) {
-	select {
-	case <-w.newest: // outdated
-	default:
-	}
-	w.newest <- m // never waits: there is one sender
 }
 
 // stateLimit bounds how long the end of the run waits for the state directory.
 const stateLimit = 2 * time.Second
-
-// close waits for the last record, but not for ever.
-func (w *stateWriter) close() {
-	close(w.newest)
-	select {
-	case <-w.done:
-	case <-time.After(stateLimit):
-	}
-}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint"
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/latest"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -41,12 +41,11 @@ func parseKept(data []byte, name, namespace string) (*rendezvous.Job, error) {
 	return rendezvous.ParseJob(checkpoint.RecordFile, k.Record)
 }
 
-// keeper keeps the newest record in a goroutine of its own: file servers take their time, and the leader must not.
+// keeper keeps the newest record beside the checkpoints. File servers take their time, and the leader must not.
 type keeper struct {
 	dir, job, namespace string
 	log                 *slog.Logger
-	newest              chan *rendezvous.Job
-	done                chan struct{}
+	newest              *latest.Writer[*rendezvous.Job] // nil until begin
 }
 
 // newKeeper returns nil where nothing can be kept: without a folder of this machine, or for a job without a name, which
@@ -55,10 +54,7 @@ func newKeeper(cfg Config) *keeper {
 	if !cfg.KeepRecord || cfg.Checkpoints == nil || cfg.Checkpoints.Path == "" || cfg.Job == "" {
 		return nil
 	}
-	return &keeper{
-		dir: cfg.Checkpoints.Path, job: cfg.Job, namespace: cfg.Namespace, log: cfg.Log,
-		newest: make(chan *rendezvous.Job, 1), done: make(chan struct{}),
-	}
+	return &keeper{dir: cfg.Checkpoints.Path, job: cfg.Job, namespace: cfg.Namespace, log: cfg.Log}
 }
 
 // recall reads what was kept, as far as it concerns this node: not the record of another run. The error is also about one
@@ -77,15 +73,8 @@ func (k *keeper) recall(runUID string) (*rendezvous.Job, error) {
 
 // begin begins to keep.
 func (k *keeper) begin() {
-	crash.Go(func() {
-		defer close(k.done)
-		said := false
-		for job := range k.newest {
-			if err := k.write(job); err != nil && !said {
-				said = true
-				k.log.Warn("cannot keep the job's record beside the checkpoints", "err", err)
-			}
-		}
+	k.newest = latest.NewWriter(k.write, func(err error) {
+		k.log.Warn("cannot keep the job's record beside the checkpoints", "err", err)
 	})
 }
 
@@ -107,30 +96,16 @@ func (k *keeper) write(job *rendezvous.Job) error {
 
 // forget takes away the record of a job that has ended, where this node kept one when it led. It never waits: a leader that
 // has just had the end kept does the same.
-func (k *keeper) forget(job *rendezvous.Job) {
-	select {
-	case k.newest <- job:
-	default:
-	}
-}
+func (k *keeper) forget(job *rendezvous.Job) { k.newest.Offer(job) }
 
 // keep has a record kept. There is one caller, the leader.
-func (k *keeper) keep(job *rendezvous.Job) {
-	select {
-	case <-k.newest: // outdated
-	default:
-	}
-	k.newest <- job
-}
+func (k *keeper) keep(job *rendezvous.Job) { k.newest.Put(job) }
 
 // keepTime bounds how long the end of a node waits for the last record to be kept.
 const keepTime = 2 * time.Second
 
 func (k *keeper) close() {
-	close(k.newest)
-	select {
-	case <-k.done:
-	case <-time.After(keepTime):
+	if !k.newest.Close(keepTime) {
 		k.log.Warn("the job's record could not be kept in time")
 	}
 }
