@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -101,6 +102,28 @@ func TestStopWithStuckLogs(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
+}
+
+// TestMainThreadIsFree has several runs whose threads hang in a dead file server, whichever the runtime chose: the main
+// thread is never among them, since it is the one that the kernel wakes for a signal.
+func TestMainThreadIsFree(t *testing.T) {
+	t.Parallel()
+	dead := deadServer(t)
+	var runs []*harness.Running
+	for i := range 6 {
+		runs = append(runs, harness.Job{Flags: []string{"--log-dir", filepath.Join(dead, strconv.Itoa(i))}, Worker: deaf}.Start(t, limit))
+	}
+	for _, r := range runs {
+		r.Await("training")
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", r.PID(), r.PID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, state, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(state, "D") {
+			t.Error("the main thread hangs in the file server")
+		}
+		r.Signal(syscall.SIGKILL)
+	}
 }
 
 // opening reports whether a thread of the process waits for the other end of a FIFO.
