@@ -22,6 +22,9 @@ func Judge(o Outcome, rules *Rules) Finding {
 	if o.NotStarted != "" {
 		return notStarted(f, o)
 	}
+	if o.Hang != nil {
+		return hung(f, o, rules)
+	}
 	number := o.Status.Number()
 	f.Signal = o.Status.Signal
 	if f.Signal == 0 {
@@ -152,6 +155,21 @@ func unresumed(f Finding, o Outcome) Finding {
 		f.Verdict, f.Code = Retry, CodeRetryableByRule
 	}
 	f.Message, f.Evidence = f.who()+" "+o.Checkpoint, o.Checkpoint
+	return f
+}
+
+// hung judges a worker that got nowhere. What it answered when it was ended says nothing, but it may have said before
+// why it fails: then it is that failure, of a process that did not end.
+func hung(f Finding, o Outcome, rules *Rules) Finding {
+	if said := ownWords(f, o, rules); said != nil {
+		said.Message = strings.Replace(said.Message, "was stopped when it had failed already", "had failed, and did not end", 1)
+		return *said
+	}
+	f.Verdict, f.Reason, f.Code = Retry, ReasonHang, CodeHang
+	f.Message, f.Evidence = f.who()+" "+o.Hang.Why, o.Hang.Evidence
+	if f.Evidence == "" {
+		f.Role, f.Evidence = RoleSuspect, o.Hang.Why
+	}
 	return f
 }
 

@@ -52,6 +52,9 @@ type Outcome struct {
 	Checkpoint string
 	Reload     bool
 
+	// Hang is set when gangrun has ended the worker because it got nowhere, and takes it for the cause of that.
+	Hang *Hang
+
 	// NotStarted is why the worker never ran; Status.Code then is 126, 127, or 0 when the machine was at fault.
 	NotStarted string
 	Status     Status
@@ -81,6 +84,12 @@ const (
 	UnknownRetry              OnUnknown = "retry"
 	UnknownRetryAfterProgress OnUnknown = "retry-after-progress" // a retry once the round has made a step
 )
+
+// Hang is what gangrun has found out about a worker that got nowhere.
+type Hang struct {
+	Why      string // what it did not do, and where it stands, in words; follows the name of the worker
+	Evidence string // by which it is told from the others; empty: nothing tells them apart
+}
 
 // Kill is one process that the kernel killed for memory.
 type Kill struct {

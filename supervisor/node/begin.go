@@ -48,7 +48,7 @@ func (n *Node) prepared(p Prepared) {
 		return
 	}
 	n.stuck, n.verdict, n.stopBy, n.alone = stuck{}, verdict{cause: -1}, time.Time{}, false
-	n.workers = nil
+	n.workers, n.dumping = nil, false
 	for _, w := range p.Workers {
 		n.workers = append(n.workers, worker{Worker: w})
 	}

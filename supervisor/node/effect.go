@@ -36,7 +36,12 @@ type (
 	}
 
 	// Amend looks once more at what the machine knows, all workers being gone: [Amended].
-	Amend struct{}
+	Amend struct {
+		Hung bool // they were ended because they got nowhere: which of them was the cause?
+	}
+
+	// Dump has the workers' Python processes write their stacks, of which they end: [Dumped].
+	Dump struct{}
 
 	// Concluded tells that a round is over, and which worker caused its end; -1 when none failed by itself.
 	Concluded struct {
@@ -117,6 +122,7 @@ func (Fork) effect()         {}
 func (Send) effect()         {}
 func (Gather) effect()       {}
 func (Amend) effect()        {}
+func (Dump) effect()         {}
 func (Concluded) effect()    {}
 func (Sweep) effect()        {}
 func (Look) effect()         {}

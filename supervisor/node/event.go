@@ -41,6 +41,8 @@ type (
 		Departure bool // another node leaves as announced, and nothing has failed
 		// Expedite tells that others may soon run without this node: what it was given of time before is shortened.
 		Expedite bool
+		// Silent tells that the workers here got nowhere either: their stacks may tell why.
+		Silent bool
 	}
 
 	// End is the job's order to end. It comes once, and last.
@@ -116,7 +118,10 @@ type (
 	}
 
 	// Amended are all findings of the round in the light of what is known once its last worker is gone.
-	Amended struct{ Findings []exitcodes.Finding }
+	Amended struct {
+		Findings []exitcodes.Finding
+		Hung     []int // the workers, one at most, for which the others waited
+	}
 
 	// Reported is what the workers say of themselves, one element for each.
 	Reported []Report
@@ -126,6 +131,12 @@ type (
 		Worker int
 		Why    string // follows the name of the worker in a sentence
 	}
+
+	// Hung says that the workers get nowhere, and are to be ended for that.
+	Hung struct{ Why string }
+
+	// Dumped answers [Dump] with the workers that were asked for their stacks: they have written them, or had the time.
+	Dumped struct{ Asked []int }
 
 	// Swept answers [Sweep] with the processes that there were.
 	Swept struct{ Found []Process }
@@ -163,6 +174,8 @@ func (Judged) event()      {}
 func (Amended) event()     {}
 func (Reported) event()    {}
 func (Accused) event()     {}
+func (Hung) event()        {}
+func (Dumped) event()      {}
 func (Swept) event()       {}
 func (Looked) event()      {}
 func (HookFlushed) event() {}

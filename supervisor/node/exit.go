@@ -134,7 +134,7 @@ func failedByItself(w *worker) bool {
 // concludeIfOver concludes the round once its last worker is gone and judged. Where one has failed the machine is asked
 // once more before: it may know by now what it did not at that worker's end.
 func (n *Node) concludeIfOver() {
-	amend := false
+	amend := n.dumping
 	for i := range n.workers {
 		w := &n.workers[i]
 		if !w.judged {
@@ -143,7 +143,7 @@ func (n *Node) concludeIfOver() {
 		amend = amend || failedByItself(w)
 	}
 	if amend {
-		n.do(Amend{})
+		n.do(Amend{Hung: n.dumping})
 		return
 	}
 	n.conclude()
@@ -155,6 +155,9 @@ func (n *Node) amended(ev Amended) {
 	}
 	for i, f := range ev.Findings {
 		n.workers[i].finding = n.inOwnWords(&n.workers[i], f)
+	}
+	for _, i := range ev.Hung {
+		n.workers[i].stop = exitcodes.NotStopped // it was the cause
 	}
 	n.conclude()
 }

@@ -60,6 +60,7 @@ type Node struct {
 	expedited bool      // others may go on without this node
 	refreshed time.Time // when the provisional message was last written
 	left      leftovers
+	dumping   bool    // the workers were asked for their stacks, and are ended
 	stuck     stuck   // what not even SIGKILL has ended
 	verdict   verdict // on the last round
 	rehearsal []Kill  // still to be done
@@ -157,6 +158,10 @@ func (n *Node) Step(ev Event, now time.Time) []Effect {
 		n.reported(ev)
 	case Accused:
 		n.accuse(&n.workers[ev.Worker], ev.Why)
+	case Hung:
+		n.hung(ev)
+	case Dumped:
+		n.dumped(ev)
 	case Swept:
 		n.swept(ev.Found)
 	case Looked:

@@ -93,7 +93,7 @@ func (m *machine) something() {
 		m.running = map[int]bool{}
 		m.step(Begin{Round: m.begun, Step: step(int64(m.begun)), Path: "/c"})
 	case k < 12 && m.begun > m.gone:
-		m.step(Stop{Round: m.begun, Departure: m.r.IntN(2) == 0, Suspend: m.r.IntN(3) == 0, Expedite: m.r.IntN(4) == 0})
+		m.step(Stop{Round: m.begun, Silent: m.r.IntN(3) == 0, Departure: m.r.IntN(2) == 0, Suspend: m.r.IntN(3) == 0, Expedite: m.r.IntN(4) == 0})
 	case k < 14 && len(m.running) > 0:
 		m.exit(m.any(), m.r.IntN(3))
 	case k < 15 && len(m.running) > 0:
@@ -104,6 +104,10 @@ func (m *machine) something() {
 		m.left--
 		m.aloneMaybe()
 	case k < 18 && len(m.running) > 0:
+		if m.r.IntN(2) == 0 {
+			m.step(Hung{"no step"})
+			break
+		}
 		m.step(Accused{m.any(), "is accused"})
 	case k == 19 && m.r.IntN(30) == 0 && !m.ended && m.begun == m.gone:
 		m.ended = true
@@ -203,7 +207,13 @@ func (m *machine) do(effects []Effect) {
 			for i := range m.n.workers {
 				all = append(all, m.n.workers[i].finding)
 			}
-			m.answers = append(m.answers, Amended{all})
+			a := Amended{Findings: all}
+			if e.Hung && m.r.IntN(2) == 0 && len(all) > 0 {
+				a.Hung = []int{m.r.IntN(len(all))}
+			}
+			m.answers = append(m.answers, a)
+		case Dump:
+			m.answers = append(m.answers, Dumped{[]int{0}[:m.r.IntN(2)]})
 		case Sweep:
 			found := make([]Process, m.left)
 			if e.Signal == SIGKILL {

@@ -242,6 +242,10 @@ func (n *Node) stopOrdered(s Stop) {
 	if n.failedAt.IsZero() { // else it is our own failure that comes back as an order
 		n.failedAt = n.now
 		n.log(slog.LevelInfo, "stopping the workers", "round", s.Round, "why", s.Why)
+		if s.Silent && !s.Suspend && !s.Departure {
+			n.dump()
+			return
+		}
 	}
 	for i := range n.workers {
 		if w := &n.workers[i]; w.stop == exitcodes.NotStopped {

@@ -52,7 +52,7 @@ func (n *Node) continued(front bool) (any bool) {
 // old.
 func (n *Node) paused(ev Paused) {
 	w := &n.workers[ev.Worker]
-	if w.ended {
+	if w.ended || n.dumping { // launchers are stopped then
 		return
 	}
 	own := w.ownPause

@@ -31,6 +31,8 @@ type world struct {
 	hold    map[string]bool    // effects that are not answered: "Gather", "Prepare", ...
 	amended *exitcodes.Finding // of worker 0, once all are gone
 	silent  bool               // MayStart is false
+	hung    []int              // the worker for which the others waited
+	asked   []int              // the workers that are asked for their stacks
 	pending []Gather
 }
 
@@ -121,7 +123,9 @@ func (w *world) do(effects []Effect) {
 			if w.amended != nil {
 				all[0] = *w.amended
 			}
-			w.step(Amended{all})
+			w.step(Amended{all, w.hung})
+		case Dump:
+			w.step(Dumped{w.asked})
 		case Sweep:
 			found := w.left
 			if e.Signal == SIGKILL && !w.immune {
@@ -211,6 +215,8 @@ func (w *world) took() string {
 			say("terminal to %d", e.Worker)
 		case Prepare:
 			say("prepare")
+		case Dump:
+			say("dump")
 		case Abandon:
 			say("abandon")
 		}

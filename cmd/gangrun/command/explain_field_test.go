@@ -15,14 +15,15 @@ import (
 )
 
 // Logs as clusters have them, logs of real programs that were made to fail (test/peers/provoke/field), and logs that were
-// written after the messages of more programs and launchers, each with what an experienced engineer decides, are read through explain --log. What is said of each stands in verdicts.tsv: read
-// every change of it.
+// written after the messages of more programs and launchers, each with what an experienced engineer decides, are read
+// through explain --log. What is said of each stands in verdicts.tsv: read every change of it. The logs in heldout were
+// judged before anything read them, and their index names words of the line to go by.
 func TestExplainReadsFieldLogs(t *testing.T) {
-	for _, name := range []string{"field", "provoked", "written"} {
+	for _, name := range []string{"field", "provoked", "written", "heldout"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("../../../exitcodes/testdata", name)
 			var b strings.Builder
-			right, decided := 0, 0
+			right, decided, shown := 0, 0, 0
 			for _, c := range fieldCases(t, dir) {
 				got := explainLog(t, filepath.Join(dir, c.file), c.code)
 				word := "ok"
@@ -36,9 +37,13 @@ func TestExplainReadsFieldLogs(t *testing.T) {
 					word = "WRONG, want " + c.want
 					decided++
 				}
+				if name == "heldout" && !strings.Contains(strings.ToLower(got.Evidence), strings.ToLower(c.words)) {
+					word += ", the evidence wants " + c.words
+					shown++
+				}
 				fmt.Fprintf(&b, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", c.file, c.code, word, got.Verdict, got.ExitCode, got.Reason, got.Rule, got.Evidence)
 			}
-			t.Logf("%d of %d are right", right, decided)
+			t.Logf("%d of %d are right, %d by another line", right, decided, shown)
 			golden(t, filepath.Join(dir, "verdicts.tsv"), b.String())
 		})
 	}
@@ -48,6 +53,8 @@ type fieldCase struct {
 	file string
 	code int
 	want string // verdicts that are right, separated by slashes
+	// words are of the line that decides, where the index has them.
+	words string
 }
 
 func (c fieldCase) wants(verdict string) bool {
@@ -71,7 +78,11 @@ func fieldCases(t *testing.T, dir string) []fieldCase {
 		if err != nil {
 			t.Fatalf("%s: %q", dir, line)
 		}
-		cases = append(cases, fieldCase{fields[0], code, fields[2]})
+		c := fieldCase{file: fields[0], code: code, want: fields[2]}
+		if len(fields) > 3 {
+			c.words = fields[3]
+		}
+		cases = append(cases, c)
 	}
 	return cases
 }

@@ -654,6 +654,276 @@ def jax_alone():
     jax.distributed.initialize(f"127.0.0.1:{Server('refuse').port}", 2, 1, initialization_timeout=3)
 
 
+# --- what loggers and libraries make of a traceback ----------------------------------------------------------------------
+
+
+def bug(heads=3):
+    note = "ConnectionResetError: [Errno 104] Connection reset by peer is tried again"
+    if heads != 4:
+        raise ValueError(f"hidden size 4096 cannot be divided by {heads} heads")
+    return note
+
+
+@case
+def loguru_reset():
+    from loguru import logger
+    logger.catch(reraise=True)(reset_by_peer)()
+
+
+@case
+def loguru_bug():
+    from loguru import logger
+    try:
+        bug()
+    except ValueError:
+        logger.exception("the run has failed")
+        sys.exit(1)
+
+
+@case
+def loguru_stale():
+    from loguru import logger
+    try:
+        raise OSError(116, "Stale file handle", "/data/x.bin")
+    except OSError:
+        logger.opt(exception=True).critical("giving up")
+        sys.exit(1)
+
+
+def structured():
+    import structlog
+    structlog.configure(processors=[structlog.processors.add_log_level, structlog.processors.TimeStamper(fmt="iso"),
+                                    structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()])
+    return structlog.get_logger()
+
+
+@case
+def structlog_reset():
+    try:
+        reset_by_peer()
+    except OSError:
+        structured().exception("the run has failed", step=12)
+        sys.exit(1)
+
+
+@case
+def structlog_bug():
+    log = structured()
+    try:
+        reset_by_peer()
+    except OSError:
+        log.warning("tried again", exc_info=True)
+    steps(4)
+    try:
+        bug()
+    except ValueError:
+        log.exception("the run has failed", step=12)
+        sys.exit(1)
+
+
+@case
+def structlog_console():
+    import structlog
+    try:
+        reset_by_peer()
+    except OSError:
+        structlog.get_logger().exception("the run has failed", step=12)
+        sys.exit(1)
+
+
+@case
+def json_logger_bug():
+    from pythonjsonlogger.json import JsonFormatter
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    log = logging.getLogger("train")
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        bug()
+    except ValueError:
+        log.critical("the run has failed", exc_info=True)
+        sys.exit(1)
+
+
+@case
+def rich_locals():
+    import rich.traceback
+    rich.traceback.install(show_locals=True, width=100)
+    bug(heads=5)
+
+
+@case
+def rich_timeout():
+    import httpx
+    import rich.traceback
+    rich.traceback.install(show_locals=True, width=100)
+    httpx.get(Server("stall").url, timeout=1)
+
+
+@case
+def rich_logged():
+    from rich.logging import RichHandler
+    logging.root.handlers = [RichHandler(rich_tracebacks=True)]
+    try:
+        raise OSError(116, "Stale file handle", "/data/x.bin")
+    except OSError:
+        logging.getLogger("train").exception("the run has failed")
+        sys.exit(1)
+
+
+@case
+def coloured_chain():
+    os.environ["FORCE_COLOR"] = "1"
+    try:
+        {}["shard-0001"]
+    except KeyError:
+        reset_by_peer()
+
+
+@case
+def coloured_bug():
+    os.environ["FORCE_COLOR"] = "1"
+    try:
+        reset_by_peer()
+    except OSError as error:
+        raise TypeError("a string is needed") from error
+
+
+@case
+def group_rest():
+    try:
+        raise ExceptionGroup("loaders", [KeyError("caption"), ConnectionResetError(104, "Connection reset by peer")])
+    except* KeyError:
+        print("a key is missing, going on")
+
+
+@case
+def noted_bug():
+    try:
+        bug()
+    except ValueError as error:
+        error.add_note("seen while the loader was at work")
+        error.add_note("earlier: ConnectionResetError: [Errno 104] Connection reset by peer")
+        raise
+
+
+@case
+def bar_bug():
+    from tqdm import tqdm
+    for i in tqdm(range(400)):
+        if i == 100:
+            tqdm.write("CUDA out of memory, the batch is halved")
+        1 / (300 - i)
+
+
+@case
+def tenacity_bug():
+    import tenacity
+    tenacity.retry(stop=tenacity.stop_after_attempt(2))(bug)()
+
+
+@case
+def tenacity_reset():
+    import tenacity
+    tenacity.retry(stop=tenacity.stop_after_attempt(2))(reset_by_peer)()
+
+
+def look_up(key):
+    return {"a": 1}[key]
+
+
+@case
+def pool_bug():
+    import concurrent.futures
+    import multiprocessing
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+        pool.submit(look_up, "b").result()
+
+
+@case
+def recursion():
+    def down(n):
+        return down(n + 1) + 1
+    down(0)
+
+
+@case
+def async_timeout():
+    import asyncio
+
+    async def wait():
+        async with asyncio.timeout(0.2):
+            await asyncio.sleep(60)
+    asyncio.run(wait())
+
+
+@case
+def warning_as_error():
+    import warnings
+    warnings.simplefilter("error")
+    warnings.warn("the connection timed out setting is deprecated")
+
+
+@case
+def task_forgotten():
+    import asyncio
+
+    async def fetch():
+        reset_by_peer()
+
+    async def train():
+        task = asyncio.create_task(fetch())
+        await asyncio.sleep(0.2)
+        del task
+        bug()
+    asyncio.run(train())
+
+
+@case
+def dcp_disk():
+    import torch
+    import torch.distributed.checkpoint as dcp
+
+    class Writer(dcp.FileSystemWriter):
+        def write_data(self, plan, planner):
+            raise OSError(5, "Input/output error", "/ckpt/__0_0.distcp")
+    dcp.save({"w": torch.zeros(4)}, storage_writer=Writer(os.environ["PROVOKED_IN"]))
+
+
+@case
+def dcp_full():
+    import torch
+    import torch.distributed.checkpoint as dcp
+
+    class Writer(dcp.FileSystemWriter):
+        def write_data(self, plan, planner):
+            raise OSError(28, "No space left on device", "/ckpt/__0_0.distcp")
+    dcp.save({"w": torch.zeros(4)}, storage_writer=Writer(os.environ["PROVOKED_IN"]))
+
+
+@case
+def compile_graph_break():
+    import torch
+
+    @torch.compile(fullgraph=True, backend="eager")
+    def f(x):
+        print("inside")
+        torch._dynamo.graph_break()
+        return x + 1
+    f(torch.zeros(2))
+
+
+@case
+def jax_deleted():
+    import jax
+    import jax.numpy as jnp
+    jax.jit(lambda x: x + 1)(jnp.zeros(3))
+    x = jnp.ones(4)
+    x.delete()
+    print(x + 1)
+
+
 def main():
     before, name, after = sys.argv[1:4]
     globals()["before_" + before]()

@@ -1,0 +1,243 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strings"
+)
+
+// bracket takes off what stands in brackets and is no part of the message: [rank3]:, [default0]:, [1,0]<stderr>:, a
+// time, a level, a source file, a logger's name.
+func (l *line) bracket() bool {
+	end := bytes.IndexByte(l.text[:min(len(l.text), 160)], ']')
+	if end < 2 {
+		return false
+	}
+	in, rest := string(l.text[1:end]), l.text[end+1:]
+	colon := len(rest) > 0 && rest[0] == ':'
+	take := func(tag string) bool {
+		if tag != "" {
+			l.addTag(tag)
+		}
+		rest = bytes.TrimPrefix(rest, []byte(":"))
+		l.text = bytes.TrimPrefix(rest, []byte(" "))
+		return true
+	}
+	switch {
+	case strings.HasPrefix(in, "rank") && digits(in[4:]):
+		l.own = l.own || colon && !bytes.HasPrefix(rest, []byte(":["))
+		return take(in)
+	case colon && letterThenDigits(in):
+		return take(in)
+	case strings.HasPrefix(in, "pod/"):
+		return take(in)
+	case mpiRank(in) && bytes.HasPrefix(rest, []byte("<std")):
+		if i := bytes.IndexByte(rest, '>'); i > 0 && i < 12 {
+			rest = rest[i+1:]
+			return take(in)
+		}
+	case looksLikeTime(in):
+		if l.at.IsZero() {
+			l.at = parseTime(in)
+		}
+		l.logged = true
+		return take("")
+	case len(in) > 3 && glogLevel(in[0]) != levelNone && (in[1] == ' ' || in[1] >= '0' && in[1] <= '9') && !strings.Contains(in, "="):
+		l.logged, l.glog, l.level = true, true, glogLevel(in[0])
+		return take("")
+	case strings.HasPrefix(in, "NeMo ") && len(in) > 6:
+		l.logged, l.level = true, glogLevel(in[5])
+		return take("")
+	case levelWord(strings.TrimSpace(in)) != levelNone:
+		l.logged, l.level = true, levelWord(strings.TrimSpace(in))
+		return take("")
+	case l.logged && (sourceFile(in) || loggerName(in)):
+		return take("")
+	}
+	return false
+}
+
+func (l *line) addTag(tag string) {
+	if l.tag == "" || l.tag == tag {
+		l.tag = tag
+	} else {
+		l.tag += " " + tag
+	}
+}
+
+// clock takes off a time, as loggers, the kubelet, docker and CRI put it.
+func (l *line) clock() bool {
+	n := timeLength(l.text)
+	if n == 0 {
+		return false
+	}
+	if l.at.IsZero() {
+		l.at = parseTime(string(l.text[:n]))
+	}
+	rest := l.text[n:]
+	for _, stream := range []string{" stderr F ", " stdout F ", " stderr P ", " stdout P "} { // CRI
+		if bytes.HasPrefix(rest, []byte(stream)) {
+			l.text = rest[len(stream):]
+			return true
+		}
+	}
+	if len(rest) > 1 && rest[0] == '[' { // Open MPI's --timestamp-output
+		l.text = rest
+		return true
+	}
+	if text := bytes.TrimLeft(rest, ":"); len(text) > 0 && text[0] == ' ' {
+		rest = text
+	}
+	iso := n > 10 && l.text[10] == 'T' && l.text[n-1] == 'Z'
+	if len(rest) == 0 || rest[0] != ' ' {
+		l.text = rest
+		return len(rest) == 0
+	}
+	l.text = rest[1:]
+	if !iso { // kubectl logs --timestamps keeps the line's own indentation
+		l.logged = true
+		l.text = bytes.TrimLeft(l.text, " ")
+		l.glogHead()
+	}
+	return true
+}
+
+// glogHead takes off TensorFlow's head behind the time: "E tensorflow/core/x.cc:29] ".
+func (l *line) glogHead() {
+	if len(l.text) > 4 && glogLevel(l.text[0]) != levelNone && l.text[1] == ' ' {
+		if end := bytes.IndexByte(l.text[:min(len(l.text), 200)], ']'); end > 0 && bytes.IndexByte(l.text[:end], ':') > 0 {
+			l.level, l.glog = glogLevel(l.text[0]), true
+			l.text = bytes.TrimPrefix(l.text[end+1:], []byte(" "))
+		}
+	}
+}
+
+// label takes off srun's --label: the task's number, right-aligned, and a colon.
+func (l *line) label() bool {
+	if n := labelLength(l.text); n > 0 {
+		l.addTag(string(bytes.TrimSpace(l.text[:n-1])))
+		l.text = bytes.TrimPrefix(l.text[n:], []byte(" "))
+		return true
+	}
+	return false
+}
+
+// labelLength is how long srun's label at the start of the line is, with its colon; 0 when there is none.
+func labelLength(text []byte) int {
+	i := 0
+	for i < len(text) && i < 4 && text[i] == ' ' {
+		i++
+	}
+	from := i
+	for i < len(text) && i-from < 5 && text[i] >= '0' && text[i] <= '9' {
+		i++
+	}
+	if i == from || i >= len(text) || text[i] != ':' || i+1 < len(text) && text[i+1] != ' ' {
+		return 0
+	}
+	return i + 1
+}
+
+// hasLabels reports whether most lines of the output carry srun's label: a line of its own that begins with a number
+// and a colon is no label.
+func hasLabels(output []byte) bool {
+	labelled, all := 0, 0
+	for l := range bytes.Lines(output) {
+		if len(bytes.TrimSpace(l)) == 0 {
+			continue
+		}
+		all++
+		if labelLength(bytes.TrimRight(l[:min(len(l), 16)], "\r\n")) > 0 {
+			labelled++
+		}
+	}
+	return labelled > 0 && 5*labelled >= 4*all
+}
+
+// actor takes off Ray's prefix: (TrainWorker pid=123) or (TrainWorker pid=123, ip=10.0.0.2).
+func (l *line) actor() bool {
+	end := bytes.IndexByte(l.text[:min(len(l.text), 120)], ')')
+	if end < 2 || !bytes.Contains(l.text[:end], []byte("pid=")) && string(l.text[1:end]) != "raylet" {
+		return false
+	}
+	l.addTag(string(l.text[1:end]))
+	l.text = bytes.TrimPrefix(l.text[end+1:], []byte(" "))
+	return true
+}
+
+// separator takes off what stands between a logger's fields.
+func (l *line) separator() bool {
+	if !l.logged {
+		return false
+	}
+	for _, s := range []string{"| ", "- ", ": "} {
+		if bytes.HasPrefix(l.text, []byte(s)) {
+			l.text = bytes.TrimLeft(l.text[len(s):], " ")
+			return true
+		}
+	}
+	return false
+}
+
+// word takes off a level, a logger's name, a compose service, syslog's head, NCCL's and glog's.
+func (l *line) word() bool {
+	text := l.text
+	if glogLevel(text[0]) != levelNone && len(text) > 20 && digits(string(text[1:5])) && text[5] == ' ' { // E1105 12:00:00.123456 77 x.cc:1]
+		if end := bytes.Index(text[:min(len(text), 200)], []byte("] ")); end > 0 && bytes.IndexByte(text[:end], ':') > 0 {
+			l.logged, l.glog, l.level, l.text = true, true, glogLevel(text[0]), text[end+2:]
+			return true
+		}
+	}
+	if n := syslogHead(text); n > 0 {
+		l.addTag(string(text[16:n]))
+		l.text = text[n:]
+		return true
+	}
+	if i := bytes.Index(text[:min(len(text), 64)], []byte(" | ")); i > 0 && !l.logged && composeName(text[:i]) {
+		l.addTag(string(bytes.TrimSpace(text[:i])))
+		l.text = text[i+3:]
+		return true
+	}
+	if i := bytes.Index(text[:min(len(text), 160)], []byte("] NCCL ")); i > 0 {
+		l.logged = true
+		l.text = text[i+2:]
+		switch {
+		case bytes.HasPrefix(l.text, []byte("NCCL WARN")):
+			l.level = levelError // NCCL has no other word for an error
+		default:
+			l.level = levelInfo
+		}
+		return false
+	}
+	i := bytes.IndexAny(text[:min(len(text), 48)], " :")
+	if i <= 0 {
+		return false
+	}
+	if lv := levelWord(string(text[:i])); lv != levelNone && l.level == levelNone {
+		if l.logged || text[i] == ':' && colonName(text[i+1:]) > 0 {
+			l.level, l.logged = lv, true
+			l.text = bytes.TrimLeft(text[i:], " :")
+			if n := colonName(text[i+1:]); text[i] == ':' && n > 0 {
+				l.text = text[i+1+n:]
+			}
+			return true
+		}
+	}
+	return l.logged && l.recordFields()
+}
+
+// recordFields takes off a logger's name or a source file that is followed by a separator: "__main__ - ",
+// "trainer.loop:fit:31 - ".
+func (l *line) recordFields() bool {
+	head := l.text[:min(len(l.text), 80)]
+	for _, s := range []string{" - ", " | "} {
+		if i := bytes.Index(head, []byte(s)); i > 0 && loggerName(string(bytes.TrimSpace(head[:i]))) {
+			name := strings.TrimSpace(string(head[:i]))
+			if lv := levelWord(name); lv != levelNone && l.level == levelNone {
+				l.level = lv
+			}
+			l.text = l.text[i+len(s):]
+			return true
+		}
+	}
+	return false
+}

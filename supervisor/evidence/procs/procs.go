@@ -1,0 +1,205 @@
+// Package procs looks at the processes of a worker in /proc: what they use, where they stand, and which of them are its
+// ranks.
+package procs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Process is one process as proc_pid_stat(5) shows it.
+type Process struct {
+	PID, Parent int
+	Name        string // the kernel's short name of it, at most 15 bytes
+	State       byte   // R, S, D, T, Z, …
+	CPU         time.Duration
+}
+
+func (p Process) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Name) }
+
+// Dead reports whether it, or at least its first thread, has ended.
+func (p Process) Dead() bool { return p.State == 'Z' || p.State == 'X' }
+
+// Stopped reports whether a signal or a tracer has stopped it.
+func (p Process) Stopped() bool { return p.State == 'T' || p.State == 't' }
+
+// tick is the unit of times in /proc/PID/stat: USER_HZ, which is 100 wherever Linux runs Go.
+const tick = 10 * time.Millisecond
+
+// Table is the processes of this machine, or container, at one moment.
+type Table struct {
+	root     string // /proc
+	children map[int][]Process
+	all      map[int]Process
+}
+
+// Read reads the table.
+func Read() (Table, error) { return read("/proc") }
+
+func read(root string) (Table, error) {
+	t := Table{root: root, children: map[int][]Process{}, all: map[int]Process{}}
+	files, err := filepath.Glob(root + "/[0-9]*/stat")
+	if err != nil {
+		return t, err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		if p, ok := parseStat(data); ok {
+			t.all[p.PID] = p
+			t.children[p.Parent] = append(t.children[p.Parent], p)
+		}
+	}
+	return t, nil
+}
+
+// parseStat reads the fields that matter here. The name is in parentheses and may itself hold spaces and parentheses.
+func parseStat(data []byte) (p Process, ok bool) {
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 0 || end < open {
+		return p, false
+	}
+	fields := strings.Fields(string(data[end+1:]))
+	if len(fields) < 20 {
+		return p, false
+	}
+	p.PID, _ = strconv.Atoi(strings.TrimSpace(string(data[:open])))
+	p.Name, p.State = string(data[open+1:end]), fields[0][0]
+	p.Parent, _ = strconv.Atoi(fields[1])
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	p.CPU = time.Duration(user+system) * tick
+	return p, p.PID > 0
+}
+
+// Tree is the process pid and all that descend from it, parents first; nothing when it is gone.
+func (t Table) Tree(pid int) []Process {
+	root, found := t.all[pid]
+	if !found {
+		return nil
+	}
+	tree := []Process{root}
+	for i := 0; i < len(tree); i++ {
+		tree = append(tree, t.children[tree[i].PID]...)
+	}
+	return tree
+}
+
+// Usage is what the processes of a worker have used since each was started.
+type Usage struct {
+	CPU     time.Duration
+	IO      int64 // bytes, read and written; of those that may be asked
+	Stopped bool  // all that live are stopped
+}
+
+// Usage is what the tree below pid, with it, has used.
+func (t Table) Usage(pid int) (u Usage) {
+	alive := 0
+	u.Stopped = true
+	for _, p := range t.Tree(pid) {
+		u.CPU += p.CPU
+		u.IO += t.io(p.PID)
+		if !p.Dead() {
+			alive++
+			u.Stopped = u.Stopped && p.Stopped()
+		}
+	}
+	u.Stopped = u.Stopped && alive > 0
+	return u
+}
+
+func (t Table) io(pid int) (bytes int64) {
+	data, err := os.ReadFile(fmt.Sprintf("%s/%d/io", t.root, pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if name == "rchar" || name == "wchar" {
+			n, _ := strconv.ParseInt(value, 10, 64)
+			bytes += n
+		}
+	}
+	return bytes
+}
+
+// Ranks are the processes of a worker that run Python and write their stacks when they are aborted: those that are a rank
+// by their environment, else the uppermost ones. Launchers are what is above them, the worker's own process among it.
+func (t Table) Ranks(pid int) (ranks, launchers []Process) {
+	tree := t.Tree(pid)
+	rank := map[int]string{} // by process: LOCAL_RANK
+	named := false
+	var able []Process
+	for _, p := range tree {
+		if p.Dead() {
+			continue
+		}
+		environ, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", t.root, p.PID))
+		if err != nil || variable(environ, "PYTHONFAULTHANDLER") == "" || !t.python(p.PID) {
+			continue
+		}
+		able = append(able, p)
+		rank[p.PID] = variable(environ, "LOCAL_RANK")
+		named = named || rank[p.PID] != ""
+	}
+	above := map[int]bool{}
+	for _, p := range able {
+		if named && rank[p.PID] == "" || t.below(p, rank, named) {
+			continue
+		}
+		ranks = append(ranks, p)
+		for up := p; up.PID != pid; {
+			parent, found := t.all[up.Parent]
+			if !found {
+				break
+			}
+			above[parent.PID], up = true, parent
+		}
+	}
+	for _, p := range tree {
+		if above[p.PID] {
+			launchers = append(launchers, p)
+		}
+	}
+	return ranks, launchers
+}
+
+// below reports whether the process belongs to another one that is the same rank.
+func (t Table) below(p Process, rank map[int]string, named bool) bool {
+	for up, found := t.all[p.Parent]; found; up, found = t.all[up.Parent] {
+		if of, able := rank[up.PID]; able && (!named || of == rank[p.PID]) {
+			return true
+		}
+	}
+	return false
+}
+
+// python reports whether the process is an interpreter: by its program, or by a library of it.
+func (t Table) python(pid int) bool {
+	exe, err := os.Readlink(fmt.Sprintf("%s/%d/exe", t.root, pid))
+	if err != nil {
+		return false
+	}
+	if strings.HasPrefix(filepath.Base(exe), "python") {
+		return true
+	}
+	maps, err := os.ReadFile(fmt.Sprintf("%s/%d/maps", t.root, pid))
+	return err == nil && bytes.Contains(maps, []byte("/libpython"))
+}
+
+// variable is the value of a variable in an environment as /proc shows it; empty when it is not there.
+func variable(environ []byte, name string) string {
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if key, value, found := bytes.Cut(entry, []byte("=")); found && string(key) == name {
+			return string(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package procs
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// State is where a process stands in the kernel.
+type State struct {
+	Process
+	Command string // its command line, at most some bytes of it
+	Waits   string // the kernel's function in which it waits; empty where that is not to be seen
+	Call    string // the number of its system call and what it was given, or "running"; empty likewise
+	Stack   string // of it in the kernel; empty where that is not to be read, as by anybody but root
+	Threads []Process
+}
+
+// The bounds of a state.
+const (
+	mostThreads = 256
+	mostText    = 4 << 10
+)
+
+// State looks at one process.
+func (t Table) State(p Process) State {
+	s := State{Process: p}
+	s.Command = strings.ReplaceAll(strings.TrimRight(t.text(p.PID, "cmdline"), "\x00"), "\x00", " ")
+	s.Waits, s.Call, s.Stack = t.text(p.PID, "wchan"), t.text(p.PID, "syscall"), t.text(p.PID, "stack")
+	if s.Waits == "0" { // it runs, or may not be seen
+		s.Waits = ""
+	}
+	files, _ := filepath.Glob(fmt.Sprintf("%s/%d/task/[0-9]*/stat", t.root, p.PID))
+	for _, file := range files[:min(len(files), mostThreads)] {
+		if data, err := os.ReadFile(file); err == nil {
+			if thread, ok := parseStat(data); ok {
+				s.Threads = append(s.Threads, thread)
+			}
+		}
+	}
+	return s
+}
+
+// text is the beginning of one of a process's files.
+func (t Table) text(pid int, name string) string {
+	f, err := os.Open(fmt.Sprintf("%s/%d/%s", t.root, pid, name))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, mostText)) // what could be read
+	return strings.TrimSpace(string(data))
+}
+
+// String is the state for a person, a few lines.
+func (s State) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "pid %d (%s) state %c, parent %d, cpu %v, %d threads\n", s.PID, s.Name, s.State, s.Parent, s.CPU, len(s.Threads))
+	for _, line := range []struct{ name, text string }{{"command", s.Command}, {"waits in", s.Waits}, {"system call", s.Call}} {
+		if line.text == "" {
+			line.text = "unknown"
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", line.name, line.text)
+	}
+	if s.Stack == "" {
+		b.WriteString("  kernel stack: not readable\n")
+	} else {
+		b.WriteString("  kernel stack:\n    " + strings.ReplaceAll(s.Stack, "\n", "\n    ") + "\n")
+	}
+	for _, t := range s.Threads {
+		if t.PID != s.PID {
+			fmt.Fprintf(&b, "  thread %d (%s) state %c, cpu %v\n", t.PID, t.Name, t.State, t.CPU)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,155 @@
+package hang
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Stand is what is known of one worker when the node got nowhere.
+type Stand struct {
+	Name    string // for a person: rank 2
+	Step    *int64 // the least that it has told; nil: none
+	Trouble string // a process of it that cannot go on, to follow "its"; empty: none
+	// Place is where its main thread stands, and Signature what it has in common with others that stand there; both empty
+	// where its stack is not known. Waits says that it waits for other ranks there.
+	Place, Signature string
+	Waits            bool
+}
+
+// Blame says which worker the others wait for, and what tells it from them. Where nothing does it is -1, and why says what
+// that may mean.
+func Blame(stands []Stand) (guilty int, why string) {
+	for _, tells := range []func([]Stand) (int, string){byTrouble, byStep, byPlace, byWaiting} {
+		if guilty, why := tells(stands); guilty >= 0 {
+			return guilty, why
+		}
+	}
+	if place, same := samePlace(stands); same {
+		return -1, "all stand in " + place + ": the network, the hardware, or a rank on another node"
+	}
+	return -1, "nothing tells which rank the others wait for"
+}
+
+// byTrouble finds the only one with a process that cannot go on.
+func byTrouble(stands []Stand) (int, string) {
+	i, only := find(stands, func(s Stand) bool { return s.Trouble != "" })
+	if !only {
+		return -1, ""
+	}
+	return i, "its " + stands[i].Trouble + at(stands[i])
+}
+
+// byStep finds the only one that has come less far than all the others.
+func byStep(stands []Stand) (int, string) {
+	least := -1
+	for i, s := range stands {
+		if s.Step != nil && (least < 0 || *s.Step < *stands[least].Step) {
+			least = i
+		}
+	}
+	if least < 0 {
+		return -1, ""
+	}
+	step := *stands[least].Step
+	told := 0
+	for i, s := range stands {
+		if s.Step == nil {
+			continue
+		}
+		if told++; i != least && *s.Step == step {
+			return -1, ""
+		}
+	}
+	if told < 2 {
+		return -1, ""
+	}
+	return least, fmt.Sprintf("it has told step %d last, the others are further%s", step, at(stands[least]))
+}
+
+// byPlace finds the only one that stands elsewhere than all the others, of three or more.
+func byPlace(stands []Stand) (int, string) {
+	groups := map[string][]int{}
+	for i, s := range stands {
+		if s.Signature == "" {
+			return -1, ""
+		}
+		groups[s.Signature] = append(groups[s.Signature], i)
+	}
+	if len(stands) < 3 || len(groups) != 2 {
+		return -1, ""
+	}
+	guilty, other := -1, -1
+	for _, group := range groups {
+		if len(group) == 1 {
+			guilty = group[0]
+		} else {
+			other = group[0]
+		}
+	}
+	if guilty < 0 || stands[guilty].Waits && !stands[other].Waits {
+		return -1, "" // several stand where nobody waits
+	}
+	return guilty, fmt.Sprintf("it stands in %s, the others in %s", stands[guilty].Place, stands[other].Place)
+}
+
+// byWaiting finds the only one that does not wait for others.
+func byWaiting(stands []Stand) (int, string) {
+	known := 0
+	for _, s := range stands {
+		if s.Place != "" {
+			known++
+		}
+	}
+	i, only := find(stands, func(s Stand) bool { return s.Place != "" && !s.Waits })
+	if !only || known < 2 {
+		return -1, ""
+	}
+	return i, fmt.Sprintf("it stands in %s, while the others wait for it", stands[i].Place)
+}
+
+// find finds the only one that is so.
+func find(stands []Stand, is func(Stand) bool) (i int, only bool) {
+	found := -1
+	for i, s := range stands {
+		if !is(s) {
+			continue
+		}
+		if found >= 0 {
+			return -1, false
+		}
+		found = i
+	}
+	return found, found >= 0
+}
+
+func samePlace(stands []Stand) (string, bool) {
+	for _, s := range stands {
+		if s.Signature == "" || s.Signature != stands[0].Signature {
+			return "", false
+		}
+	}
+	if len(stands) < 2 {
+		return "", false
+	}
+	return stands[0].Place, true
+}
+
+func at(s Stand) string {
+	if s.Place == "" {
+		return ""
+	}
+	return "; it stands in " + s.Place
+}
+
+// Places are where all stand, one to a line, for a file.
+func Places(stands []Stand) string {
+	var b strings.Builder
+	for _, s := range stands {
+		place := s.Place
+		if place == "" {
+			place = "unknown"
+		}
+		fmt.Fprintf(&b, "%s: %s\n", s.Name, place)
+	}
+	return b.String()
+}

@@ -1,0 +1,38 @@
+package hang
+
+import "testing"
+
+func TestBlame(t *testing.T) {
+	step := func(n int64) *int64 { return &n }
+	waits := func(name string) Stand {
+		return Stand{Name: name, Step: step(29), Place: "all_reduce", Signature: "c10d", Waits: true}
+	}
+	sleeps := Stand{Name: "rank 2", Step: step(29), Place: "nap (train.py:30)", Signature: "nap"}
+	stopped := waits("rank 1")
+	stopped.Trouble = "process 12 (python) is stopped"
+	behind := waits("rank 3")
+	behind.Step = step(28)
+	unknown := Stand{Name: "rank 4", Step: step(29)}
+	for _, test := range []struct {
+		name   string
+		stands []Stand
+		guilty int
+		why    string
+	}{
+		{"stands elsewhere", []Stand{waits("0"), waits("1"), sleeps, waits("3")}, 2, "it stands in nap (train.py:30), the others in all_reduce"},
+		{"of two", []Stand{waits("0"), sleeps}, 1, "it stands in nap (train.py:30), while the others wait for it"},
+		{"cannot go on", []Stand{waits("0"), stopped, waits("2"), sleeps}, 1, "its process 12 (python) is stopped; it stands in all_reduce"},
+		{"behind", []Stand{waits("0"), waits("1"), sleeps, behind}, 3, "it has told step 28 last, the others are further; it stands in all_reduce"},
+		{"two are stopped", []Stand{stopped, stopped, waits("2")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
+		{"all wait", []Stand{waits("0"), waits("1")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
+		{"no stacks", []Stand{unknown, unknown}, -1, "nothing tells which rank the others wait for"},
+		{"one stack is missing", []Stand{waits("0"), waits("1"), sleeps, unknown}, 2, "it stands in nap (train.py:30), while the others wait for it"},
+		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for"},
+		{"alone", []Stand{sleeps}, -1, "nothing tells which rank the others wait for"},
+		{"nobody", nil, -1, "nothing tells which rank the others wait for"},
+	} {
+		if guilty, why := Blame(test.stands); guilty != test.guilty || why != test.why {
+			t.Errorf("%s: %d, %q", test.name, guilty, why)
+		}
+	}
+}

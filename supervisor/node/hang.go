@@ -1,0 +1,64 @@
+package node
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// dumpTime is how long Python processes have to write their stacks, of which they end. It takes milliseconds.
+const dumpTime = 5 * time.Second
+
+// hung ends workers that get nowhere: first with their stacks, which may tell whom the others wait for. Whoever that is
+// is known once all are gone.
+func (n *Node) hung(ev Hung) {
+	if n.state != Running || n.request != nil || n.dumping || !n.failedAt.IsZero() {
+		return // they are stopped already
+	}
+	n.failedAt = n.now
+	n.log(slog.LevelError, "the workers get nowhere: ending them", "why", ev.Why)
+	f := exitcodes.Judge(exitcodes.Outcome{
+		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, Hang: &exitcodes.Hang{Why: "got nowhere: " + ev.Why},
+	}, exitcodes.NoRules())
+	n.do(Failing{Round: n.round(), Outcome: outcomeOf(f), Step: n.step()})
+	n.dump()
+}
+
+// dump asks the workers for their stacks and ends them.
+func (n *Node) dump() {
+	n.dumping, n.stopBy = true, time.Time{}
+	killAt := n.now.Add(dumpTime + n.policy.RestartGrace)
+	for i := range n.workers {
+		w := &n.workers[i]
+		if w.ended || w.pid == 0 {
+			continue
+		}
+		if w.stop == exitcodes.NotStopped {
+			w.stop, w.stoppedAt = exitcodes.StoppedByGang, n.now
+		}
+		w.clock.limit(killAt, killAt)
+	}
+	n.do(Dump{})
+}
+
+// dumped ends what is left: at once where there are stacks or were to be, else as any worker is stopped.
+func (n *Node) dumped(ev Dumped) {
+	if n.state != Running || !n.dumping {
+		return
+	}
+	asked := map[int]bool{}
+	for _, i := range ev.Asked {
+		asked[i] = true
+	}
+	killAt := n.now.Add(n.policy.RestartGrace)
+	for i := range n.workers {
+		switch w := &n.workers[i]; {
+		case w.ended || w.pid == 0:
+		case asked[i]:
+			w.clock.expedite(n.now)
+		default:
+			n.stopWorker(i, exitcodes.StoppedByGang, SIGTERM, killAt, killAt)
+		}
+	}
+}

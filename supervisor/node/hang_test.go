@@ -1,0 +1,79 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// hangs is a world in which the worker turns out to be the one that the others waited for.
+func hangs(t *testing.T, worker int, asked ...int) *world {
+	w := newWorld(t, Policy{}, ranks(3)...)
+	w.hung, w.asked = []int{worker}, asked
+	w.judge = func(*Gather) {}
+	return w
+}
+
+// TestHung: the workers write their stacks, of which they end, and who was the cause is known once all are gone. The
+// answer to the request is not the verdict.
+func TestHung(t *testing.T) {
+	w := hangs(t, 1, 0, 1, 2)
+	w.hold["Amend"], w.hold["Dump"] = true, true
+	w.start(0, 0).at(5*s, Hung{"no step for 4s"}, Hung{"again"}).wants("prepare, failing retry, dump")
+	for i := range 3 {
+		w.dies(5*s, i, 6)
+	}
+	w.wants("")
+	f := exitcodes.Judge(exitcodes.Outcome{Rank: 1, Hang: &exitcodes.Hang{Why: "got nowhere", Evidence: "it sleeps"}}, exitcodes.NoRules())
+	findings := []exitcodes.Finding{w.n.workers[0].finding, f, w.n.workers[2].finding}
+	w.at(6*s, Amended{findings, []int{1}}).wants("gone retry")
+	if w.n.verdict.cause != 1 {
+		t.Error(w.n.verdict.cause)
+	}
+	w.end(7*s).ended(exitcodes.Retry, 212, "rank 1 got nowhere")
+}
+
+// TestHungStays: what does not end of it is killed at once, since it had its time; who could not be asked is stopped as
+// any worker.
+func TestHungStays(t *testing.T) {
+	w := hangs(t, 0, 0, 1)
+	w.start(0, 0).at(5*s, Hung{"no step"}).wants("prepare, failing retry, dump, SIGTERM to 2, SIGKILL to 0, SIGKILL to 1")
+	w.at(11 * s).wants("SIGKILL to 2")
+
+	// Nobody answers what was asked.
+	w = hangs(t, 0)
+	w.hold["Dump"] = true
+	w.start(0, 0).at(5*s, Hung{"no step"}).wants("prepare, failing retry, dump")
+	w.at(14 * s).wants("")
+	w.at(15 * s).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
+}
+
+// TestHungAtItsEnd: what is stopped already is not asked for anything.
+func TestHungAtItsEnd(t *testing.T) {
+	w := hangs(t, 0, 0, 1, 2).start(0, 0)
+	w.signal(5*s, SIGTERM).at(6*s, Hung{"no step"}).wants("prepare, leave, SIGTERM to 0, SIGTERM to 1, SIGTERM to 2")
+	w = hangs(t, 0, 0, 1, 2).start(0, 0)
+	w.exits(5*s, 0, 3).at(6*s, Hung{"no step"}).wants("prepare, failing fatal, SIGTERM to 1, SIGTERM to 2")
+}
+
+// TestHungElsewhere: another node says that the job hangs, and here nobody gets anywhere either.
+func TestHungElsewhere(t *testing.T) {
+	w := hangs(t, 2, 0, 1, 2).start(0, 0)
+	w.hold["Dump"] = true
+	w.at(5*s, Stop{Round: 0, Why: "it hangs", Silent: true}).wants("prepare, dump")
+	w.at(6*s, Dumped{[]int{0, 1, 2}}).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
+
+	w = hangs(t, 2, 0, 1, 2).start(0, 0)
+	w.at(5*s, Stop{Round: 0, Why: "a node leaves", Silent: true, Departure: true}).wants("prepare, SIGTERM to 0, SIGTERM to 1, SIGTERM to 2")
+}
+
+// TestHungThenStopped: a signal from outside comes while they are ended for their hang.
+func TestHungThenStopped(t *testing.T) {
+	w := hangs(t, 0, 0, 1, 2).start(0, 0)
+	w.hold["Dump"] = true
+	w.at(5*s, Hung{"no step"}).signal(6*s, SIGTERM)
+	for i := range 3 {
+		w.dies(7*s, i, SIGTERM)
+	}
+	w.end(7*s).ended(exitcodes.Preempted, 143, "SIGTERM from outside")
+}
