@@ -127,6 +127,11 @@ func (p Policy) Offer(s Scan, m Memory, reader Run, now time.Time) (Offer, error
 				o.warn("%s is of another series than the newest (%s), and passed over", c.Path, c.Format)
 			}
 			continue
+		}
+		if what == usable && c.Doubt != "" && len(o.Steps)+len(o.Identities) == 0 {
+			o.warn("%s", c.Doubt)
+		}
+		switch {
 		case what == usable && c.Step < 0:
 			o.Identities = append(o.Identities, c.Identity)
 			continue
