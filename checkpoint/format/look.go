@@ -47,6 +47,8 @@ type look struct {
 
 	mu   sync.Mutex
 	dirs map[string]*dir
+
+	unpacking sync.Mutex // one compressed file at a time
 }
 
 func newLook(ctx context.Context, fsys fs.FS, o Options) *look {
