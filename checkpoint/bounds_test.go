@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/file/filetest"
+	"github.com/gangrun/gangrun/checkpoint/format"
 )
 
 // torchState is a whole file of torch with the state of an optimizer, and a step if that is not negative.
@@ -156,5 +157,40 @@ func TestBoundsBelow(t *testing.T) {
 	want := "12 directories further down were not looked through, the oldest by their names"
 	if len(o.Steps) == 0 || o.Steps[0] != 19 || !slices.Contains(o.Warnings, want) {
 		t.Errorf("%v offered, %q", o.Steps, o.Warnings)
+	}
+}
+
+// TestBoundsOffer tells of no more than other nodes read.
+func TestBoundsOffer(t *testing.T) {
+	var numbered, not []format.Checkpoint
+	for n := range 5000 {
+		c := format.Checkpoint{Path: fmt.Sprint(n), Step: int64(n), Complete: true, Resumable: true, Modified: saved}
+		numbered = append(numbered, c)
+		c.Step, c.Identity = -1, fmt.Sprint(n)
+		not = append(not, c)
+	}
+	for _, has := range [][]format.Checkpoint{numbered, not} {
+		o, err := Policy{}.Offer(Scan{Checkpoints: has}, History{}, Run{}, saved)
+		if err != nil || len(o.Steps)+len(o.Identities) != maxLooks {
+			t.Errorf("%d steps, %d identities, %v", len(o.Steps), len(o.Identities), err)
+		}
+	}
+}
+
+// TestBoundsMemory writes nothing that is not read again: a memory that cannot be read ends the next run.
+func TestBoundsMemory(t *testing.T) {
+	dir := t.TempDir()
+	var s Scan
+	for n := range 5000 {
+		s.Checkpoints = append(s.Checkpoints, format.Checkpoint{Path: strings.Repeat("<", 1000) + fmt.Sprint(n), Step: int64(n), Complete: true,
+			Modified: saved})
+	}
+	m := History{}.Begin(Run{"job", "run1"}, From{}, s)
+	if err := m.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadHistory(os.DirFS(dir))
+	if err != nil || !sameMemory(got, m) || len(m.Before) < 50 || m.Before[0].Path != s.Checkpoints[0].Path {
+		t.Errorf("%d and %d, %v", len(m.Aside), len(m.Before), err)
 	}
 }

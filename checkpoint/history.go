@@ -86,9 +86,21 @@ func (m History) Begin(run Run, from From, s Scan) History {
 			next.Before = append(next.Before, Aside{c.Path, c.Modified})
 		}
 	}
-	next.Aside = next.Aside[:min(len(next.Aside), maxAside)]
-	next.Before = next.Before[:min(len(next.Before), maxAside)]
+	next.Aside, next.Before = bounded(next.Aside), bounded(next.Before)
 	return next
+}
+
+// bounded leaves as many as can be written so that they are read again, the newest.
+func bounded(list []Aside) []Aside {
+	list = list[:min(len(list), maxAside)]
+	size := 0
+	for i, a := range list {
+		text, _ := json.Marshal(a) // of what was listed
+		if size += len(text) + 1; size > maxMemory/3 {
+			return list[:i]
+		}
+	}
+	return list
 }
 
 // ReadHistory reads what an earlier run has left in the root of a tree; nothing when there is no such file. One that makes

@@ -52,7 +52,8 @@ func (o Owner) mismatch(writer, reader Run) string {
 
 // Offer is what a node has to offer for the next round.
 type Offer struct {
-	// Steps are those of the checkpoints that it can resume from, newest first, in Unit.
+	// Steps are those of the checkpoints that it can resume from, newest first, in Unit; of these and of Identities the
+	// newest 64 at most.
 	Steps []int64
 	Unit  format.Unit
 	// Identities stand for those that say no step, newest first. They count where there are no Steps.
@@ -127,6 +128,11 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 				o.warn("%s is of another series than the newest (%s), and passed over", c.Path, c.Format)
 			}
 			continue
+		}
+		if what == usable && c.Doubt != "" && len(o.Steps)+len(o.Identities) == 0 {
+			o.warn("%s", c.Doubt)
+		}
+		switch {
 		case what == usable && c.Step < 0:
 			o.Identities = append(o.Identities, c.Identity)
 			continue
@@ -169,6 +175,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	if len(o.Steps)+len(o.Identities) > 0 {
 		o.Veto, o.Fresh = nil, ""
 	}
+	o.Steps, o.Identities = o.Steps[:min(len(o.Steps), maxLooks)], o.Identities[:min(len(o.Identities), maxLooks)]
 	return o, nil
 }
 

@@ -93,6 +93,8 @@ func TestOffer(t *testing.T) {
 			has: cs{at(2), at(1, func(c *format.Checkpoint) { c.Modified = now })}, steps: []int64{1}, refused: "step-2 too_old"},
 		{name: "within the skew of clocks", has: cs{at(2, func(c *format.Checkpoint) { c.Modified = now.Add(skew) })}, steps: []int64{2}},
 		{name: "from the future", has: cs{at(2, func(c *format.Checkpoint) { c.Modified = now.Add(time.Hour) })}, steps: []int64{2}, warns: []string{"step-2", "1h0m0s"}},
+		{name: "a doubt", has: cs{at(3, func(c *format.Checkpoint) { c.Doubt = "a copy?" }), at(2, func(c *format.Checkpoint) { c.Doubt = "older" })},
+			steps: []int64{3, 2}, warns: []string{"a copy?"}},
 		{name: "a step twice", has: cs{at(2), at(2, named("last")), at(1)}, steps: []int64{2, 1}},
 		{name: "the first reason to veto counts", policy: Policy{World: 4, MaxAge: time.Minute}, has: cs{at(2, world(8, false)), at(1)},
 			refused: "step-2 world_size_mismatch, step-1 too_old", veto: problem.WorldSizeMismatch},

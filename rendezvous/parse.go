@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -123,6 +124,8 @@ func (r *Round) check() error {
 		return fmt.Errorf("fence %v, want more than 0", r.Fence.of())
 	case len(r.Members) < 1 && r.MemberList == "":
 		return fmt.Errorf("0 members, want 1 to %d", maxNodes)
+	case len(r.Resume.Unit) > maxName || len(r.Resume.Identity) > maxName:
+		return fmt.Errorf("resume: a unit or an identity is longer than %d bytes", maxName)
 	case len(r.MemberList) > maxName:
 		return fmt.Errorf("member list %q: at most %d bytes", cut(r.MemberList), maxName)
 	}
@@ -165,8 +168,12 @@ func (n *Node) check() error {
 		return fmt.Errorf("rank %d, want 0 to %d", *n.Rank, maxNodes-1)
 	case n.Round < -1 || n.Round > maxNumber:
 		return fmt.Errorf("round %d", n.Round)
-	case n.Checkpoints != nil && len(n.Checkpoints.Steps) > maxCheckpoints:
-		return fmt.Errorf("%d checkpoints, at most %d", len(n.Checkpoints.Steps), maxCheckpoints)
+	case n.Checkpoints != nil && max(len(n.Checkpoints.Steps), len(n.Checkpoints.Identities)) > maxCheckpoints:
+		return fmt.Errorf("%d checkpoints with a step and %d without, at most %d each",
+			len(n.Checkpoints.Steps), len(n.Checkpoints.Identities), maxCheckpoints)
+	case n.Checkpoints != nil && (len(n.Checkpoints.Unit) > maxName ||
+		slices.ContainsFunc(n.Checkpoints.Identities, func(id string) bool { return !name(id) })):
+		return fmt.Errorf("a unit or an identity of checkpoints: want 1 to %d printable bytes each", maxName)
 	case n.Checkpoints != nil && max(len(n.Checkpoints.Problem), len(n.Checkpoints.Veto)) > maxText:
 		return fmt.Errorf("a sentence about checkpoints is longer than %d bytes", maxText)
 	}

@@ -155,6 +155,7 @@ func TestParseRefuses(t *testing.T) {
 		"two values":            {"job", string(job) + "{}", "after top-level value"},
 		"no members":            {"rounds/3", change([]byte(change(round, `"memberList":`, `"y":`)), `"members":[`, `"members":[],"x":[`), "0 members"},
 		"a member twice":        {"rounds/3", change(round, `"name":"a"`, `"name":"b"`), `"b" is there twice`},
+		"a long content":        {"rounds/3", change(round, `"decision":"fallback"`, `"decision":"fallback","identity":"`+long+`"`), "longer than 256"},
 		"no fence":              {"rounds/3", change(round, `"fence":"1m0s"`, `"fence":"0s"`), "fence 0s"},
 		"no incarnation":        {"nodes/b", change(node, `"incarnation":"i1"`, `"incarnation":""`), "nodes/b:"},
 		"a name with a newline": {"nodes/b", change(node, `"incarnation":"i1"`, `"incarnation":"i\n1"`), "printable"},
@@ -164,7 +165,13 @@ func TestParseRefuses(t *testing.T) {
 		"no slots":              {"nodes/b", change(node, `"slots":8`, `"slots":0`), "0 slots"},
 		"a port":                {"nodes/b", change(node, `"port":29501`, `"port":99999`), "port 99999"},
 		"a bad record brought":  {"nodes/b", change(node, `"brings":{"v":1`, `"brings":{"v":3`), "brings a record of version 3"},
-		"another verb":          {"control/c1", change(control, `"verb":"restart"`, `"verb":"explode"`), "suspend, resume, restart, stop"},
+		"too many checkpoints":  {"nodes/b", change(node, `"steps":[20,10]`, `"steps":[1`+strings.Repeat(",1", maxCheckpoints)+`]`), "1025 checkpoints with a step"},
+		"too many identities": {"nodes/b", change(node, `"steps":[20,10]`, `"identities":["a"`+strings.Repeat(`,"a"`, maxCheckpoints)+`]`),
+			"and 1025 without, at most 1024"},
+		"a long identity":        {"nodes/b", change(node, `"steps":[20,10]`, `"identities":["`+long+`"]`), "1 to 256"},
+		"an identity of nothing": {"nodes/b", change(node, `"steps":[20,10]`, `"identities":[""]`), "1 to 256"},
+		"a long unit":            {"nodes/b", change(node, `"steps":[20,10]`, `"unit":"`+long+`"`), "1 to 256"},
+		"another verb":           {"control/c1", change(control, `"verb":"restart"`, `"verb":"explode"`), "suspend, resume, restart, stop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error

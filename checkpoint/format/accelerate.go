@@ -3,8 +3,8 @@ package format
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
@@ -132,14 +132,11 @@ func checkAccelerate(l *look, c *Checkpoint) error {
 func checkAccelerateOrder(l *look, c *Checkpoint, d *dir) error {
 	marker := d.join(accelerateRanks + "0.pkl")
 	before, after := []string{}, []string{marker}
+	var split []string // the directories of what is split among ranks
 	for _, name := range d.names {
 		switch stem, suffix, _ := strings.Cut(name, "."); {
 		case d.isDir(name) && (isNth(name, "optimizer") || strings.HasPrefix(name, fsdpModel+"_")):
-			if parts, err := l.dir(d.join(name)); err != nil {
-				return err
-			} else if parts.isFile(dcpMarker) {
-				before = append(before, parts.join(dcpMarker))
-			}
+			split = append(split, d.join(name)+"/")
 		case !d.isFile(name):
 		case isHFWeights(name), name == "scaler.pt", suffix == "safetensors" && isNth(stem, "model"),
 			suffix == "bin" && (isNth(stem, "pytorch_model") || isNth(stem, "optimizer") || isNth(stem, "scheduler") ||
@@ -158,13 +155,17 @@ func checkAccelerateOrder(l *look, c *Checkpoint, d *dir) error {
 	if err != nil {
 		return err
 	}
-	if err := times.marked(marker, later[0].mod, before, parts); err != nil {
+	for _, p := range c.parts {
+		if slices.ContainsFunc(split, func(dir string) bool { return strings.HasPrefix(p.path, dir) }) {
+			parts = append(parts, p)
+		}
+	}
+	if err := l.inOrder(c, marker, later[0].mod, parts); err != nil {
 		return err
 	}
-	for i, p := range later[1:] {
-		if age := later[0].mod.Sub(p.mod); age > slack {
-			return problem.New(problem.OverwriteInProgress, "%s is %v younger than %s, which is written after it (a copy? touch %[3]s)",
-				marker, age.Round(time.Second), after[1+i])
+	for _, p := range later[1:] {
+		if err := l.inOrder(c, p.path, p.mod, later[:1]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -69,7 +69,7 @@ func checkBundle(l *look, c *Checkpoint, prefix string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.marked(prefix+".index", index[0].mod, paths, found); err != nil {
+	if err := l.marked(c, prefix+".index", index[0].mod, found); err != nil {
 		return err
 	}
 	if bundle == nil {

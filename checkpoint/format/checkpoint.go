@@ -47,6 +47,8 @@ type Checkpoint struct {
 	Basis     Basis          `json:"basis,omitempty"`
 	Reason    problem.Reason `json:"reason,omitempty"` // why it is not complete or not resumable
 	Detail    string         `json:"detail,omitempty"`
+	// Doubt is what speaks against one that is whole, and proves nothing.
+	Doubt string `json:"doubt,omitempty"`
 
 	Size           int64 `json:"size"`           // bytes, as far as the files were looked at
 	ShardsExpected int   `json:"shardsExpected"` // -1 when not known
@@ -70,6 +72,7 @@ type Checkpoint struct {
 	First bool `json:"-"`
 
 	series string // what belongs to one training, as far as names and formats tell
+	parts  []part // what was counted, while it is looked at
 	save   *save  // of a format that goes by what a program of somebody's own has written
 }
 

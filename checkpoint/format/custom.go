@@ -121,7 +121,7 @@ func checkCustom(l *look, c *Checkpoint) error {
 		if err != nil {
 			return err
 		}
-		if err := c.marked(marker, at.ModTime(), paths, found); err != nil {
+		if err := l.marked(c, marker, at.ModTime(), found); err != nil {
 			return err
 		}
 	}

@@ -255,15 +255,14 @@ func (l *look) dcpPart(c *Checkpoint, d *dir, marker, temporary string, shards [
 		return err
 	}
 	c.Size += info.Size()
-	timed, times := paths, found
-	if d.isFile(temporary) {
-		if left, err := l.stat(d.join(temporary)); err == nil {
-			timed = append(slices.Clip(paths), d.join(temporary))
-			times = append(slices.Clip(found), part{left.Size(), left.ModTime()})
-		}
-	}
-	if err := c.marked(d.join(marker), info.ModTime(), timed, times); err != nil {
+	if err := l.marked(c, d.join(marker), info.ModTime(), found); err != nil {
 		return err
+	}
+	if d.isFile(temporary) {
+		if left, err := l.stat(d.join(temporary)); err == nil && left.ModTime().After(info.ModTime().Add(slack)) {
+			return problem.New(problem.OverwriteInProgress, "%s is there, and younger than %s, which it becomes: a save over an "+
+				"earlier one was cut", d.join(temporary), d.join(marker))
+		}
 	}
 	if l.Level < Manifests {
 		c.ShardsFound += len(shards)

@@ -239,6 +239,7 @@ func Check(ctx context.Context, fsys fs.FS, c *Checkpoint, o Options) {
 		return
 	}
 	l := newLook(ctx, fsys, o)
+	defer func() { c.parts = nil }()
 	if err := k.safely(l, c); err != nil {
 		c.fail(problem.Of(err, problem.MissingShard))
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,12 +24,13 @@ type disk struct {
 	t    testing.TB
 	root string
 	now  time.Time
+	born map[string]time.Time // when each file was made; writing over it keeps that
 }
 
 // firstSecond is when every play begins, long ago: nothing counts as being written because the test is quick.
 var firstSecond = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func newDisk(t testing.TB) *disk { return &disk{t, t.TempDir(), firstSecond} }
+func newDisk(t testing.TB) *disk { return &disk{t, t.TempDir(), firstSecond, map[string]time.Time{}} }
 
 func (d *disk) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
 
@@ -48,13 +50,55 @@ func (d *disk) play(ops ...op) {
 	}
 }
 
-func (d *disk) fs() fs.FS { return os.DirFS(d.root) }
+func (d *disk) fs() fs.FS { return &bornFS{os.DirFS(d.root), d} }
+
+// bornFS is a tree on a disk that knows when each file was made.
+type bornFS struct {
+	fs.FS
+	d *disk
+}
+
+func (f *bornFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.FS, name) }
+
+func (f *bornFS) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(f.FS, name) }
+
+func (f *bornFS) ReadLink(name string) (string, error) { return fs.ReadLink(f.FS, name) }
+
+func (f *bornFS) Made(name string) (time.Time, bool) {
+	at, ok := f.d.born[name]
+	return at, ok
+}
+
+// copied is how a tree looks that was copied one file after the other, each at its own time, with the marker first.
+func copied(marker string) op {
+	return func(d *disk) {
+		d.t.Helper()
+		at := d.now
+		d.must(filepath.WalkDir(d.root, func(p string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			rel, err := filepath.Rel(d.root, p)
+			d.must(err)
+			when := at
+			if rel != marker {
+				d.now = d.now.Add(10 * time.Second)
+				when = d.now
+			}
+			d.born[filepath.ToSlash(rel)] = when
+			return os.Chtimes(p, when, when)
+		}))
+	}
+}
 
 // write writes a file, and the directories above it.
 func write(name string, data []byte) op {
 	return func(d *disk) {
 		d.t.Helper()
 		d.must(os.MkdirAll(filepath.Dir(d.path(name)), 0o755))
+		if _, there := d.born[name]; !there {
+			d.born[name] = d.now
+		}
 		d.must(os.WriteFile(d.path(name), data, 0o644))
 		d.must(os.Chtimes(d.path(name), d.now, d.now))
 	}
@@ -71,11 +115,21 @@ func rename(from, to string) op {
 		d.t.Helper()
 		d.must(os.MkdirAll(filepath.Dir(d.path(to)), 0o755))
 		d.must(os.Rename(d.path(from), d.path(to)))
+		for name, at := range maps.Clone(d.born) {
+			if rest, below := strings.CutPrefix(name, from); below && (rest == "" || rest[0] == '/') {
+				delete(d.born, name)
+				d.born[to+rest] = at
+			}
+		}
 	}
 }
 
 func remove(name string) op {
-	return func(d *disk) { d.t.Helper(); d.must(os.RemoveAll(d.path(name))) }
+	return func(d *disk) {
+		d.t.Helper()
+		d.must(os.RemoveAll(d.path(name)))
+		maps.DeleteFunc(d.born, func(of string, _ time.Time) bool { return of == name || strings.HasPrefix(of, name+"/") })
+	}
 }
 
 func symlink(to, name string) op {

@@ -111,9 +111,8 @@ func checkHFTrainer(l *look, c *Checkpoint) error {
 			return err
 		}
 	}
-	youngest := part{0, c.Modified}
 	c.Size += state.Size()
-	return c.marked(d.join(hfState), state.ModTime(), []string{"a part of " + c.Path}, []part{youngest})
+	return l.marked(c, d.join(hfState), state.ModTime(), c.parts)
 }
 
 // maxHFState bounds the state that is parsed; a larger one, of a log with some hundred thousand lines, is looked at by

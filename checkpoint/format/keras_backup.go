@@ -89,7 +89,7 @@ func checkKerasBackup(l *look, c *Checkpoint) error {
 	if !root.has(path.Base(metadata)) {
 		return problem.New(problem.NoMarker, "%s is missing: training would begin at epoch 0 with trained weights", metadata)
 	}
-	weights := part{c.Size, c.Modified}
+	weights := c.parts
 	found, err := l.parts(c, []string{metadata}, false)
 	if err != nil {
 		return err
@@ -101,5 +101,5 @@ func checkKerasBackup(l *look, c *Checkpoint) error {
 		}
 		c.StepFrom = StepFromJSON
 	}
-	return c.marked(metadata, found[0].mod, []string{c.Path}, []part{weights})
+	return l.marked(c, metadata, found[0].mod, weights)
 }

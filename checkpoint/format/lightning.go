@@ -141,12 +141,12 @@ func checkLightning(l *look, c *Checkpoint) error {
 	if err := c.distributed(l, c.Path); err != nil {
 		return err
 	}
-	youngest := part{0, c.Modified}
+	before := c.parts
 	meta, err := checkTorchAll(l, c, []string{d.join(lightningMeta)})
 	if err != nil {
 		return err
 	}
-	if err := c.marked(d.join(lightningMeta), meta[0].mod, []string{"a part of " + c.Path}, []part{youngest}); err != nil {
+	if err := l.marked(c, d.join(lightningMeta), meta[0].mod, before); err != nil {
 		return err
 	}
 	if err := pickledStep(l, c, d.join(lightningMeta)); err != nil {

@@ -35,8 +35,6 @@ const (
 	parallel = 8
 	// maxSmall bounds a file that is read as a whole.
 	maxSmall = 16 << 20
-	// slack is how much younger than the marker a part may be: clocks of several clients of a file server differ.
-	slack = 2 * time.Second
 )
 
 // look is one look at a tree. It remembers the directories that it has read.
@@ -49,6 +47,8 @@ type look struct {
 
 	mu   sync.Mutex
 	dirs map[string]*dir
+
+	unpacking sync.Mutex // one compressed file at a time
 }
 
 func newLook(ctx context.Context, fsys fs.FS, o Options) *look {
@@ -290,6 +290,7 @@ func (l *look) eachOf(n int, check func(i int) error) error {
 
 // part is one file that a checkpoint consists of, as it was found.
 type part struct {
+	path string
 	size int64
 	mod  time.Time
 }
@@ -311,7 +312,7 @@ func (l *look) parts(c *Checkpoint, paths []string, mayBeEmpty bool) ([]part, er
 		case info.Size() == 0 && !mayBeEmpty:
 			return problem.New(problem.EmptyFile, "%s is empty", p)
 		}
-		found[i] = part{info.Size(), info.ModTime()}
+		found[i] = part{p, info.Size(), info.ModTime()}
 		return nil
 	})
 	if err != nil {
@@ -326,23 +327,10 @@ func (l *look) parts(c *Checkpoint, paths []string, mayBeEmpty bool) ([]part, er
 // count takes a part into the checkpoint's size and time.
 func (c *Checkpoint) count(p part) {
 	c.Size += p.size
+	c.parts = append(c.parts, p)
 	if c.ModifiedFrom != ModifiedMarker && c.ModifiedFrom != ModifiedInternal && p.mod.After(c.Modified) {
 		c.Modified, c.ModifiedFrom = p.mod, ModifiedShard
 	}
-}
-
-// marked takes the time of the marker, the file that is written last. What is younger than it belongs to a later save,
-// which has not come to its end.
-func (c *Checkpoint) marked(marker string, at time.Time, paths []string, found []part) error {
-	c.Modified, c.ModifiedFrom = at, ModifiedMarker
-	for i, p := range found {
-		if p.mod.After(at.Add(slack)) {
-			return problem.New(problem.OverwriteInProgress,
-				"%s is %v younger than %s, which is written after it (a copy? touch %[3]s)",
-				paths[i], p.mod.Sub(at).Round(time.Second), marker)
-		}
-	}
-	return nil
 }
 
 // under reports whether a path from within a file, with slashes, stays within a directory.

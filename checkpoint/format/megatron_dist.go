@@ -122,9 +122,9 @@ func (l *look) markedAfter(c *Checkpoint, marker, before string) error {
 		if err != nil {
 			return err
 		}
-		found[i] = part{info.Size(), info.ModTime()}
+		found[i] = part{name, info.Size(), info.ModTime()}
 	}
 	c.Size += found[1].size
 	c.Basis = cmp.Or(c.Basis, BasisMarker)
-	return c.marked(marker, found[1].mod, paths[:1], found[:1])
+	return l.marked(c, marker, found[1].mod, found[:1])
 }

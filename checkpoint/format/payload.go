@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -22,6 +23,8 @@ func (c *Checkpoint) payload(check func(inner *Checkpoint) error) (inner Checkpo
 		return inner, err
 	}
 	c.Size += inner.Size
+	c.parts = append(c.parts, inner.parts...)
+	c.Doubt = cmp.Or(c.Doubt, inner.Doubt)
 	c.ShardsFound += inner.ShardsFound
 	if inner.ShardsExpected >= 0 {
 		c.ShardsExpected = max(c.ShardsExpected, 0) + inner.ShardsExpected

@@ -370,7 +370,7 @@ func checkIndexed(l *look, c *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	if err := c.marked(c.Path, info.ModTime(), []string{"a shard of it"}, []part{{0, c.Modified}}); err != nil {
+	if err := l.marked(c, c.Path, info.ModTime(), c.parts); err != nil {
 		return err
 	}
 	if err := checkHFConfigs(l, root); err != nil {

@@ -143,10 +143,11 @@ func apart(a, b int64) bool { return a-b > 1 || b-a > 1 }
 // ranked reports whether several processes have files of their own, which may differ in what they say.
 func (s *save) ranked() bool { return s.ranks > 1 }
 
-// maxJSON bounds a file of JSON that is read as a whole, maxUnpacked what is unpacked of a compressed file.
+// maxJSON bounds a file of JSON that is read as a whole, maxUnpacked what is unpacked of a compressed file, of one at a
+// time: it is held in memory.
 const (
 	maxJSON     = 16 << 20
-	maxUnpacked = 256 << 20
+	maxUnpacked = 128 << 20
 )
 
 // contentIn looks at one file, of whatever kind: whether it is whole, and what is in it.
@@ -277,6 +278,8 @@ func (l *look) unpacked(name string, r io.ReaderAt, size int64) (in content, err
 	if l.Level < Manifests {
 		return in, nil
 	}
+	l.unpacking.Lock()
+	defer l.unpacking.Unlock()
 	z, err := gzip.NewReader(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return in, problem.New(problem.Truncated, "%v", err)

@@ -133,12 +133,11 @@ func checkSavedModel(l *look, c *Checkpoint) error {
 		}
 	}
 	c.Basis, c.Elastic = BasisMarker, true
-	var inner []string
-	var parts []part
+	var before []part
 	if variables != nil {
-		inner, parts = []string{d.join(savedModelBundle + ".index")}, []part{{variables.Size, variables.Modified}}
+		before, c.Doubt = variables.parts, variables.Doubt
 	}
-	if err := c.marked(graph, found[0].mod, inner, parts); err != nil {
+	if err := l.marked(c, graph, found[0].mod, before); err != nil {
 		return err
 	}
 	if !d.isFile("keras_metadata.pb") {

@@ -126,7 +126,7 @@ func checkTorchSnapshot(l *look, c *Checkpoint) error {
 		return err
 	}
 	c.ShardsFound = len(paths)
-	if err := c.marked(marker, found[0].mod, paths, parts); err != nil {
+	if err := l.marked(c, marker, found[0].mod, parts); err != nil {
 		return err
 	}
 	for i, p := range paths {
