@@ -190,7 +190,7 @@ func TestBoundsMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := ReadHistory(os.DirFS(dir))
-	if err != nil || !sameMemory(got, m) || len(m.Before) < 50 || m.Before[0].Path != s.Checkpoints[0].Path {
+	if err != nil || !sameHistory(got, m) || len(m.Before) < 50 || m.Before[0].Path != s.Checkpoints[0].Path {
 		t.Errorf("%d and %d, %v", len(m.Aside), len(m.Before), err)
 	}
 }

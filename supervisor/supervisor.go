@@ -178,7 +178,8 @@ func (s *Supervisor) ordered(o agent.Order) {
 func beginning(start *agent.Start) node.Begin {
 	resume := start.Round.Resume
 	b := node.Begin{
-		Round: start.Round.Number, Step: resume.Step, Unit: resume.Unit, Identity: resume.Identity, FallBack: resume.Decision == rendezvous.ResumeFallback, Looked: start.Looked,
+		Run: start.Round.RunUID, Round: start.Round.Number, Step: resume.Step, Unit: resume.Unit, Identity: resume.Identity,
+		FallBack: resume.Decision == rendezvous.ResumeFallback, Looked: start.Looked,
 	}
 	if start.Resumed != nil {
 		b.Path = start.Resumed.Path

@@ -19,6 +19,7 @@ const Hook = -1
 type (
 	// Begin is the job's order to start a round.
 	Begin struct {
+		Run   string // of the job, the same on all nodes
 		Round int
 		// Path is the checkpoint to resume from, as the workers find it; empty when there is none. Step is how far it has
 		// come, in steps where Unit is empty, nil where it does not tell: then Identity is what it is known by.

@@ -17,10 +17,11 @@ const (
 	groupVerdict    = "Verdict and message"
 	groupOutput     = "Output of the workers"
 	groupCheckpoint = "Checkpoints"
+	groupSeen       = "What others see"
 	groupOwn        = "gangrun itself"
 )
 
-var groups = []string{groupTorchrun, groupRanks, groupRehearse, groupJob, groupNodes, groupRestarts, groupStopping, groupVerdict, groupOutput, groupCheckpoint, groupOwn}
+var groups = []string{groupTorchrun, groupRanks, groupRehearse, groupJob, groupNodes, groupRestarts, groupStopping, groupVerdict, groupOutput, groupCheckpoint, groupSeen, groupOwn}
 
 const configurable = `Every flag can also be set by the variable GANGRUN_<FLAG> (--max-restarts: GANGRUN_MAX_RESTARTS) and in the file
 named by --config. A flag outranks the variable, the variable the file.`

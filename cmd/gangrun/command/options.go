@@ -25,6 +25,7 @@ type options struct {
 	supervisor.Config
 	job
 	resuming    resuming
+	seen        seen
 	onExhausted string
 	podGrace    time.Duration
 	graceGiven  bool
@@ -63,7 +64,7 @@ const kubernetesLog = "/dev/termination-log"
 
 // common are the settings of every command that supervises.
 func (o *options) common() []*setting {
-	return []*setting{
+	return append(o.seenSettings(), []*setting{
 		{name: "job", group: groupJob, hint: "NAME", parse: text(&o.Job), usage: "name of the job", standard: "from the operator's variables"},
 		{name: "node", group: groupJob, hint: "NAME", parse: text(&o.Node), usage: "stable name of this node", standard: "host name"},
 		{name: "max-restarts", group: groupRestarts, hint: "N", parse: number(&o.spec.Restarts.Max, 0, 1_000_000), standard: "3",
@@ -113,7 +114,7 @@ func (o *options) common() []*setting {
 			usage: "how much gangrun's own log says"},
 		{name: "quiet", group: groupOwn, isBool: true, parse: boolean(&o.quiet), usage: "say nothing of its own"},
 		{name: "config", group: groupOwn, hint: "FILE", parse: text(&o.config), usage: "YAML file with these settings by name"},
-	}
+	}...)
 }
 
 func (o *options) parseGrace(s string) error {
@@ -304,7 +305,7 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 		return &configError{fmt.Sprintf("the working folder: %v", err)}
 	}
 	o.Dir = dir
-	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.location.Dir,
+	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.seen.events, &o.location.Dir,
 		&o.location.CA, &o.location.Cert, &o.location.Key, &o.location.UserFile, &o.location.PasswordFile} {
 		if *path != "" && *path != "none" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)

@@ -69,6 +69,7 @@ func supervise(o *options) (code int) {
 	}
 	defer a.Close()
 	o.Agent = a
+	closeSeen := o.openSeen()
 	s, err := supervisor.New(o.Config, stdout, stderr)
 	if err != nil {
 		return crashed(o, err.Error(), nil)
@@ -83,7 +84,9 @@ func supervise(o *options) (code int) {
 			code = fail(what, debug.Stack())
 		}
 	}()
-	return s.Run()
+	code = s.Run()
+	closeSeen()
+	return code
 }
 
 // sameFile reports whether both lead to the same place (2>&1): lines of the two must not be torn by each other there.

@@ -1,0 +1,176 @@
+// Package file keeps events in a file, one on each line, and turns to a new one before it grows too large. Whoever hands
+// events in never waits for the disk: a goroutine of its own writes, and counts what it could not.
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/observe/event"
+)
+
+// The most that is kept: the file, and three older ones beside it, FILE.1 being the newest of them.
+const (
+	DefaultSize = 64 << 20 // bytes of one file
+	Older       = 3
+	queued      = 4096 // events that wait for the disk; a further one is dropped
+)
+
+// Writer is a file of events.
+type Writer struct {
+	path  string
+	size  int64
+	log   *slog.Logger
+	queue chan event.Event
+	done  chan struct{}
+
+	out     *os.File
+	written int64
+	rotates bool // it is a regular file
+	said    bool // that it cannot be written
+	dropped int64
+	missed  chan int64 // dropped before they came into the queue
+}
+
+// Open keeps events at path, in files of at most size bytes. The file is opened beside the caller; what is wrong with it
+// is said in the log, once, and training goes on.
+func Open(path string, size int64, log *slog.Logger) *Writer {
+	w := newWriter(path, size, log)
+	crash.Go(func() {
+		defer close(w.done)
+		w.run()
+	})
+	return w
+}
+
+func newWriter(path string, size int64, log *slog.Logger) *Writer {
+	return &Writer{
+		path: path, size: size, log: log, queue: make(chan event.Event, queued), done: make(chan struct{}),
+		missed: make(chan int64, 1),
+	}
+}
+
+// Take hands events in. It never waits. It is not to be called after Close, nor twice at once.
+func (w *Writer) Take(events []event.Event) {
+	for _, e := range events {
+		select {
+		case w.queue <- e:
+		default:
+			n := int64(1)
+			select {
+			case before := <-w.missed:
+				n += before
+			default:
+			}
+			w.missed <- n
+		}
+	}
+}
+
+// Close writes what still waits, for no longer than limit.
+func (w *Writer) Close(limit time.Duration) {
+	close(w.queue)
+	select {
+	case <-w.done:
+	case <-time.After(limit):
+		w.log.Warn("the last events are not in the file: it does not answer", "path", w.path)
+	}
+}
+
+func (w *Writer) run() {
+	for e := range w.queue {
+		w.write(e)
+	}
+	if w.out != nil {
+		w.complain(w.out.Close())
+	}
+}
+
+func (w *Writer) write(e event.Event) {
+	select {
+	case n := <-w.missed:
+		w.dropped += n
+	default:
+	}
+	line := e.Encode()
+	if w.dropped > 0 {
+		line = append(dropped(e, w.dropped).Encode(), line...)
+	}
+	err := w.ready(int64(len(line)))
+	if err == nil {
+		var n int
+		n, err = w.out.Write(line)
+		w.written += int64(n)
+		if err != nil && n > 0 { // half a line: the next one is to begin on its own
+			_, _ = w.out.Write([]byte("\n"))
+		}
+	}
+	if err != nil {
+		w.dropped++
+		w.complain(err)
+		return
+	}
+	w.dropped = 0
+}
+
+// dropped tells how many events before e are missing.
+func dropped(e event.Event, n int64) *event.Event {
+	d := e
+	d.ID, d.Type, d.Dropped = fmt.Sprintf("%s-%d-dropped", e.Source, e.Seq), event.EventsDropped, &event.Dropped{Count: n}
+	d.Started, d.Began, d.Running, d.Checkpoint, d.Stopping = nil, nil, nil, nil, nil
+	d.Failed, d.RoundEnd, d.Leave, d.End = nil, nil, nil, nil
+	return &d
+}
+
+// ready opens the file, or turns to a new one where the next line would make it too large.
+func (w *Writer) ready(line int64) error {
+	if w.out != nil && w.rotates && w.written > 0 && w.written+line > w.size {
+		_ = w.out.Close() // each write has told already what is wrong
+		w.out = nil
+		for i := Older; i > 0; i-- {
+			from := w.path
+			if i > 1 {
+				from = fmt.Sprintf("%s.%d", w.path, i-1)
+			}
+			if err := os.Rename(from, fmt.Sprintf("%s.%d", w.path, i)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				w.complain(err)
+			}
+		}
+	}
+	if w.out != nil {
+		return nil
+	}
+	out, err := os.OpenFile(w.path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
+	if err != nil { // a pipe or a terminal may be open for writing alone
+		if out, err = os.OpenFile(w.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+			return err
+		}
+	}
+	info, err := out.Stat()
+	if err != nil {
+		out.Close()
+		return err
+	}
+	w.out, w.written, w.rotates = out, info.Size(), info.Mode().IsRegular()
+	if !w.rotates || w.written == 0 {
+		return nil
+	}
+	var last [1]byte
+	if _, err := out.ReadAt(last[:], w.written-1); err != nil && err != io.EOF || last[0] == '\n' {
+		return nil
+	}
+	_, err = out.Write([]byte("\n")) // whoever wrote here before went down within a line
+	return err
+}
+
+func (w *Writer) complain(err error) {
+	if err != nil && !w.said {
+		w.said = true
+		w.log.Warn("events are missing in the file", "err", err)
+	}
+}

@@ -1,0 +1,245 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/observe/event"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/supervisor/node"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a node on a machine on which everything works, and its recorder. Times are seconds since noon.
+type world struct {
+	t       *testing.T
+	n       *node.Node
+	r       *Recorder
+	now     time.Duration
+	workers []node.Worker
+	refuse  string // why no worker can be started
+	events  []event.Event
+}
+
+func newWorld(t *testing.T, workers int) *world {
+	w := &world{t: t}
+	for i := range workers {
+		w.workers = append(w.workers, node.Worker{Rank: i, LocalRank: i})
+	}
+	w.n, _ = node.New(node.Policy{
+		Job: "j", Node: "n", StartedAt: noon, MaxRestarts: 3, Grace: 25 * time.Second, RestartGrace: 5 * time.Second,
+		StopSignals: []node.Signal{node.SIGTERM}, Leftovers: node.LeftoversKill,
+	}, noon)
+	w.r, w.events = New(Config{Source: "s", Version: "v1", Job: "j", Node: "n", MaxRestarts: 3, StartedAt: noon})
+	return w
+}
+
+// at hands events in at that second, and answers what the node asks for.
+func (w *world) at(second float64, events ...node.Event) *world {
+	w.now = time.Duration(second * float64(time.Second))
+	for len(events) > 0 {
+		at := noon.Add(w.now)
+		if e, ok := events[0].(node.Exited); ok {
+			e.At = at
+			events[0] = e
+		}
+		effects := w.n.Step(events[0], at)
+		w.events = append(w.events, w.r.Step(at, events[0], effects)...)
+		events = events[1:]
+		for _, e := range effects {
+			switch e := e.(type) {
+			case node.Prepare:
+				p := node.Prepared{Workers: w.workers, MayStart: true}
+				if w.refuse != "" {
+					p.Failure = &node.Failure{Why: w.refuse, Code: 127}
+				}
+				events = append(events, p)
+			case node.Fork:
+				events = append(events, node.Forked{Worker: e.Worker, PID: 100 + e.Worker})
+			case node.Gather:
+				events = append(events, node.Judged{Worker: e.Worker, Finding: exitcodes.Judge(e.Outcome, exitcodes.NoRules())})
+			case node.Amend:
+				events = append(events, node.Amended{})
+			case node.Sweep:
+				events = append(events, node.Swept{})
+			case node.Flush:
+				events = append(events, node.Flushed{})
+			}
+		}
+	}
+	return w
+}
+
+func (w *world) exit(i, code, signal int) node.Event {
+	return node.Exited{Worker: i, Status: exitcodes.Status{Code: code, Signal: signal}, Alone: true}
+}
+
+func steps(numbers ...int64) (r node.Reported) {
+	for _, n := range numbers {
+		r = append(r, node.Report{Step: &n})
+	}
+	return r
+}
+
+func step(n int64) *int64 { return &n }
+
+func budget(total, preemptions int, cause string) node.Event {
+	return node.Budget{Budget: rendezvous.Budget{Used: total, Total: total, Preemptions: preemptions, Cause: cause}}
+}
+
+// told is the events in short: second, type, round, step, and what is special.
+func (w *world) told() (lines []string) {
+	for i, e := range w.events {
+		if e.Seq != int64(i+1) || e.ID != fmt.Sprintf("s-%d", e.Seq) || e.V != 1 || e.Source != "s" || e.Node != "n" || e.Job != "j" {
+			w.t.Errorf("event %d: %+v", i, e)
+		}
+		if _, err := event.Parse(e.Encode()); err != nil {
+			w.t.Error(err)
+		}
+		line := fmt.Sprintf("%v %s", e.At.Sub(noon).Seconds(), e.Type)
+		if e.Round != nil {
+			line += fmt.Sprintf(" r%d", *e.Round)
+		}
+		if e.Step != nil {
+			line += fmt.Sprintf(" s%d", *e.Step)
+		}
+		switch {
+		case e.Began != nil:
+			if b := e.Began.Restart; b != nil {
+				line += fmt.Sprintf(" %s %s total=%d", b.Kind, b.Reason, e.Began.Restarts.Total)
+			}
+			if e.Began.LostSteps != nil {
+				line += fmt.Sprintf(" lost=%d", *e.Began.LostSteps)
+			}
+		case e.Running != nil:
+			line += fmt.Sprintf(" workers=%d recovery=%v", e.Running.Workers, e.Running.RecoverySeconds)
+		case e.Stopping != nil:
+			line += fmt.Sprintf(" %s: %s", e.Stopping.By, e.Stopping.Why)
+		case e.Failed != nil:
+			line += fmt.Sprintf(" %s cause=%v", e.Failed.Reason, e.Failed.Cause)
+			if e.Failed.Rank != nil {
+				line += fmt.Sprintf(" rank=%d", *e.Failed.Rank)
+			}
+		case e.RoundEnd != nil:
+			line += fmt.Sprintf(" %s %s %v", e.RoundEnd.Verdict, e.RoundEnd.Reason, e.RoundEnd.Workers)
+		case e.Leave != nil:
+			line += " " + e.Leave.Why
+		case e.End != nil:
+			line += fmt.Sprintf(" %s %s %d", e.End.Verdict, e.End.Reason, e.End.ExitCode)
+		case e.Checkpoint != nil:
+			line += fmt.Sprintf(" %s %d", e.Checkpoint.Path, e.Checkpoint.Step)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (w *world) want(lines ...string) {
+	w.t.Helper()
+	if got := w.told(); !slices.Equal(got, lines) {
+		w.t.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+	}
+}
+
+// TestFailureAndSuccess is a round of two ranks of which one is killed, a restart from a checkpoint, and success.
+func TestFailureAndSuccess(t *testing.T) {
+	w := newWorld(t, 2)
+	w.at(1, budget(0, 0, ""), node.Begin{Run: "u", Round: 0, Looked: true})
+	w.at(3, steps(1, 2)).at(4, steps(2, 2)).at(5, steps(2, 3)).at(8, steps(3, 3)).at(10, steps(4, 4))
+	w.at(10.5, node.Saved{Path: "/c/4", Step: 4, Modified: noon}).at(10.6, node.Saved{Path: "/c/4", Step: 4, Modified: noon})
+	w.at(11, node.Reported{{Step: step(5), Saving: true}, {Step: step(5)}}).at(12, steps(5, 5)).at(13, steps(6, 6))
+	w.at(13.5, w.exit(0, 0, 9)).at(14, w.exit(1, 0, 15))
+	w.at(15, budget(1, 0, "Killed/rule/137"), node.Begin{Run: "u", Round: 1, Path: "/c/4", Step: step(4), Looked: true})
+	w.at(17, steps(5, 5)).at(18, w.exit(0, 0, 0)).at(18.5, w.exit(1, 0, 0))
+	w.at(19, node.End{End: rendezvous.End{Verdict: exitcodes.Success, Reason: exitcodes.ReasonSucceeded}})
+	w.want(
+		"0 run.started",
+		"1 round.began r0",
+		"1 round.running r0 workers=2 recovery=0",
+		"3 progress r0 s1",
+		"8 progress r0 s3",
+		"10 progress r0 s4",
+		"10.5 checkpoint.saved r0 s4 /c/4 4",
+		"11 progress r0 s5",
+		"11 saving.began r0 s5",
+		"12 saving.ended r0 s5",
+		"13 progress r0 s6",
+		"13.5 round.stopping r0 s6 worker: rank 0 was ended by SIGKILL",
+		"14 worker.failed r0 s6 KilledBySIGKILL cause=true rank=0",
+		"14 round.ended r0 s6 retry KilledBySIGKILL {0 1 1}",
+		"15 round.began r1 failure Killed total=1 lost=2",
+		"15 round.running r1 workers=2 recovery=1.5",
+		"17 progress r1 s5",
+		"18 round.stopping r1 s5 worker: rank 0 exited with 0",
+		"18.5 round.ended r1 s5 success Succeeded {2 0 0}",
+		"19 run.ended r1 s5 success Succeeded 0",
+	)
+}
+
+// TestOutside is a node that is told to stop, first by the job and then from outside.
+func TestOutside(t *testing.T) {
+	w := newWorld(t, 1)
+	w.at(1, budget(0, 0, ""), node.Begin{Round: 0})
+	w.at(2, node.Stop{Round: 0, Why: "another node leaves", Departure: true}).at(3, w.exit(0, 0, 15))
+	w.at(4, budget(0, 1, ""), node.Begin{Round: 1}).at(5, node.Signaled{Signal: node.SIGTERM}).at(6, w.exit(0, 3, 0))
+	w.at(7, node.End{End: rendezvous.End{Verdict: exitcodes.Retry, Reason: "x"}})
+	w.want(
+		"0 run.started",
+		"1 round.began r0",
+		"1 round.running r0 workers=1 recovery=0",
+		"2 round.stopping r0 job: another node leaves",
+		"3 round.ended r0   {0 0 1}",
+		"4 round.began r1 departure Preempted total=0",
+		"4 round.running r1 workers=1 recovery=2",
+		"5 round.stopping r1 outside: SIGTERM from outside",
+		"5 leaving r1 SIGTERM from outside",
+		"6 round.ended r1 preempted Preempted {0 0 1}",
+		"7 run.ended r1 preempted Preempted 143",
+	)
+}
+
+// TestNotStarted is a round whose worker cannot be started, and one that comes after the end was asked for.
+func TestNotStarted(t *testing.T) {
+	w := newWorld(t, 1)
+	w.refuse = "no such file"
+	w.at(1, budget(0, 0, ""), node.Begin{Round: 0}).at(2, node.Signaled{Signal: node.SIGTERM}).at(3, node.Begin{Round: 1})
+	w.want(
+		"0 run.started",
+		"1 round.began r0",
+		"1 round.stopping r0 worker: rank 0 could not be started",
+		"1 worker.failed r0 NotFound cause=true rank=0",
+		"1 round.ended r0 fatal NotFound {0 1 0}",
+		"2 leaving r0 SIGTERM from outside",
+	)
+}
+
+// TestManyWorkers names a bounded number of workers that fail together.
+func TestManyWorkers(t *testing.T) {
+	const count = 100
+	w := newWorld(t, count)
+	w.at(1, budget(0, 0, ""), node.Begin{Round: 0})
+	w.at(2)
+	for i := range count {
+		w.at(2, w.exit(count-1-i, 1, 0))
+	}
+	named, causes := 0, 0
+	for _, e := range w.events {
+		if e.Failed != nil {
+			named++
+			if e.Failed.Cause {
+				causes++
+			}
+		}
+		if e.RoundEnd != nil && e.RoundEnd.Workers.Failed+e.RoundEnd.Workers.Stopped != count {
+			t.Errorf("%+v", e.RoundEnd)
+		}
+	}
+	if named > mostFailed || named == 0 || causes != 1 {
+		t.Errorf("%d workers are named, %d as the cause", named, causes)
+	}
+}
