@@ -25,19 +25,23 @@ import (
 	"github.com/gangrun/gangrun/supervisor/torchrun"
 )
 
+const (
+	launchArguments = "[torchrun's flags] [gangrun's flags] SCRIPT [ARGUMENT...]"
+	launchExample   = "launch --nproc-per-node 8 --max-restarts 3 train.py --epochs 10"
+	launchNote      = "Takes the place of torchrun: also under the name torchrun, see gangrun install-torchrun.\n" +
+		"torchrun's flags have their PET_ variables too, and can be shortened as there.\n" + configurable
+)
+
 func launchCommand(p *program) *cli.Command {
 	o := defaultOptions()
 	o.resuming.openTree = p.openTree
 	settings := o.launchSettings()
 	return &cli.Command{
-		Name:  "launch",
-		Usage: "start the ranks of this node as torchrun does, with its flags",
-		CustomHelpTemplate: help("launch", "[torchrun's flags] [gangrun's flags] SCRIPT [ARGUMENT...]",
-			"launch --nproc-per-node 8 --max-restarts 3 train.py --epochs 10",
-			"Takes the place of torchrun: also under the name torchrun, see gangrun install-torchrun.\n"+
-				"torchrun's flags have their PET_ variables too, and can be shortened as there.\n"+configurable, settings),
-		Flags:           flags(settings),
-		SkipFlagParsing: true, // torchrun's rules are not the library's
+		Name:               "launch",
+		Usage:              "start the ranks of this node as torchrun does, with its flags",
+		CustomHelpTemplate: shortHelp("launch", launchArguments, launchExample, launchNote, settings, groupTorchrun),
+		Flags:              flags(settings),
+		SkipFlagParsing:    true, // torchrun's rules are not the library's
 		Action: func(c *cli.Context) error {
 			t, err := o.parseLaunch(c.Args().Slice(), settings)
 			switch {
@@ -62,7 +66,7 @@ func (o *options) launchSettings() []*setting {
 		}
 		settings = append(settings, &setting{
 			name: f.Name, short: f.Short, group: groupTorchrun, hint: f.Hint, usage: f.Usage, standard: f.Default,
-			isBool: f.Kind == torchrun.Switch, parse: func(string) error { return nil }, // package torchrun reads them
+			isBool: f.Kind == torchrun.Switch, many: true, parse: func(string) error { return nil }, // package torchrun reads them
 		})
 	}
 	theirs := settingNames(settings)

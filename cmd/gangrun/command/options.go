@@ -96,7 +96,7 @@ func (o *options) common() []*setting {
 		{name: "leftovers", group: groupStopping, hint: "kill|term|leave", standard: "kill",
 			parse: choice(&o.Leftovers, supervisor.LeftoversKill, supervisor.LeftoversTerm, supervisor.LeftoversLeave),
 			usage: "what becomes of processes that the worker leaves behind at the end; after a failure worth a retry they are always killed"},
-		{name: "signal-map", group: groupStopping, hint: "FROM:TO,...", parse: o.parseSignalMap, standard: "none",
+		{name: "signal-map", group: groupStopping, hint: "FROM:TO,...", parse: o.parseSignalMap, many: true, standard: "none",
 			usage: "pass on TO when FROM comes; TO 0 drops it"},
 		{name: "signal-scope", group: groupStopping, hint: "worker|group|session", standard: "worker",
 			parse: choice(&o.Scope, supervisor.ScopeWorker, supervisor.ScopeGroup, supervisor.ScopeSession),
@@ -109,7 +109,7 @@ func (o *options) common() []*setting {
 			parse: number(&o.MessageMax, exitcodes.MinMessage, exitcodes.MaxMessage), usage: "size of that message"},
 		{name: "state-dir", group: groupVerdict, hint: "DIR", parse: text(&o.StateDir), standard: "none", usage: "keep the same record here as <node>.json"},
 		{name: "log-format", group: groupOwn, hint: "text|json", parse: choice(&o.logFormat, "text", "json"), standard: "text", usage: "form of gangrun's own log on standard error"},
-		{name: "log-level", group: groupOwn, hint: "debug|info|warn|error", parse: func(s string) error { return o.logLevel.UnmarshalText([]byte(s)) }, standard: "info",
+		{name: "log-level", group: groupOwn, hint: "debug|info|warn|error", parse: o.parseLevel, standard: "info",
 			usage: "how much gangrun's own log says"},
 		{name: "quiet", group: groupOwn, isBool: true, parse: boolean(&o.quiet), usage: "say nothing of its own"},
 		{name: "config", group: groupOwn, hint: "FILE", parse: text(&o.config), usage: "YAML file with these settings by name"},
@@ -119,6 +119,14 @@ func (o *options) common() []*setting {
 func (o *options) parseGrace(s string) error {
 	o.graceGiven = true
 	return duration(&o.Grace)(s)
+}
+
+func (o *options) parseLevel(s string) error {
+	level := ""
+	if err := choice(&level, "debug", "info", "warn", "error")(s); err != nil {
+		return err
+	}
+	return o.logLevel.UnmarshalText([]byte(level))
 }
 
 func (o *options) parseBackoff(s string) error {
@@ -174,6 +182,9 @@ func (o *options) parseSignalMap(s string) error {
 		}
 		if !signals.Passes(unix.Signal(f)) {
 			return fmt.Errorf("%s cannot be caught", exitcodes.SignalName(f))
+		}
+		if before, twice := o.SignalMap[unix.Signal(f)]; twice && before != unix.Signal(t) {
+			return fmt.Errorf("%s is mapped to two signals", exitcodes.SignalName(f))
 		}
 		o.SignalMap[unix.Signal(f)] = unix.Signal(t)
 	}
@@ -295,13 +306,19 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if err := resolve(settings, lookup); err != nil {
 		return err
 	}
+	if err := o.contradictions(settings, lookup); err != nil {
+		return err
+	}
+	if w := misspelt(os.Environ()); w != "" {
+		o.warnings = append(o.warnings, w)
+	}
 	if err := o.adaptGrace(); err != nil {
 		return err
 	}
 	o.StartedAt = time.Now()
 	dir, err := os.Getwd()
 	if err != nil {
-		return &configError{fmt.Sprintf("the working folder: %v", err)}
+		return &configError{fmt.Sprintf("the working directory: %v", err)}
 	}
 	o.Dir = dir
 	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.meet.Dir,

@@ -40,7 +40,7 @@ func badConfig(o *options, err error) error {
 func (o *options) usageError(settings []*setting) cli.OnUsageErrorFunc {
 	return func(c *cli.Context, err error, _ bool) error {
 		_ = resolve(settings, os.LookupEnv) // for what was read before the mistake
-		return badConfig(o, usage(err, c.Command.Flags))
+		return badConfig(o, usage(c, err))
 	}
 }
 
