@@ -170,3 +170,23 @@ func commandNames(app *cli.App) []string {
 	slices.Sort(names)
 	return names
 }
+
+// torchrunCompletion prints a script that completes the flags of torchrun, gangrun's own among them.
+func torchrunCompletion(w io.Writer, shell string) error {
+	var flags []string
+	for _, s := range defaultOptions().launchSettings() {
+		flags = append(flags, "--"+s.name)
+	}
+	words := strings.Join(flags, " ")
+	switch shell {
+	case "bash":
+		fmt.Fprintf(w, "complete -o default -W %q %s\n", words, launcherName)
+	case "zsh":
+		fmt.Fprintf(w, "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\ncomplete -o default -W %q %s\n", words, launcherName)
+	case "tcsh":
+		fmt.Fprintf(w, "complete %s 'c/--/(%s)/' 'p/*/f/'\n", launcherName, strings.ReplaceAll(words, "--", ""))
+	default:
+		return &configError{fmt.Sprintf("--print-completion %s: want one of bash, zsh, tcsh", printable(shell))}
+	}
+	return nil
+}

@@ -24,23 +24,24 @@ import (
 type options struct {
 	supervisor.Config
 	job
-	resuming    resuming
-	onExhausted string
-	podGrace    time.Duration
-	graceGiven  bool
-	notice      time.Duration // ahead of the end; 0 when that is not known
-	rulesFile   string
-	logDir      string
-	prefix      string
-	stopVerdict string
-	unknown     string
-	quiet       bool
-	logFormat   string
-	logLevel    slog.Level
-	config      string
-	platform    platform.Platform
-	warnings    []string           // about the configuration, for the log
-	started     func(*slog.Logger) // called once gangrun's own log is there; may be nil
+	resuming      resuming
+	onExhausted   string
+	podGrace      time.Duration
+	graceGiven    bool
+	notice        time.Duration // ahead of the end; 0 when that is not known
+	rulesFile     string
+	logDir        string
+	prefix        string
+	stopVerdict   string
+	unknown       string
+	quiet         bool
+	logFormat     string
+	logLevel      slog.Level
+	config        string
+	completionFor string // the shell of launch's --print-completion
+	platform      platform.Platform
+	warnings      []string           // about the configuration, for the log
+	started       func(*slog.Logger) // called once gangrun's own log is there; may be nil
 }
 
 func defaultOptions() *options {
