@@ -45,7 +45,7 @@ type options struct {
 }
 
 func defaultOptions() *options {
-	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", logFormat: "text"}
+	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", logFormat: logAuto}
 	o.job, o.resuming = defaultJob(), defaultResuming()
 	o.SilentRestart = supervisor.SilentRestartFatal
 	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
@@ -109,7 +109,8 @@ func (o *options) common() []*setting {
 		{name: "termination-log-max", group: groupVerdict, hint: "BYTES", standard: strconv.Itoa(exitcodes.DefaultMessage),
 			parse: number(&o.MessageMax, exitcodes.MinMessage, exitcodes.MaxMessage), usage: "size of that message"},
 		{name: "state-dir", group: groupVerdict, hint: "DIR", parse: text(&o.StateDir), standard: "none", usage: "keep the same record here as <node>.json"},
-		{name: "log-format", group: groupOwn, hint: "text|json", parse: choice(&o.logFormat, "text", "json"), standard: "text", usage: "form of gangrun's own log on standard error"},
+		{name: "log-format", group: groupOwn, hint: "auto|lines|text|json", parse: choice(&o.logFormat, logAuto, logLines, logText, logJSON), standard: logAuto,
+			usage: "form of gangrun's own log on standard error: short lines for people, key=value text, or JSON; auto: lines on a terminal, else text"},
 		{name: "log-level", group: groupOwn, hint: "debug|info|warn|error", parse: o.parseLevel, standard: "info",
 			usage: "how much gangrun's own log says"},
 		{name: "quiet", group: groupOwn, isBool: true, parse: boolean(&o.quiet), usage: "say nothing of its own"},

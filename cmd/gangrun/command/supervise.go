@@ -69,6 +69,7 @@ func supervise(o *options) (code int) {
 	}
 	defer a.Close()
 	o.Agent = a
+	o.sayClosing()
 	s, err := supervisor.New(o.Config, stdout, stderr)
 	if err != nil {
 		return crashed(o, err.Error(), nil)
@@ -101,11 +102,21 @@ func (o *options) logHandler(w io.Writer) slog.Handler {
 	switch {
 	case o.quiet:
 		return slog.DiscardHandler
-	case o.logFormat == "json":
+	case o.logFormat == logJSON:
 		return slog.NewJSONHandler(w, options)
+	case o.logFormat == logLines || o.logFormat == logAuto && isTerminal(os.Stderr):
+		return newLines(w, o.logLevel, colourful(os.Stderr))
 	}
-	return slog.NewTextHandler(w, options)
+	return once{slog.NewTextHandler(w, options)}
 }
+
+// The forms of gangrun's own log.
+const (
+	logAuto  = "auto" // lines on a terminal, else text
+	logLines = "lines"
+	logText  = "text"
+	logJSON  = "json"
+)
 
 // crashed says that gangrun itself failed.
 func crashed(o *options, what string, stack []byte) int {
