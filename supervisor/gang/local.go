@@ -52,7 +52,7 @@ func (l *Local) Workers(start *agent.Start) ([]supervisor.Worker, error) {
 	for rank := range workers {
 		hidden := l.Only != nil && !slices.Contains(l.Only, rank)
 		w := supervisor.Worker{
-			Rank: rank, LocalRank: rank, Argv: slices.Concat(l.PerRank, l.Argv), Env: l.environment(rank, start.Round),
+			Rank: rank, LocalRank: rank, Argv: l.command(rank), Env: l.environment(rank, start.Round),
 			Stdout: supervisor.Sink{Prefix: l.prefix(rank, l.ColourOut), Lines: true, Hidden: hidden},
 			Stderr: supervisor.Sink{Prefix: l.prefix(rank, l.ColourErr), Lines: true, Hidden: hidden},
 			// Who does not own the terminal cannot get in the way of who does: it is in another session.
@@ -66,6 +66,18 @@ func (l *Local) Workers(start *agent.Start) ([]supervisor.Worker, error) {
 		workers[rank] = w
 	}
 	return workers, nil
+}
+
+// command is the command line of one rank. A debugger is for the rank that has the terminal.
+func (l *Local) command(rank int) []string {
+	if l.TTYRank < 0 || rank == l.TTYRank {
+		return slices.Concat(l.PerRank, l.Argv)
+	}
+	argv, _ := WithoutDebugger(l.Argv)
+	if debugs(l.PerRank) {
+		return argv
+	}
+	return slices.Concat(l.PerRank, argv)
 }
 
 // newPorts gives back the ports of the last round and reserves those of the next.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -24,7 +25,7 @@ func (n *Node) endOrdered(e End) {
 		case rendezvous.CanEndAlone(e.Reason):
 			n.log(slog.LevelError, "this node leaves, and the job continues without it: "+e.Message, args...)
 		default:
-			n.log(slog.LevelError, "the job ends: "+e.Message, args...)
+			n.log(slog.LevelError, "the job ends: "+strings.TrimSuffix(e.Message, "; "+n.verdict.message.Message), args...) // said
 		}
 	}
 	n.over, n.endsJob = true, e.EndsJob

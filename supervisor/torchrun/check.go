@@ -25,19 +25,22 @@ func (o Options) from(name string) string {
 	return "--" + name
 }
 
+// EventsToConsole is the handler of events that prints them.
+const EventsToConsole = "console"
+
 func (o Options) checkPlugins() error {
 	_, specs := o.Given["logs-specs"]
 	_, numa := o.Given["numa-binding"]
 	switch {
-	case specs:
+	case specs && o.LogsSpecs != "default": // which is what is done anyway
 		return wrong(o.from("logs-specs"),
 			"%q is a Python class, and no Python runs here; --log-dir, --redirects and --tee decide on logs", o.LogsSpecs)
 	case numa:
 		return wrong(o.from("numa-binding"),
 			"it is part of torchrun's own process; bind the workers with --no-python numactl, or in the script")
-	case o.EventLogHandler != "null":
+	case o.EventLogHandler != "null" && o.EventLogHandler != EventsToConsole:
 		return wrong(o.from("event-log-handler"),
-			"%q is a handler in Python, and no Python runs here; only null is possible", o.EventLogHandler)
+			"%q is a handler in Python, and no Python runs here; null and console are possible", o.EventLogHandler)
 	}
 	return nil
 }
@@ -57,7 +60,7 @@ func (o Options) checkRendezvous() error {
 	}
 	if o.Conf["store_type"] == "file" {
 		return wrong(o.from("rdzv-conf"),
-			"store_type=file is a store that this launcher has not; leave it out, or name an etcd")
+			"store_type=file is a store that this launcher does not have; leave it out, or name an etcd")
 	}
 	if o.Backend == "static" && !o.Standalone && o.NodeRank >= o.MaxNodes {
 		return wrong(o.from("node-rank"), "%d is not below the number of nodes, %d; node ranks begin at 0",

@@ -1,8 +1,10 @@
 package launch_test
 
 import (
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/test/harness"
@@ -49,6 +51,32 @@ func TestOwnFlagsAndMessage(t *testing.T) {
 				t.Errorf("%d restarts, not %d: %+v", used, tt.restarts, msg)
 			}
 		})
+	}
+}
+
+// TestDescriptors keeps what gangrun was started with beyond the standard three from the ranks, as torchrun does; run
+// passes it on.
+func TestDescriptors(t *testing.T) {
+	for command, want := range map[string]string{"launch --no-python --": "no 9", "run --": "9"} {
+		script := "exec 9>/dev/null; exec " + harness.Binary(t) + " " + command + ` sh -c '[ -e /proc/self/fd/9 ] && echo 9 || echo no 9'`
+		if res := harness.Run(t, time.Minute, nil, "/bin/sh", "-c", script); res.Code != 0 || res.Stdout != want+"\n" {
+			t.Errorf("%s: exit code %d, %q, want %q\n%s", command, res.Code, res.Stdout, want, res.Stderr)
+		}
+	}
+}
+
+// TestPluginsThatChangeNothing are accepted, each as far as it means something without Python.
+func TestPluginsThatChangeNothing(t *testing.T) {
+	res := harness.Run(t, time.Minute, []string{"TORCHELASTIC_ENABLE_FILE_TIMER=1"}, harness.Binary(t), "launch", "--logs-specs", "default",
+		"--event-log-handler", "console", "--no-python", "true")
+	if res.Code != 0 || !strings.Contains(res.Stderr, "--event-log-handler console") {
+		t.Errorf("exit code %d: %s", res.Code, res.Stderr)
+	}
+	for shell, says := range map[string]string{"bash": "complete -o default", "zsh": "bashcompinit", "tcsh": "complete torchrun"} {
+		res := harness.Run(t, time.Minute, nil, harness.Binary(t), "launch", "--print-completion", shell)
+		if res.Code != 0 || !strings.Contains(res.Stdout, says) || !strings.Contains(res.Stdout, "nproc-per-node") {
+			t.Errorf("%s: exit code %d: %s%s", shell, res.Code, res.Stdout, res.Stderr)
+		}
 	}
 }
 

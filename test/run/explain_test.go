@@ -25,6 +25,10 @@ func TestExplain(t *testing.T) {
 		{"code-0.txt", []string{"0"}, ""},
 		{"code-1.txt", []string{"1"}, ""},
 		{"code-137.txt", []string{"137"}, ""},
+		{"reason-oom.txt", []string{"OOMKilled"}, ""},
+		{"reason-rule.json", []string{"HubUnreachable", "-o", "json"}, ""},
+		{"reason-signal.txt", []string{"KilledBySIGSEGV"}, ""},
+		{"code-137.json", []string{"137", "-o", "json"}, ""},
 		{"code-137.json", []string{"-o", "json", "137"}, ""},
 		{"signal-term.txt", []string{"TERM"}, ""},
 		{"signal-rtmin.json", []string{"--output", "json", "SIGRTMIN+3"}, ""},
@@ -33,7 +37,7 @@ func TestExplain(t *testing.T) {
 		{"log.txt", []string{"--log", "testdata/log"}, ""},
 		{"log.json", []string{"-o", "json", "--log", "testdata/log"}, ""},
 		{"log.json", []string{"-o", "json", "--log", "-"}, "testdata/log"},
-		{"log-own-rules.txt", []string{"--log", "testdata/log", "--rules-file", "testdata/rules.yaml"}, ""},
+		{"log-own-rules.txt", []string{"--log", "testdata/log", "--rules", "testdata/rules.yaml"}, ""},
 		{"log-code-139.json", []string{"-o", "json", "--log", "testdata/log-segv", "--code", "139"}, ""},
 		{"log-nothing.txt", []string{"--log", "/dev/null"}, ""},
 	}
@@ -92,7 +96,7 @@ func TestExplainRules(t *testing.T) {
 		Name, Role, Verdict, Reason, Pattern string
 	}
 	list := func(flags ...string) (rules []rule) {
-		res := harness.Run(t, limit, nil, append([]string{harness.Binary(t), "explain", "--rules", "-o", "json"}, flags...)...)
+		res := harness.Run(t, limit, nil, append([]string{harness.Binary(t), "explain", "rules", "-o", "json"}, flags...)...)
 		if err := json.Unmarshal([]byte(res.Stdout), &rules); err != nil {
 			t.Fatalf("%v: %s%s", err, res.Stdout, res.Stderr)
 		}
@@ -109,10 +113,10 @@ func TestExplainRules(t *testing.T) {
 		}
 		seen[r.Name] = true
 	}
-	if own := list("--rules-file", "testdata/rules.yaml"); len(own) != len(builtin)+1 || own[0].Name != "mine.licence" {
+	if own := list("--rules", "testdata/rules.yaml"); len(own) != len(builtin)+1 || own[0].Name != "mine.licence" {
 		t.Errorf("%d rules with one more in front, the first %+v", len(own), own[0])
 	}
-	table := harness.Run(t, limit, nil, harness.Binary(t), "explain", "--rules").Stdout
+	table := harness.Run(t, limit, nil, harness.Binary(t), "explain", "rules").Stdout
 	if lines := strings.Count(table, "\n"); lines != len(builtin)+1 {
 		t.Errorf("%d lines about %d rules", lines, len(builtin))
 	}

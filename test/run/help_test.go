@@ -34,6 +34,28 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
+	for _, command := range commands {
+		long := harness.Run(t, limit, nil, bin, command, "--help").Stdout
+		for _, argv := range [][]string{{"help", command}, {command, "x", "--help"}} {
+			if argv[1] == "x" && (command == "run" || command == "launch" || command == "local" ||
+				command == "checkpoint" || command == "help") {
+				continue // x is the command, or its own
+			}
+			if res := harness.Run(t, limit, nil, append([]string{bin}, argv...)...); res.Code != 0 || res.Stdout != long && command != "help" {
+				t.Errorf("%q: exit code %d, not the help of %s: %q%q", argv, res.Code, command, res.Stdout, res.Stderr)
+			}
+		}
+	}
+	for command, few := range map[string]int{"run": 12, "launch": 12, "local": 12} {
+		short := harness.Run(t, limit, nil, bin, command, "--help").Stdout
+		all := harness.Run(t, limit, nil, bin, command, "--help-all").Stdout
+		if strings.Count(all, "\n  -") <= strings.Count(short, "\n  -") || !strings.Contains(short, command+" --help-all lists all") {
+			t.Errorf("%s: %d flags of %d", command, strings.Count(short, "\n  -"), strings.Count(all, "\n  -"))
+		}
+		if n := strings.Count(short, "\n  -"); command == "run" && n != few {
+			t.Errorf("%s --help shows %d flags", command, n)
+		}
+	}
 	if !strings.Contains(top.Stdout, "xample") {
 		t.Errorf("gangrun --help has no example:\n%s", top.Stdout)
 	}

@@ -106,7 +106,23 @@ func TestMistakesElsewhere(t *testing.T) {
 		{[]string{"explain", "--log", "/no/such/log"}, "/no/such/log"},
 		{[]string{"explain", "--output", "xml", "1"}, "json"},
 		{[]string{"explain", "--lgo", "x"}, "log?"},
+		{[]string{"explain", "--rules", "x"}, "explain rules"},
+		{[]string{"explain", "--rules"}, "explain rules"},
+		{[]string{"explain", "--rules-file", "x"}, "--rules FILE"},
+		{[]string{"explain", "--log", "/dev/null", "137"}, "--code 137"},
+		{[]string{"explain", "rules", "--log", "/dev/null"}, "one at a time"},
+		{[]string{"explain", "--code", "3"}, "--log"},
+		{[]string{"explain", "NoProgres"}, "NoProgress?"},
 		{[]string{"doctor", "--grace", "banana"}, "--grace banana"},
+		{[]string{"doctor", "x", "-o", "json"}, `"x"`},
+		{[]string{"completion"}, "bash, zsh or fish"},
+		{[]string{"completion", "bash", "zsh"}, `"zsh"`},
+		{[]string{"version", "x"}, `"x"`},
+		{[]string{"help", "no-such-command"}, "no-such-command"},
+		{[]string{"status", "a", "b", "--store", "http://127.0.0.1:1"}, `"b"`},
+		{[]string{"--max-restarts", "3", "run", "true"}, "gangrun run --max-restarts"},
+		{[]string{"run", "--tty-rank", "0", "--", "true"}, "gangrun local"},
+		{[]string{"true"}, "gangrun run -- true"},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.argv, " "), func(t *testing.T) {

@@ -61,7 +61,7 @@ func checkpointCommand(p *program) *cli.Command {
 			usages.String()+"\nDIR is a directory, or the URL of an object store. gangrun checkpoint ls --help lists the flags of ls.", nil),
 		HideHelpCommand: true,
 		Before:          withoutSupervising,
-		OnUsageError:    func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
+		OnUsageError:    func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Subcommands:     subcommands,
 		Action: func(c *cli.Context) error {
 			name := c.Args().First()
@@ -108,7 +108,7 @@ func (i *inspection) timeoutSetting(standard string) *setting {
 func (i *inspection) command(c *cli.Command, argument, example, note string, settings []*setting, act func(context.Context, string) error) *cli.Command {
 	c.CustomHelpTemplate = help("checkpoint "+c.Name, "[flags] "+argument, "checkpoint "+c.Name+" "+example, note, settings)
 	c.Flags = flags(settings)
-	c.OnUsageError = func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) }
+	c.OnUsageError = func(c *cli.Context, err error, _ bool) error { return usage(c, err) }
 	c.Action = func(c *cli.Context) error {
 		if err := resolve(settings, os.LookupEnv); err != nil {
 			return err

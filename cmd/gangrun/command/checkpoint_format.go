@@ -33,7 +33,7 @@ func (f *formatFlags) settings() []*setting {
 			usage: "with --" + f.prefix + "pattern: finds the step in the name, as its first group"},
 		{name: f.prefix + "marker", group: groupCheckpoint, hint: "FILE", parse: f.parseMarker, standard: "none",
 			usage: "with --" + f.prefix + "pattern: the file within a checkpoint that is written last"},
-		{name: f.prefix + "ignore", group: groupCheckpoint, hint: "GLOB", parse: f.parseIgnore, standard: "none",
+		{name: f.prefix + "ignore", group: groupCheckpoint, many: true, hint: "GLOB", parse: f.parseIgnore, standard: "none",
 			usage: "names, or paths in the directory, of what is none of this training's: a base model, data; can be given several times"},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -37,27 +38,32 @@ func Run(args []string) (code int) {
 		supervisor.Relay(args[2:])
 		return 0
 	}
+	if len(args) > 2 && args[2] == helpAll && showAll(os.Stdout, args[1]) {
+		return 0
+	}
 	p := &program{openTree: openTree}
 	app := &cli.App{
-		Name:            "gangrun",
-		Usage:           "run a training job, know why it died, restart it together",
-		Version:         versionText(),
-		UsageText:       "gangrun COMMAND [flags] ...\n\nExample: gangrun run -- torchrun --standalone --nproc-per-node 8 train.py",
+		Name:    "gangrun",
+		Usage:   "run a training job, know why it died, restart it together",
+		Version: versionText(),
+		UsageText: "gangrun COMMAND [flags] ...\n\nExample: gangrun run -- torchrun --standalone --nproc-per-node 8 train.py\n\n" +
+			"gangrun help COMMAND says more of one.",
 		HideHelpCommand: true,
+		Flags:           []cli.Flag{cli.HelpFlag}, // not added where there is a command help
 		Commands: append([]*cli.Command{
 			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
 			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p),
-		}, verbCommands(p)...),
-		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
+		}, slices.Concat(verbCommands(p), []*cli.Command{helpCommand(), versionCommand()})...),
+		OnUsageError:   func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
-				return &configError{fmt.Sprintf("%q is not a command%s", name, nearest(name, commandNames(c.App)))}
+				return notCommand(name, c.App)
 			}
 			return cli.ShowAppHelp(c)
 		},
 	}
-	err := app.Run(args)
+	err := app.Run(rearranged(args, app.Commands))
 	switch ce := (*configError)(nil); {
 	case err == nil:
 		return p.code

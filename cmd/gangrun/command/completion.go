@@ -12,15 +12,21 @@ import (
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
-		Name:         "completion",
-		Usage:        "print a script that completes gangrun's commands and flags in a shell",
-		UsageText:    "gangrun completion bash|zsh|fish\n\nExample: source <(gangrun completion bash)\n         gangrun completion fish > ~/.config/fish/completions/gangrun.fish",
+		Name:  "completion",
+		Usage: "print a script that completes gangrun's commands and flags in a shell",
+		CustomHelpTemplate: help("completion", "bash|zsh|fish", "completion bash > /etc/bash_completion.d/gangrun\n"+
+			"         gangrun completion fish > ~/.config/fish/completions/gangrun.fish", "", nil),
 		Before:       withoutSupervising,
-		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
+		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
 			write, known := completions[c.Args().First()]
-			if !known || c.NArg() != 1 {
-				return &configError{fmt.Sprintf("completion %s: want one of bash, zsh, fish", strings.Join(c.Args().Slice(), " "))}
+			switch {
+			case c.NArg() == 0:
+				return &configError{"completion: for which shell? bash, zsh or fish"}
+			case c.NArg() > 1:
+				return &configError{fmt.Sprintf("completion: one shell at a time: %q is one too many", c.Args().Get(1))}
+			case !known:
+				return &configError{fmt.Sprintf("completion %s: want one of bash, zsh, fish", printable(c.Args().First()))}
 			}
 			write(os.Stdout, completable(c.App))
 			return nil
@@ -49,6 +55,9 @@ func completable(app *cli.App) []completableCommand {
 		c := completableCommand{name: command.Name, usage: command.Usage, sub: subcommandNames(command)}
 		for _, command := range append([]*cli.Command{command}, command.Subcommands...) {
 			for _, flag := range command.Flags {
+				if s, ours := flag.(settingFlag); ours && s.setting.hidden {
+					continue
+				}
 				if f := completableOf(flag); !slices.ContainsFunc(c.flags, func(have completableFlag) bool { return have.long == f.long }) {
 					c.flags = append(c.flags, f)
 				}
@@ -160,4 +169,24 @@ func commandNames(app *cli.App) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// torchrunCompletion prints a script that completes the flags of torchrun, gangrun's own among them.
+func torchrunCompletion(w io.Writer, shell string) error {
+	var flags []string
+	for _, s := range defaultOptions().launchSettings() {
+		flags = append(flags, "--"+s.name)
+	}
+	words := strings.Join(flags, " ")
+	switch shell {
+	case "bash":
+		fmt.Fprintf(w, "complete -o default -W %q %s\n", words, launcherName)
+	case "zsh":
+		fmt.Fprintf(w, "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\ncomplete -o default -W %q %s\n", words, launcherName)
+	case "tcsh":
+		fmt.Fprintf(w, "complete %s 'c/--/(%s)/' 'p/*/f/'\n", launcherName, strings.ReplaceAll(words, "--", ""))
+	default:
+		return &configError{fmt.Sprintf("--print-completion %s: want one of bash, zsh, tcsh", printable(shell))}
+	}
+	return nil
 }

@@ -31,15 +31,18 @@ func doctorCommand(p *program) *cli.Command {
 	settings = append(settings, &setting{name: "output", short: "o", hint: "text|json", standard: "text",
 		parse: choice(&format, "text", "json"), usage: "form of the report"})
 	return &cli.Command{
-		Name:      "doctor",
-		Usage:     "look at this container before a job runs in it",
-		UsageText: "gangrun doctor [flags of run]\n\nExample: kubectl exec POD -- gangrun doctor --pod-grace 60s",
-		Description: "Takes the flags, variables and configuration file of run and checks them too. Exits 0 when nothing is wrong, 1 when\n" +
-			"something is, 64 when the configuration is.",
+		Name:  "doctor",
+		Usage: "look at this container before a job runs in it",
+		CustomHelpTemplate: help("doctor", "[flags of run]", "doctor --pod-grace 60s\n         kubectl exec POD -- gangrun doctor",
+			"Takes the flags, variables and configuration file of run, and checks them too (gangrun run --help-all lists them); -o json\n"+
+				"is for programs. Exits 0 when nothing is wrong, 1 when something is, 64 when the configuration is.\n", nil),
 		Before:       withoutSupervising,
 		Flags:        flags(settings),
-		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
+		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return &configError{fmt.Sprintf("doctor takes flags only: %q is one too many", c.Args().First())}
+			}
 			if err := o.prepare(settings, os.LookupEnv); err != nil {
 				return err
 			}
@@ -50,6 +53,9 @@ func doctorCommand(p *program) *cli.Command {
 				return err
 			}
 			checks := examine(o)
+			for _, w := range o.warnings {
+				checks = append(checks, check{"configuration", "warn", w})
+			}
 			for _, c := range checks {
 				if c.State == "fail" {
 					p.code = 1

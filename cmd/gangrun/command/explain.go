@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,48 +17,97 @@ import (
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
+// explaining is what the flags of explain say.
+type explaining struct {
+	log, rules, output string
+	code               int
+	codeGiven          bool
+}
+
+const explainNote = `Without arguments: all codes of gangrun. REASON is what stands behind reason= in a line of gangrun's, or in a termination
+message; MESSAGE is such a message, as JSON text or as the name of a file that holds one; "rules" lists the rules that
+read logs. To see what is made of a log: gangrun explain --log FILE --code CODE, with --rules FILE as run would have it.
+`
+
+func (x *explaining) settings() []*setting {
+	code := number(&x.code, 0, 255)
+	return []*setting{
+		{name: "log", group: groupOwn, hint: "FILE", parse: text(&x.log),
+			usage: "say how it is read, and what is made of it; - is standard input"},
+		{name: "code", group: groupOwn, hint: "CODE", standard: "1, or what gangrun's own lines in the log say",
+			parse: func(s string) error { x.codeGiven = true; return code(s) },
+			usage: "with --log: the exit code of the worker that printed it"},
+		{name: "rules", group: groupOwn, hint: "FILE|none", parse: text(&x.rules), standard: "the built-in rules",
+			usage: "with --log, or rules: the rules of this file come first, as with gangrun run"},
+		{name: "output", short: "o", group: groupOwn, hint: "text|json", parse: choice(&x.output, "text", "json"), standard: "text",
+			usage: "form of what is printed"},
+		{name: "rules-file", group: groupOwn, hidden: true, parse: func(string) error {
+			return errors.New("it is --rules FILE now, as with gangrun run")
+		}},
+	}
+}
+
 func explainCommand() *cli.Command {
+	x := &explaining{output: "text", code: 1}
+	settings := x.settings()
 	return &cli.Command{
-		Name:      "explain",
-		Usage:     "say what a code, a signal, a termination message or a log means",
-		UsageText: "gangrun explain [flags] [CODE | SIGNAL | MESSAGE]\n\nExample: gangrun explain 137\n         kubectl logs POD | gangrun explain --log - --code 1",
-		Description: "Without arguments: all codes of gangrun. MESSAGE is a termination message, as JSON text or as the name of a file that\n" +
-			"holds one.",
+		Name:  "explain",
+		Usage: "say what a code, a reason, a signal, a termination message or a log means",
+		CustomHelpTemplate: help("explain", "[flags] [CODE | REASON | SIGNAL | MESSAGE | rules]",
+			"explain 137\n         gangrun explain OOMKilled\n         kubectl logs POD | gangrun explain --log - --code 1", explainNote, settings),
 		Before: withoutSupervising,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "log", Usage: "say how `FILE` is read, and what is made of it (- is standard input)"},
-			&cli.IntFlag{Name: "code", Value: 1, Usage: "with --log: the exit code of the worker that printed it"},
-			&cli.BoolFlag{Name: "rules", Usage: "show the rules, in order"},
-			&cli.StringFlag{Name: "rules-file", Usage: "put the rules in `FILE` before the built-in ones"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "text or json"},
+		Flags:  flags(settings),
+		OnUsageError: func(c *cli.Context, err error, _ bool) error {
+			if strings.HasSuffix(err.Error(), "needs an argument: -rules") {
+				return &configError{"--rules: a value is missing; to list the rules: gangrun explain rules"}
+			}
+			return usage(c, err)
 		},
-		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
 		Action: func(c *cli.Context) error {
-			e := explainer{out: os.Stdout, json: c.String("output") == "json", rules: exitcodes.BuiltinRules}
-			if o := c.String("output"); o != "json" && o != "text" {
-				return &configError{fmt.Sprintf("--output %s: want text or json", o)}
+			if err := resolveGiven(settings); err != nil {
+				return err
 			}
-			if c.NArg() > 1 {
-				return &configError{fmt.Sprintf("one thing at a time: %q is one too many", c.Args().Get(1))}
-			}
-			if path := c.String("rules-file"); path != "" {
-				rules, err := readRules(path)
-				if err != nil {
-					return &configError{"--rules-file: " + err.Error()}
-				}
-				e.rules = func() *exitcodes.Rules { return rules }
-			}
-			switch {
-			case c.Bool("rules"):
-				return e.showRules()
-			case c.IsSet("log"):
-				return e.log(c.String("log"), c.Int("code"))
-			case c.NArg() == 0:
-				return e.codes()
-			}
-			return e.argument(c.Args().First())
+			e := explainer{out: os.Stdout, json: x.output == "json", rules: exitcodes.BuiltinRules}
+			return x.explain(e, c.Args().Slice())
 		},
 	}
+}
+
+// explain does what is asked for, and refuses what would be passed over.
+func (x *explaining) explain(e explainer, args []string) error {
+	listing := len(args) > 0 && args[0] == "rules"
+	switch {
+	case len(args) > 1:
+		return &configError{fmt.Sprintf("one thing at a time: %q is one too many", args[1])}
+	case x.log != "" && listing:
+		return &configError{"explain rules lists the rules, --log tries them: one at a time"}
+	case x.log != "" && len(args) > 0:
+		return &configError{fmt.Sprintf("%q is one too many: with --log the worker's exit code is --code %[1]s", args[0])}
+	case x.codeGiven && x.log == "":
+		return &configError{"--code goes with --log; to explain a code: gangrun explain CODE"}
+	case x.rules != "" && x.log == "" && !listing:
+		return &configError{"--rules goes with explain rules, which lists them, or with --log FILE, which tries them"}
+	}
+	switch x.rules {
+	case "":
+	case "none":
+		e.rules = exitcodes.NoRules
+	default:
+		rules, err := readRules(x.rules)
+		if err != nil {
+			return &configError{"--rules: " + err.Error()}
+		}
+		e.rules = func() *exitcodes.Rules { return rules }
+	}
+	switch {
+	case listing:
+		return e.showRules()
+	case x.log != "":
+		return e.log(x.log, x.code, x.codeGiven)
+	case len(args) == 0:
+		return e.codes()
+	}
+	return e.argument(args[0])
 }
 
 type explainer struct {
@@ -84,11 +134,15 @@ func (e explainer) argument(arg string) error {
 		code := exitcodes.CodeSignalBase + n
 		return e.code(explained{exitcodes.MeaningOf(code), exitcodes.SignalName(n), exitcodes.Reactions(code)})
 	}
+	if r, found := reasonOf(arg); found {
+		return e.reason(r)
+	}
 	text := []byte(arg)
 	if !strings.Contains(arg, "{") {
 		var err error
 		if text, err = readBounded(arg, 64<<10); err != nil {
-			return &configError{fmt.Sprintf("%q is not a code, a signal, a termination message or a file that holds one (%v)", arg, err)}
+			return &configError{fmt.Sprintf("%q is not a code, a reason, a signal, a termination message or a file that holds one%s (%v)",
+				arg, nearest(arg, reasonNames()), err)}
 		}
 	}
 	m, err := exitcodes.ParseMessage(text)
@@ -131,7 +185,7 @@ func (e explainer) codes() error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(e.out, "\ngangrun explain CODE says what the operators do with one.")
+	fmt.Fprintln(e.out, "\ngangrun explain CODE says what the operators do with one, gangrun explain REASON what a person can do.")
 	return nil
 }
 
@@ -255,16 +309,22 @@ func loggedLines(list []exitcodes.ReadLine) []loggedLine {
 	return lines
 }
 
-// log judges a log as the supervisor would judge the worker that printed it: by its end.
-func (e explainer) log(path string, code int) error {
-	if code < 0 || code > 255 {
-		return &configError{fmt.Sprintf("--code %d: want an exit code from 0 to 255", code)}
-	}
+// log judges a log as the supervisor would judge the worker that printed it: by its end. Where gangrun's own lines are in
+// it, they say how the worker ended, unless the code is given.
+func (e explainer) log(path string, code int, given bool) error {
 	text, err := readTail(path, output.TailSize)
 	if err != nil {
 		return &configError{"--log: " + err.Error()}
 	}
-	o := exitcodes.Outcome{Rank: -1, LocalRank: -1, Status: exitcodes.Status{Code: code}, Output: text}
+	status, ended := exitcodes.Status{Code: code}, fmt.Sprintf("with exit code %d", code)
+	part := withoutOwn(text)
+	if part.own && part.known && !given {
+		status = part.status
+		if ended = fmt.Sprintf("with exit code %d, as gangrun's own lines say", status.Code); status.Signal != 0 {
+			ended = fmt.Sprintf("killed by %s, as gangrun's own lines say", exitcodes.SignalName(status.Signal))
+		}
+	}
+	o := exitcodes.Outcome{Rank: -1, LocalRank: -1, Status: status, Output: part.text}
 	f := exitcodes.Judge(o, e.rules())
 	r := exitcodes.Read(o, f, e.rules())
 	if e.json {
@@ -287,7 +347,7 @@ func (e explainer) log(path string, code int) error {
 	if len(r.PassedOver) > 0 {
 		fmt.Fprintf(e.out, "\npassed over: %s\n", strings.Join(r.PassedOver, ", "))
 	}
-	fmt.Fprintf(e.out, "\nwith exit code %d: %s (%s), gangrun would leave with %d\n%s\n", code, f.Verdict, f.Reason, f.Code, f.Message)
+	fmt.Fprintf(e.out, "\n%s: %s (%s), gangrun would exit with %d\n%s\n", ended, f.Verdict, f.Reason, f.Code, f.Message)
 	return nil
 }
 

@@ -91,7 +91,7 @@ func fieldCases(t *testing.T, dir string) []fieldCase {
 func explainLog(t *testing.T, path string, code int) logged {
 	t.Helper()
 	var out bytes.Buffer
-	if err := (explainer{out: &out, json: true, rules: exitcodes.BuiltinRules}).log(path, code); err != nil {
+	if err := (explainer{out: &out, json: true, rules: exitcodes.BuiltinRules}).log(path, code, true); err != nil {
 		t.Fatal(err)
 	}
 	var got logged

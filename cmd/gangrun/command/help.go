@@ -1,7 +1,11 @@
 package command
 
 import (
+	"github.com/urfave/cli/v2"
+
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 )
 
@@ -21,19 +25,33 @@ const (
 	groupOwn        = "gangrun itself"
 )
 
-var groups = []string{groupTorchrun, groupRanks, groupRehearse, groupJob, groupNodes, groupRestarts, groupStopping, groupVerdict, groupOutput, groupCheckpoint, groupSeen, groupOwn}
+var groups = []string{
+	groupTorchrun, groupRanks, groupRehearse, groupRestarts, groupCheckpoint, groupJob, groupNodes, groupStopping, groupVerdict,
+	groupOutput, groupSeen, groupOwn,
+}
 
 const configurable = `Every flag can also be set by the variable GANGRUN_<FLAG> (--max-restarts: GANGRUN_MAX_RESTARTS) and in the file
 named by --config. A flag outranks the variable, the variable the file.`
 
+// needed are the flags that most people need; --help shows these of the commands that have many.
+var needed = []string{
+	"max-restarts", "checkpoint-dir", "framework", "nodes", "store", "endpoint", "job", "grace", "time-limit", "rules", "log-dir", "config",
+}
+
+// helpAll asks for the help with all flags. It is no setting: it comes right after the command.
+const helpAll = "--help-all"
+
 // help is the help of one command: what it is called with, an example, and its settings by group.
 func help(name, arguments, example, description string, settings []*setting) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Usage: gangrun %s %s\n\nExample: gangrun %s\n\n%s\n", name, arguments, example, description)
+	fmt.Fprintf(&b, "Usage: %s\n\nExample: gangrun %s\n", strings.TrimSpace("gangrun "+name+" "+arguments), example)
+	if description != "" {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSuffix(description, "\n"))
+	}
 	for _, group := range groups {
 		heading := "\n" + group + ":\n"
 		for _, s := range settings {
-			if s.group != group {
+			if s.group != group || s.hidden {
 				continue
 			}
 			left, right := s.help()
@@ -42,4 +60,58 @@ func help(name, arguments, example, description string, settings []*setting) str
 		}
 	}
 	return b.String()
+}
+
+// shortHelp is help with the flags that most people need, and those of the groups that make the command what it is.
+func shortHelp(name, arguments, example, description string, settings []*setting, groups ...string) string {
+	var few []*setting
+	for _, s := range settings {
+		if slices.Contains(needed, s.name) || slices.Contains(groups, s.group) {
+			few = append(few, s)
+		}
+	}
+	return help(name, arguments, example, description, few) +
+		fmt.Sprintf("\ngangrun %s %s lists all %d flags, docs/configuration.md too.\n", name, helpAll, len(settings))
+}
+
+// showAll prints the help with all flags of the commands that have many.
+func showAll(w io.Writer, name string) bool {
+	full := map[string]func() string{
+		"run": func() string {
+			o := defaultOptions()
+			return help("run", runArguments, runExample, configurable, o.runSettings())
+		},
+		"launch": func() string {
+			o := defaultOptions()
+			return help("launch", launchArguments, launchExample, launchNote, o.launchSettings())
+		},
+		"local": func() string {
+			l := &localOptions{options: defaultOptions()}
+			return help("local", localArguments, localExample, configurable, l.settings())
+		},
+	}[name]
+	if full == nil {
+		return false
+	}
+	fmt.Fprint(w, full())
+	return true
+}
+
+// helpCommand and versionCommand are there to be listed: rearranged turns them into flags.
+func helpCommand() *cli.Command {
+	return &cli.Command{
+		Name: "help", Usage: "say more of a command", Before: withoutSupervising,
+		CustomHelpTemplate: help("help", "[COMMAND]", "help launch", "The same as gangrun COMMAND --help.\n", nil),
+		Action:             func(c *cli.Context) error { return cli.ShowAppHelp(c) },
+	}
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "version", Usage: "print the version", Before: withoutSupervising,
+		CustomHelpTemplate: help("version", "", "version", "The same as gangrun --version.\n", nil),
+		Action: func(c *cli.Context) error {
+			return &configError{fmt.Sprintf("version takes no arguments: %q is one too many", c.Args().First())}
+		},
+	}
 }

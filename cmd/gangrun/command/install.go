@@ -13,15 +13,15 @@ import (
 func installCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "install",
-		Usage: "copy gangrun into a folder",
-		UsageText: "gangrun install DIR\n\nExample: gangrun install /shared\n\n" +
-			"Makes the copy DIR/gangrun and prints its path. For an init container that puts gangrun into a volume, so that a training\n" +
-			"image without it can be run as /shared/gangrun run -- ... A gangrun that is there already is replaced, even while it runs.",
+		Usage: "copy gangrun into a directory",
+		CustomHelpTemplate: help("install", "DIR", "install /shared",
+			"Makes the copy DIR/gangrun and prints its path. For an init container that puts gangrun into a volume, so that a training\n"+
+				"image without it can be run as /shared/gangrun run -- ... A gangrun that is there already is replaced, even while it runs.\n", nil),
 		Before:       withoutSupervising,
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
+		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return &configError{"want one folder: gangrun install DIR"}
+				return &configError{"want one directory: gangrun install DIR"}
 			}
 			path, err := install(c.Args().First())
 			if err != nil {
@@ -33,7 +33,7 @@ func installCommand() *cli.Command {
 	}
 }
 
-// install copies this program to dir/gangrun, as a whole or not at all, and returns its path. The folder has to be
+// install copies this program to dir/gangrun, atomically, and returns its path. The directory has to be
 // there: one that is not is a volume that nobody has mounted, and a copy in the container's own files helps nobody.
 func install(dir string) (path string, err error) {
 	info, err := os.Stat(dir)
@@ -41,7 +41,7 @@ func install(dir string) (path string, err error) {
 		return "", err
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("%s is not a folder", dir)
+		return "", fmt.Errorf("%s is not a directory", dir)
 	}
 	self, err := os.Open("/proc/self/exe") // this file, even if another has taken its place by now
 	if err != nil {
@@ -64,15 +64,15 @@ func install(dir string) (path string, err error) {
 func installTorchrunCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "install-torchrun",
-		Usage: "make gangrun the torchrun of a folder",
-		UsageText: "gangrun install-torchrun DIR\n\nExample: gangrun install-torchrun /usr/local/bin\n\n" +
-			"Makes the link DIR/torchrun, which is gangrun launch. DIR has to come before the folder of another torchrun on PATH; one that\n" +
-			"is in DIR already is left alone.",
+		Usage: "make gangrun the torchrun of a directory",
+		CustomHelpTemplate: help("install-torchrun", "DIR", "install-torchrun /usr/local/bin",
+			"Makes the link DIR/torchrun, which is gangrun launch. DIR has to come before the directory of another torchrun on PATH; one that\n"+
+				"is in DIR already is left alone.\n", nil),
 		Before:       withoutSupervising,
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
+		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return &configError{"want one folder: gangrun install-torchrun DIR"}
+				return &configError{"want one directory: gangrun install-torchrun DIR"}
 			}
 			link, err := installTorchrun(c.Args().First())
 			if err != nil {
@@ -96,7 +96,7 @@ func installTorchrun(dir string) (string, error) {
 		if target, _ := filepath.EvalSymlinks(link); target == self {
 			return link, nil
 		}
-		return "", fmt.Errorf("%s exists and is another program; name a folder that comes before it on PATH", link)
+		return "", fmt.Errorf("%s exists and is another program; name a directory that comes before it on PATH", link)
 	}
 	return link, err
 }

@@ -72,7 +72,7 @@ func (o *options) jobSettings() []*setting {
 			usage: "the rank of this node"},
 		{name: "role", hint: "NAME", parse: text(&o.role), standard: "from TF_CONFIG or the operator's names, else none",
 			usage: "what this node is: chief, worker, ps, ..."},
-		{name: "roles", hint: "ROLE=RESTART[,optional]", parse: o.parseRole, mapping: roleMapping, standard: "from TF_CONFIG, else gang",
+		{name: "roles", many: true, hint: "ROLE=RESTART[,optional]", parse: o.parseRole, mapping: roleMapping, standard: "from TF_CONFIG, else gang",
 			usage: "who starts again after a failure of that role: gang (all), self (it alone) or never; optional: success does not wait for it"},
 		{name: "node-address", hint: "ADDRESS", parse: text(&o.address), standard: "the one by which it reaches the store",
 			usage: "at which the other nodes reach this one"},

@@ -97,7 +97,7 @@ func (r *jobClient) command(rc jobCommand) *cli.Command {
 		CustomHelpTemplate: help(rc.name, "[flags] JOB", rc.name+" --store http://etcd:2379 "+rc.example, rc.note, settings),
 		Before:             withoutSupervising,
 		Flags:              flags(settings),
-		OnUsageError:       func(c *cli.Context, err error, _ bool) error { return usage(err, c.Command.Flags) },
+		OnUsageError:       func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
 			ctx, cancel := context.WithTimeout(c.Context, r.timeout)
 			defer cancel()

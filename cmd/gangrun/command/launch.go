@@ -25,27 +25,35 @@ import (
 	"github.com/gangrun/gangrun/supervisor/torchrun"
 )
 
+const (
+	launchArguments = "[torchrun's flags] [gangrun's flags] SCRIPT [ARGUMENT...]"
+	launchExample   = "launch --nproc-per-node 8 --max-restarts 3 train.py --epochs 10"
+	launchNote      = "Takes the place of torchrun: also under the name torchrun, see gangrun install-torchrun.\n" +
+		"torchrun's flags have their PET_ variables too, and can be shortened as there.\n" +
+		"--print-completion bash|zsh|tcsh prints a script that completes them.\n" + configurable
+)
+
 func launchCommand(p *program) *cli.Command {
 	o := defaultOptions()
 	o.resuming.openTree = p.openTree
 	settings := o.launchSettings()
 	return &cli.Command{
-		Name:  "launch",
-		Usage: "start the ranks of this node as torchrun does, with its flags",
-		CustomHelpTemplate: help("launch", "[torchrun's flags] [gangrun's flags] SCRIPT [ARGUMENT...]",
-			"launch --nproc-per-node 8 --max-restarts 3 train.py --epochs 10",
-			"Takes the place of torchrun: also under the name torchrun, see gangrun install-torchrun.\n"+
-				"torchrun's flags have their PET_ variables too, and can be shortened as there.\n"+configurable, settings),
-		Flags:           flags(settings),
-		SkipFlagParsing: true, // torchrun's rules are not the library's
+		Name:               "launch",
+		Usage:              "start the ranks of this node as torchrun does, with its flags",
+		CustomHelpTemplate: shortHelp("launch", launchArguments, launchExample, launchNote, settings, groupTorchrun),
+		Flags:              flags(settings),
+		SkipFlagParsing:    true, // torchrun's rules are not the library's
 		Action: func(c *cli.Context) error {
 			t, err := o.parseLaunch(c.Args().Slice(), settings)
 			switch {
 			case err != nil:
 				return badConfig(o, err)
+			case t == nil && o.completionFor != "":
+				return torchrunCompletion(os.Stdout, o.completionFor)
 			case t == nil:
 				return cli.ShowSubcommandHelp(c)
 			}
+			keepDescriptors()
 			p.code = supervise(o)
 			return nil
 		},
@@ -57,12 +65,12 @@ func launchCommand(p *program) *cli.Command {
 func (o *options) launchSettings() []*setting {
 	var settings []*setting
 	for _, f := range torchrun.Flags() {
-		if f.Name == "help" || f.Name == "print-completion" {
+		if f.Name == "help" || f.Name == "print-completion" { // no settings: each is all that is done
 			continue
 		}
 		settings = append(settings, &setting{
 			name: f.Name, short: f.Short, group: groupTorchrun, hint: f.Hint, usage: f.Usage, standard: f.Default,
-			isBool: f.Kind == torchrun.Switch, parse: func(string) error { return nil }, // package torchrun reads them
+			isBool: f.Kind == torchrun.Switch, many: true, parse: func(string) error { return nil }, // package torchrun reads them
 		})
 	}
 	theirs := settingNames(settings)
@@ -81,7 +89,8 @@ func (o *options) launchSettings() []*setting {
 // It returns nil without an error when help was asked for.
 func (o *options) parseLaunch(args []string, settings []*setting) (*gang.Torchrun, error) {
 	t, err := parseTorchrun(args, settings, nil)
-	if err != nil || t.Help {
+	o.completionFor = t.Completion
+	if err != nil || t.Help || t.Completion != "" {
 		return nil, errors.Join(err, o.recover(settings, err))
 	}
 	for _, own := range t.Own {
@@ -186,12 +195,18 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 		return nil, &configError{err.Error()}
 	}
 	o.Workers, o.RoundEnded = o.resumed(g.Workers), g.RoundEnded
+	if value := os.Getenv("TORCHELASTIC_ENABLE_FILE_TIMER"); value == "1" {
+		o.warnings = append(o.warnings, "TORCHELASTIC_ENABLE_FILE_TIMER: gangrun has no such timer; workers that ask for one do without")
+	}
 	o.Epilogue = func(w io.Writer) {
 		g.Report(w, os.Getenv("TORCHELASTIC_ERROR_FILE"))
 		g.RemoveEmpty()
 	}
 	o.started = func(log *slog.Logger) {
 		g.Log = log
+		if t.EventLogHandler == torchrun.EventsToConsole {
+			log.Info("--event-log-handler console: torchrun's events are not printed; gangrun's own log tells of the same")
+		}
 		if _, set := os.LookupEnv("OMP_NUM_THREADS"); nproc > 1 && !set {
 			log.Info("OMP_NUM_THREADS is not set: each rank gets 1, as under torchrun; a higher value may be faster")
 		}
@@ -279,6 +294,20 @@ func processors() int {
 		return 1
 	}
 	return set.Count()
+}
+
+// keepDescriptors keeps the descriptors that gangrun was started with, beyond the standard three, from the ranks, as
+// Python's subprocess does for torchrun. (run passes them on, as an init does.)
+func keepDescriptors() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
 }
 
 // launcherName is the name under which gangrun is torchrun.

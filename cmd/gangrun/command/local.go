@@ -32,12 +32,12 @@ func (o *localOptions) settings() []*setting {
 			parse: choice(&o.local.Framework, gang.Torch, gang.TF, gang.JAX, gang.None),
 			usage: "whose variables tell the ranks of each other"},
 		&setting{name: "tty-rank", group: groupRanks, hint: "RANK", parse: number(&o.local.TTYRank, 0, 4095), standard: "none",
-			usage: "this rank has standard input and the terminal, for a debugger; the others read nothing"},
-		&setting{name: "only-ranks", group: groupRanks, hint: "RANK,...", parse: o.parseOnly, standard: "all",
+			usage: "this rank has standard input and the terminal, for a debugger; the others read nothing, and run without python's -m pdb"},
+		&setting{name: "only-ranks", many: true, group: groupRanks, hint: "RANK,...", parse: o.parseOnly, standard: "all",
 			usage: "show the output of these ranks only"},
 		&setting{name: "per-rank", group: groupRanks, hint: "COMMAND", parse: o.parsePerRank, standard: "none",
-			usage: "put this before the command of each rank, as in 'gdb --args'; split into words, not run by a shell"},
-		&setting{name: "kill-rank", group: groupRehearse, hint: "RANK@WHEN[:SIGNAL]", parse: o.parseKill, standard: "none",
+			usage: "put this before the command of each rank, as in 'nice -n 5'; gdb and lldb only before that of --tty-rank; split into words, not run by a shell"},
+		&setting{name: "kill-rank", many: true, group: groupRehearse, hint: "RANK@WHEN[:SIGNAL]", parse: o.parseKill, standard: "none",
 			usage: "kill a rank once, to see what follows: 1@30s, 1@step=20, 1@step=20:SIGSEGV; can be given several times. " +
 				"A step counts when the rank reports it to NOTIFY_SOCKET"},
 		&setting{name: "log-dir", group: groupOutput, hint: "DIR", parse: text(&o.logDir), standard: "none",
@@ -136,17 +136,21 @@ func (o *localOptions) check() error {
 	return nil
 }
 
+const (
+	localArguments = "-n N [flags] -- COMMAND [ARGUMENT...]"
+	localExample   = "local -n 2 --tty-rank 1 -- python3 -m pdb train.py"
+)
+
 func localCommand(p *program) *cli.Command {
 	o := &localOptions{options: defaultOptions(), local: gang.Local{Ranks: 1, Framework: gang.Torch, TTYRank: -1}}
 	o.resuming.openTree = p.openTree
 	settings := o.settings()
 	return &cli.Command{
-		Name:  "local",
-		Usage: "run several ranks on this machine, to debug them",
-		CustomHelpTemplate: help("local", "-n N [flags] -- COMMAND [ARGUMENT...]", "local -n 2 --tty-rank 1 -- python3 -m pdb train.py",
-			configurable, settings),
-		Flags:        flags(settings),
-		OnUsageError: o.usageError(settings),
+		Name:               "local",
+		Usage:              "run several ranks on this machine, to debug them",
+		CustomHelpTemplate: shortHelp("local", localArguments, localExample, configurable, settings, groupRanks, groupRehearse),
+		Flags:              flags(settings),
+		OnUsageError:       o.usageError(settings),
 		Action: func(c *cli.Context) error {
 			err := o.prepare(settings, os.LookupEnv)
 			if err == nil && c.NArg() == 0 {
@@ -160,6 +164,9 @@ func localCommand(p *program) *cli.Command {
 			}
 			if err != nil {
 				return badConfig(o.options, err)
+			}
+			if _, debugged := gang.WithoutDebugger(c.Args().Slice()); debugged && o.local.TTYRank < 0 && o.local.Ranks > 1 {
+				return badConfig(o.options, &configError{"a debugger needs the terminal, which one rank can have: give --tty-rank RANK"})
 			}
 			o.start(c.Args().Slice(), workerEnvironment(settings))
 			p.code = supervise(o.options)

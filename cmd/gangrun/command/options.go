@@ -24,28 +24,29 @@ import (
 type options struct {
 	supervisor.Config
 	job
-	resuming    resuming
-	seen        seen
-	onExhausted string
-	podGrace    time.Duration
-	graceGiven  bool
-	notice      time.Duration // ahead of the end; 0 when that is not known
-	rulesFile   string
-	logDir      string
-	prefix      string
-	stopVerdict string
-	unknown     string
-	quiet       bool
-	logFormat   string
-	logLevel    slog.Level
-	config      string
-	platform    platform.Platform
-	warnings    []string           // about the configuration, for the log
-	started     func(*slog.Logger) // called once gangrun's own log is there; may be nil
+	resuming      resuming
+	seen          seen
+	onExhausted   string
+	podGrace      time.Duration
+	graceGiven    bool
+	notice        time.Duration // ahead of the end; 0 when that is not known
+	rulesFile     string
+	logDir        string
+	prefix        string
+	stopVerdict   string
+	unknown       string
+	quiet         bool
+	logFormat     string
+	logLevel      slog.Level
+	config        string
+	completionFor string // the shell of launch's --print-completion
+	platform      platform.Platform
+	warnings      []string           // about the configuration, for the log
+	started       func(*slog.Logger) // called once gangrun's own log is there; may be nil
 }
 
 func defaultOptions() *options {
-	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", logFormat: "text"}
+	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", logFormat: logAuto}
 	o.job, o.resuming = defaultJob(), defaultResuming()
 	o.SilentRestart = supervisor.SilentRestartFatal
 	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
@@ -97,7 +98,7 @@ func (o *options) common() []*setting {
 		{name: "leftovers", group: groupStopping, hint: "kill|term|leave", standard: "kill",
 			parse: choice(&o.Leftovers, supervisor.LeftoversKill, supervisor.LeftoversTerm, supervisor.LeftoversLeave),
 			usage: "what becomes of processes that the worker leaves behind at the end; after a failure worth a retry they are always killed"},
-		{name: "signal-map", group: groupStopping, hint: "FROM:TO,...", parse: o.parseSignalMap, standard: "none",
+		{name: "signal-map", group: groupStopping, hint: "FROM:TO,...", parse: o.parseSignalMap, many: true, standard: "none",
 			usage: "pass on TO when FROM comes; TO 0 drops it"},
 		{name: "signal-scope", group: groupStopping, hint: "worker|group|session", standard: "worker",
 			parse: choice(&o.Scope, supervisor.ScopeWorker, supervisor.ScopeGroup, supervisor.ScopeSession),
@@ -109,8 +110,9 @@ func (o *options) common() []*setting {
 		{name: "termination-log-max", group: groupVerdict, hint: "BYTES", standard: strconv.Itoa(exitcodes.DefaultMessage),
 			parse: number(&o.MessageMax, exitcodes.MinMessage, exitcodes.MaxMessage), usage: "size of that message"},
 		{name: "state-dir", group: groupVerdict, hint: "DIR", parse: text(&o.StateDir), standard: "none", usage: "keep the same record here as <node>.json"},
-		{name: "log-format", group: groupOwn, hint: "text|json", parse: choice(&o.logFormat, "text", "json"), standard: "text", usage: "form of gangrun's own log on standard error"},
-		{name: "log-level", group: groupOwn, hint: "debug|info|warn|error", parse: func(s string) error { return o.logLevel.UnmarshalText([]byte(s)) }, standard: "info",
+		{name: "log-format", group: groupOwn, hint: "auto|lines|text|json", parse: choice(&o.logFormat, logAuto, logLines, logText, logJSON), standard: logAuto,
+			usage: "form of gangrun's own log on standard error: short lines for people, key=value text, or JSON; auto: lines on a terminal, else text"},
+		{name: "log-level", group: groupOwn, hint: "debug|info|warn|error", parse: o.parseLevel, standard: "info",
 			usage: "how much gangrun's own log says"},
 		{name: "quiet", group: groupOwn, isBool: true, parse: boolean(&o.quiet), usage: "say nothing of its own"},
 		{name: "config", group: groupOwn, hint: "FILE", parse: text(&o.config), usage: "YAML file with these settings by name"},
@@ -120,6 +122,14 @@ func (o *options) common() []*setting {
 func (o *options) parseGrace(s string) error {
 	o.graceGiven = true
 	return duration(&o.Grace)(s)
+}
+
+func (o *options) parseLevel(s string) error {
+	level := ""
+	if err := choice(&level, "debug", "info", "warn", "error")(s); err != nil {
+		return err
+	}
+	return o.logLevel.UnmarshalText([]byte(level))
 }
 
 func (o *options) parseBackoff(s string) error {
@@ -175,6 +185,9 @@ func (o *options) parseSignalMap(s string) error {
 		}
 		if !signals.Passes(unix.Signal(f)) {
 			return fmt.Errorf("%s cannot be caught", exitcodes.SignalName(f))
+		}
+		if before, twice := o.SignalMap[unix.Signal(f)]; twice && before != unix.Signal(t) {
+			return fmt.Errorf("%s is mapped to two signals", exitcodes.SignalName(f))
 		}
 		o.SignalMap[unix.Signal(f)] = unix.Signal(t)
 	}
@@ -296,13 +309,19 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if err := resolve(settings, lookup); err != nil {
 		return err
 	}
+	if err := o.contradictions(settings, lookup); err != nil {
+		return err
+	}
+	if w := misspelt(os.Environ()); w != "" {
+		o.warnings = append(o.warnings, w)
+	}
 	if err := o.adaptGrace(); err != nil {
 		return err
 	}
 	o.StartedAt = time.Now()
 	dir, err := os.Getwd()
 	if err != nil {
-		return &configError{fmt.Sprintf("the working folder: %v", err)}
+		return &configError{fmt.Sprintf("the working directory: %v", err)}
 	}
 	o.Dir = dir
 	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.seen.events, &o.location.Dir,

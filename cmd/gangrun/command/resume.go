@@ -72,7 +72,7 @@ func (o *options) checkpointSettings(presets bool) []*setting {
 		{name: "checkpoint-quarantine", isBool: true, parse: boolean(&r.quarantine),
 			usage: "move checkpoints that must not be read into " + checkpoint.QuarantineDir + "/; nothing is ever deleted"},
 		{name: "checkpoint-timeout", hint: "TIME", parse: duration(&r.timeout), standard: "1m", usage: "how long a look at them may take"},
-		{name: "resume-args", hint: "ARGUMENTS", parse: r.parseArgs, standard: "none",
+		{name: "resume-args", many: true, hint: "ARGUMENTS", parse: r.parseArgs, standard: "none",
 			usage: "appended to the workers' command line when there is a checkpoint to go on from, with {resume_path}, {resume_root}, " +
 				"{resume_step}, {resume_tag} filled in, as anywhere in it; can be given several times"},
 		{name: "on-silent-restart", hint: "fatal|fallback|ignore", standard: "fatal",

@@ -19,17 +19,21 @@ func (o *options) runSettings() []*setting {
 	)
 }
 
+const (
+	runArguments = "[flags] -- COMMAND [ARGUMENT...]"
+	runExample   = "run --max-restarts 3 -- torchrun --standalone --nproc-per-node 8 train.py"
+)
+
 func runCommand(p *program) *cli.Command {
 	o := defaultOptions()
 	o.resuming.openTree = p.openTree
 	settings := o.runSettings()
 	return &cli.Command{
-		Name:  "run",
-		Usage: "supervise one command on this node",
-		CustomHelpTemplate: help("run", "[flags] -- COMMAND [ARGUMENT...]",
-			"run --max-restarts 3 -- torchrun --standalone --nproc-per-node 8 train.py", configurable, settings),
-		Flags:        flags(settings),
-		OnUsageError: o.usageError(settings),
+		Name:               "run",
+		Usage:              "supervise one command on this node",
+		CustomHelpTemplate: shortHelp("run", runArguments, runExample, configurable, settings),
+		Flags:              flags(settings),
+		OnUsageError:       o.usageError(settings),
 		Action: func(c *cli.Context) error {
 			err := o.prepare(settings, os.LookupEnv)
 			if err == nil && c.NArg() == 0 {

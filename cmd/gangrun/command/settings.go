@@ -1,9 +1,11 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +29,8 @@ type setting struct {
 	usage    string
 	standard string // the default, for the help
 	isBool   bool
+	hidden   bool // not in the help
+	many     bool // can be given several times, each of which counts
 	parse    func(string) error
 	// mapping makes a mapping in the configuration file into values for parse; nil where there can be none.
 	mapping func(*yaml.Node) ([]string, error)
@@ -87,7 +91,7 @@ func (s *setting) help() (left, right string) {
 		left += " " + s.hint
 	}
 	right = s.usage
-	if s.standard != "" {
+	if s.standard != "" && s.standard != "none" {
 		right += " (default: " + s.standard + ")"
 	}
 	return left, right
@@ -118,6 +122,16 @@ func resolve(settings []*setting, lookup func(string) (string, bool)) error {
 	return first
 }
 
+// resolveGiven reads the settings of a command that has neither variables nor a configuration file.
+func resolveGiven(settings []*setting) error {
+	for _, s := range settings {
+		if err := s.resolve(func(string) (string, bool) { return "", false }, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *setting) value(lookup func(string) (string, bool)) string {
 	if len(s.given) > 0 {
 		return s.given[len(s.given)-1]
@@ -130,12 +144,12 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 	if len(s.given) > 0 {
 		for _, value := range s.given {
 			if err := s.parse(value); err != nil {
-				return &configError{fmt.Sprintf("--%s %s: %v", s.name, value, err)}
+				return &configError{fmt.Sprintf("--%s %s: %v", s.name, printable(value), err)}
 			}
 		}
 		return nil
 	}
-	if value, found := lookup(s.variable()); found {
+	if value, found := lookup(s.variable()); found && !serviceLink(s.variable(), value) {
 		if err := s.parse(value); err != nil {
 			return &configError{fmt.Sprintf("variable %s=%s: %v", s.variable(), value, err)}
 		}
@@ -161,9 +175,16 @@ func readConfig(path string, settings []*setting) (map[string]fileValue, error) 
 	if err != nil {
 		return nil, &configError{fmt.Sprintf("--config: %v", err)}
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	var doc, more yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	if err := documents.Decode(&doc); err != nil && err != io.EOF {
 		return nil, &configError{fmt.Sprintf("%s: %s", path, strings.Join(strings.Fields(err.Error()), " "))} // on one line
+	}
+	switch err := documents.Decode(&more); {
+	case err == nil && len(doc.Content) > 0:
+		return nil, &configError{fmt.Sprintf("%s:%d: a second document (---); want one", path, max(more.Line, 1))}
+	case err != nil && err != io.EOF:
+		return nil, &configError{fmt.Sprintf("%s: %s", path, strings.Join(strings.Fields(err.Error()), " "))}
 	}
 	values := map[string]fileValue{}
 	if len(doc.Content) == 0 {
@@ -199,6 +220,8 @@ func (s *setting) fromFile(value *yaml.Node) (values []string, err error) {
 	switch {
 	case value.Kind == yaml.MappingNode && s.mapping != nil:
 		return s.mapping(value)
+	case value.Kind == yaml.SequenceNode && !s.many:
+		return nil, errors.New("want one value, not a list")
 	case value.Kind == yaml.SequenceNode:
 		nodes = value.Content
 	}
@@ -220,21 +243,39 @@ func settingNames(settings []*setting) []string {
 }
 
 // usage turns the library's complaint about the command line into ours.
-func usage(err error, flags []cli.Flag) error {
+func usage(c *cli.Context, err error) error {
 	text := err.Error()
 	if name, found := strings.CutPrefix(text, "flag provided but not defined: -"); found {
 		name = "--" + strings.TrimLeft(name, "-")
-		var known []string
-		for _, f := range flags {
-			known = append(known, "--"+f.Names()[0])
-		}
-		text = fmt.Sprintf("unknown flag %s%s", name, nearest(name, known))
+		text = "unknown flag " + name + unknownFlag(c, name)
+	}
+	if name, found := strings.CutPrefix(text, "flag needs an argument: -"); found {
+		text = fmt.Sprintf("--%s: a value is missing", strings.TrimLeft(name, "-"))
 	}
 	if value, name, found := strings.Cut(text, " for flag -"); found && strings.HasPrefix(value, "invalid value ") {
 		name, _, _ = strings.Cut(name, ":")
 		text = fmt.Sprintf("--%s: %s", name, value)
 	}
 	return &configError{text}
+}
+
+// unknownFlag is what can be said of a flag that the command does not have: whose it is, or what was meant.
+func unknownFlag(c *cli.Context, name string) string {
+	if name == helpAll {
+		return "; it comes right after the command: gangrun " + c.Command.Name + " " + helpAll
+	}
+	var own string
+	var known []string
+	if c.Command != nil && c.Command.Name != c.App.Name {
+		own = c.Command.Name
+		for _, f := range c.Command.Flags {
+			known = append(known, "--"+f.Names()[0])
+		}
+	}
+	if whose := elsewhere(name, c.App, own); whose != "" {
+		return whose
+	}
+	return nearest(name, known)
 }
 
 // What the settings are read into.

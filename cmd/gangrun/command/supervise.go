@@ -40,7 +40,7 @@ func badConfig(o *options, err error) error {
 func (o *options) usageError(settings []*setting) cli.OnUsageErrorFunc {
 	return func(c *cli.Context, err error, _ bool) error {
 		_ = resolve(settings, os.LookupEnv) // for what was read before the mistake
-		return badConfig(o, usage(err, c.Command.Flags))
+		return badConfig(o, usage(c, err))
 	}
 }
 
@@ -70,6 +70,7 @@ func supervise(o *options) (code int) {
 	defer a.Close()
 	o.Agent = a
 	closeSeen := o.openSeen()
+	o.sayClosing()
 	s, err := supervisor.New(o.Config, stdout, stderr)
 	if err != nil {
 		return crashed(o, err.Error(), nil)
@@ -104,11 +105,21 @@ func (o *options) logHandler(w io.Writer) slog.Handler {
 	switch {
 	case o.quiet:
 		return slog.DiscardHandler
-	case o.logFormat == "json":
+	case o.logFormat == logJSON:
 		return slog.NewJSONHandler(w, options)
+	case o.logFormat == logLines || o.logFormat == logAuto && isTerminal(os.Stderr):
+		return newLines(w, o.logLevel, colourful(os.Stderr))
 	}
-	return slog.NewTextHandler(w, options)
+	return once{slog.NewTextHandler(w, options)}
 }
+
+// The forms of gangrun's own log.
+const (
+	logAuto  = "auto" // lines on a terminal, else text
+	logLines = "lines"
+	logText  = "text"
+	logJSON  = "json"
+)
 
 // crashed says that gangrun itself failed.
 func crashed(o *options, what string, stack []byte) int {

@@ -14,5 +14,5 @@ total = 0
 for step in range(3):
     total += loss(step)
 print("endless", flush=True)
-while True:
+while rank == "1":  # the rank that is looked at
     time.sleep(0.01)

@@ -1,0 +1,128 @@
+package command
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// passesOn are the commands that run another one: what follows its name is that one's, flags included.
+var passesOn = []string{"run", "launch", "local"}
+
+// rearranged is the command line as the library wants it. The library stops reading flags at the first argument that is
+// none; people do not, and write gangrun status JOB --store URL. help COMMAND and version are written as flags elsewhere.
+func rearranged(args []string, commands []*cli.Command) []string {
+	if len(args) < 2 {
+		return args
+	}
+	switch args[1] {
+	case "version":
+		if len(args) == 2 {
+			return []string{args[0], "--version"}
+		}
+	case "help":
+		about := slices.DeleteFunc(slices.Clone(args[2:]), func(arg string) bool { return arg == "--help" || arg == "-h" })
+		return slices.Concat(args[:1], about, []string{"--help"})
+	}
+	if slices.Contains(passesOn, args[1]) {
+		return args
+	}
+	at := 1
+	leaf := commandOf(commands, args[at])
+	for leaf != nil && at+1 < len(args) {
+		sub := commandOf(leaf.Subcommands, args[at+1])
+		if sub == nil {
+			break
+		}
+		leaf, at = sub, at+1
+	}
+	if leaf == nil || len(leaf.Subcommands) > 0 {
+		return args
+	}
+	return append(slices.Clone(args[:at+1]), flagsFirst(args[at+1:], leaf.Flags)...)
+}
+
+func commandOf(commands []*cli.Command, name string) *cli.Command {
+	for _, c := range commands {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// flagsFirst puts the flags before the other arguments, each with its value. A flag that is not known is taken for one
+// without a value: it is refused anyway.
+func flagsFirst(args []string, flags []cli.Flag) []string {
+	var first, rest []string
+	help := false
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			rest = append(rest, args[i+1:]...)
+			break
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			rest = append(rest, arg)
+			continue
+		}
+		first = append(first, arg)
+		help = help || arg == "--help" || arg == "-h"
+		if takesValue(arg, flags) && i+1 < len(args) {
+			i++
+			first = append(first, args[i])
+		}
+	}
+	switch {
+	case help: // with arguments the library looks for a topic of that name
+		return []string{"--help"}
+	case len(rest) == 0: // a value may be missing
+		return first
+	}
+	return slices.Concat(first, []string{"--"}, rest)
+}
+
+// takesValue reports whether the value of the flag is the next argument.
+func takesValue(arg string, flags []cli.Flag) bool {
+	name := strings.TrimLeft(arg, "-")
+	for _, f := range flags {
+		if s, ours := f.(settingFlag); ours && slices.Contains(f.Names(), name) {
+			return !s.setting.isBool
+		}
+	}
+	return false // --flag=value, too
+}
+
+// notCommand is the complaint about a first argument that is no command.
+func notCommand(name string, app *cli.App) error {
+	if _, err := exec.LookPath(name); err == nil {
+		return &configError{fmt.Sprintf("%q is not a command of gangrun; to supervise that program: gangrun run -- %s", name, name)}
+	}
+	if near := nearest(name, commandNames(app)); near != "" {
+		return &configError{fmt.Sprintf("%q is not a command%s", name, near)}
+	}
+	return &configError{fmt.Sprintf("%q is not a command; gangrun help lists them", name)}
+}
+
+// elsewhere says whose flag an unknown one is: --max-restarts before the command, --tty-rank behind run. Without one
+// that has it, it is "".
+func elsewhere(flag string, app *cli.App, own string) string {
+	name := strings.TrimLeft(flag, "-")
+	for _, c := range app.Commands {
+		if c.Name == own {
+			continue
+		}
+		for _, f := range c.Flags {
+			if slices.Contains(f.Names(), name) {
+				if own == "" {
+					return fmt.Sprintf("; flags come after the command: gangrun %s %s ...", c.Name, flag)
+				}
+				return fmt.Sprintf("; it is a flag of gangrun %s", c.Name)
+			}
+		}
+	}
+	return ""
+}

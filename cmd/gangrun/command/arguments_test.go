@@ -1,0 +1,176 @@
+package command
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+func TestFlagsMayFollowArguments(t *testing.T) {
+	commands := []*cli.Command{explainCommand(), checkpointCommand(&program{}), statusCommand(&program{}), runCommand(&program{})}
+	for in, want := range map[string]string{
+		"explain 137 -o json":                   "explain -o json -- 137",
+		"explain 137 --help":                    "explain --help",
+		"status job --store http://e:1 --watch": "status --store http://e:1 --watch -- job",
+		"status job --store=http://e:1":         "status --store=http://e:1 -- job",
+		"status --watch job":                    "status --watch -- job",
+		"status -- --odd":                       "status -- --odd",
+		"explain --log - --code 3":              "explain --log - --code 3",
+		"checkpoint ls dir -o json":             "checkpoint ls -o json -- dir",
+		"checkpoint --help":                     "checkpoint --help",
+		"run sh --grace 3s":                     "run sh --grace 3s",
+		"help run":                              "run --help",
+		"help":                                  "--help",
+		"help checkpoint ls":                    "checkpoint ls --help",
+		"version":                               "--version",
+		"--quiet run true":                      "--quiet run true",
+		"explain --log":                         "explain --log",
+	} {
+		got := rearranged(append([]string{"gangrun"}, strings.Fields(in)...), commands)
+		if text := strings.Join(got[1:], " "); text != want {
+			t.Errorf("%s: %s, want %s", in, text, want)
+		}
+	}
+}
+
+// TestNothingIsPassedOver are settings that contradict each other or would do nothing.
+func TestNothingIsPassedOver(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		flags map[string][]string
+		env   map[string]string
+		file  string
+		want  string
+	}{
+		{"no restart and some", map[string][]string{"no-restart": {"true"}, "max-restarts": {"3"}}, nil, "", "--no-restart and --max-restarts 3"},
+		{"quiet and loud", map[string][]string{"quiet": {"true"}, "log-level": {"debug"}}, nil, "", "--quiet and --log-level"},
+		{"a signal twice", map[string][]string{"signal-map": {"TERM:USR1,TERM:USR2"}}, nil, "", "SIGTERM is mapped to two signals"},
+		{"checkpoints that are nowhere", map[string][]string{"checkpoint-max-age": {"1h"}}, nil, "", "--checkpoint-max-age goes with --checkpoint-dir"},
+		{"a list", nil, nil, "max-restarts: [3, 4]\n", "c.yaml:1: max-restarts: want one value, not a list"},
+		{"a second document", nil, nil, "quiet: true\n---\nquiet: false\n", "c.yaml:2: a second document"},
+		{"a broken TF_CONFIG", nil, map[string]string{"TF_CONFIG": "{bad"}, "", "variable TF_CONFIG: invalid character"},
+		{"a TF_CONFIG of another shape", nil, map[string]string{"TF_CONFIG": `{"cluster":[]}`}, "", "variable TF_CONFIG: "},
+		{"a level", map[string][]string{"log-level": {"verbose"}}, nil, "", "want one of debug, info, warn, error"},
+		{"not said twice on one line", map[string][]string{"no-restart": {"true"}}, nil, "", ""},
+		{"the image says more than needed", nil, map[string]string{"GANGRUN_CHECKPOINT_MAX_AGE": "1h", "GANGRUN_NO_RESTART": "1"}, "", ""},
+		{"lists where they belong", nil, nil, "signal-map: [15:10, 2:0]\non-exit: [a, b]\n", ""},
+		{"an end that is marked", nil, nil, "quiet: true\n...\n", ""},
+		{"a service's link", nil, map[string]string{"GANGRUN_STORE_PORT": "tcp://10.0.0.1:2379"}, "", ""},
+		{"no TF_CONFIG", nil, map[string]string{"TF_CONFIG": ""}, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := defaultOptions()
+			settings := o.runSettings()
+			if tt.file != "" {
+				path := t.TempDir() + "/c.yaml"
+				if err := os.WriteFile(path, []byte(tt.file), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				tt.flags = mergeFlags(tt.flags, "config", path)
+			}
+			for _, s := range settings {
+				s.given = tt.flags[s.name]
+			}
+			lookup := func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }
+			err := resolve(settings, lookup)
+			if err == nil {
+				err = o.contradictions(settings, lookup)
+			}
+			switch {
+			case tt.want == "" && err != nil:
+				t.Error(err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestMisspeltVariablesAreNamed(t *testing.T) {
+	for entry, want := range map[string]string{
+		"GANGRUN_MAX_RESTART=3":                     "GANGRUN_MAX_RESTART is not known and does nothing; did you mean GANGRUN_MAX_RESTARTS?",
+		"GANGRUN_GRAEC=3s":                          "GANGRUN_GRAEC is not known and does nothing; did you mean GANGRUN_GRACE?",
+		"GANGRUN_MAX_RESTARTS=3":                    "",
+		"GANGRUN_TTY_RANK=3":                        "", // local's
+		"GANGRUN_MINE=3":                            "",
+		"GANGRUN_ROUND=1":                           "", // within gangrun
+		"GANGRUN_NODE_NAME=a":                       "",
+		"GANGRUN_STORE_PORT=tcp://10.0.0.1:2379":    "",
+		"GANGRUN_STOR_PORT=tcp://10.0.0.1:2379":     "",
+		"GANGRUN_SERVICE_HOST=10.0.0.1":             "",
+		"GANGRUN_NODE_SERVICE_PORT=1":               "",
+		"GANGRUN_STORE_PORT_2379_TCP_ADDR=10.0.0.1": "",
+		"MAX_RESTART=3":                             "",
+	} {
+		if got := misspelt([]string{"PATH=/bin", entry}); got != want {
+			t.Errorf("%s: %q, want %q", entry, got, want)
+		}
+	}
+}
+
+// TestOneWordOfItsOwn holds the list of what workers get against what is near to a flag: none of these may be warned of.
+func TestWorkersOwnVariablesAreKnown(t *testing.T) {
+	for _, name := range workersOwn {
+		if got := misspelt([]string{variablePrefix + name + "=1"}); got != "" {
+			t.Error(got)
+		}
+	}
+}
+
+func TestGangrunsOwnLinesAreNoFailure(t *testing.T) {
+	const trace = "Traceback (most recent call last):\nConnectionError: x\n"
+	for _, tt := range []struct {
+		name, log, text string
+		status          exitcodes.Status
+		known           bool
+	}{
+		{"none", trace, trace, exitcodes.Status{}, false},
+		{"launch", trace + `time=2026-11-22T23:46:59.511Z level=ERROR msg="rank 0 exited 3: ConnectionError: x" verdict=retry reason=PeerLost` + "\n" +
+			`time=2026-11-22T23:46:59.511Z level=ERROR msg="failed (exitcode: 3) local_rank: 0 (pid: 2) of binary: python"` + "\n" +
+			"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\nexitcode : 3\n", trace, exitcodes.Status{Code: 3}, true},
+		{"restarted", "old\ntime=x level=ERROR msg=\"rank 0 exited 3\" verdict=retry\ntime=x level=INFO msg=restarting round=1\n" + trace +
+			"time=x level=ERROR msg=\"rank 0 was killed by SIGSEGV: x\" verdict=retry\n", trace, exitcodes.Status{Signal: 11}, true},
+		{"JSON", trace + `{"time":"2026-11-22T23:46:59Z","level":"ERROR","msg":"the worker exited 9: x","verdict":"fatal"}` + "\n", trace,
+			exitcodes.Status{Code: 9}, true},
+		{"a launcher's report stays", "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \nx\n" +
+			`time=x level=ERROR msg="rank 1 was killed by SIGKILL (the launcher exited 1)" verdict=retry` + "\n",
+			"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \nx\n", exitcodes.Status{Code: 1}, true},
+		{"a worker's JSON", `{"time":"now"}` + "\n", `{"time":"now"}` + "\n", exitcodes.Status{}, false},
+	} {
+		got := withoutOwn([]byte(tt.log))
+		if string(got.text) != tt.text || got.status != tt.status || got.known != tt.known {
+			t.Errorf("%s: %q %+v %v", tt.name, got.text, got.status, got.known)
+		}
+	}
+}
+
+func FuzzOwnLines(f *testing.F) {
+	f.Add([]byte("time=x level=ERROR msg=\"rank 0 exited 3\" verdict=retry\nx\n"))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		if p := withoutOwn(log); len(p.text) > len(log) || p.known && !p.own {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestEveryReasonIsExplained goes through what gangrun itself can put after reason=, and what rules can.
+func TestEveryReasonIsExplained(t *testing.T) {
+	for _, m := range exitcodes.Codes() {
+		if r, found := reasonOf(m.Reason); !found || r.Text == "" {
+			t.Errorf("%s is not explained", m.Reason)
+		}
+	}
+	for _, name := range reasonNames() {
+		if r, found := reasonOf(name); !found || r.Text == "" {
+			t.Errorf("%s is not explained", name)
+		}
+	}
+	if _, found := reasonOf("NoSuchReason"); found || !slices.Contains(reasonNames(), "OOMKilled") {
+		t.Error("the list of reasons")
+	}
+}

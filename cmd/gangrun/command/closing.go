@@ -1,0 +1,112 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/node"
+)
+
+// closing is the last line about a run: why there is no restart and what a person can do, or what a success has cost.
+// It is empty where there is nothing to add: a success at the first attempt.
+func closing(m exitcodes.Message, cfg supervisor.Config) (slog.Level, string) {
+	switch m.Verdict {
+	case exitcodes.Success:
+		if m.Round == nil || *m.Round == 0 {
+			return slog.LevelInfo, ""
+		}
+		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), count(*m.Round, "restart"))
+	case exitcodes.Preempted:
+		return slog.LevelInfo, fmt.Sprintf("stopped, not failed: %s; exits with %d, to be run again", m.Message, m.ExitCode)
+	case exitcodes.Suspended:
+		return slog.LevelInfo, fmt.Sprintf("suspended; exits with %d; %s", m.ExitCode, reasonAdvice[exitcodes.ReasonSuspended].do)
+	}
+	text := fmt.Sprintf("not restarted: %s; exits with %d", whyNot(m, cfg), m.ExitCode)
+	if do := whatToDo(m, cfg); do != "" {
+		text += ". What to do: " + do
+	}
+	return slog.LevelError, text
+}
+
+// whyNot is why gangrun does not start the workers again.
+func whyNot(m exitcodes.Message, cfg supervisor.Config) string {
+	rule := ""
+	if m.RootCause != nil {
+		rule = m.RootCause.Rule
+	}
+	switch {
+	case m.Reason == exitcodes.ReasonRestartBudgetExhausted:
+		return fmt.Sprintf("the restart budget is spent (--max-restarts %d)", cfg.MaxRestarts)
+	case m.Reason == exitcodes.ReasonNoProgress:
+		return "there is no progress between the failures"
+	case m.Reason == exitcodes.ReasonNodeUnhealthy:
+		return "this machine would fail again"
+	case m.Verdict == exitcodes.Retry && cfg.MaxRestarts == 0:
+		return "it may be worth a retry, but no restarts are allowed (--max-restarts 0)"
+	case m.Verdict == exitcodes.Retry && cfg.NoRestart:
+		return "it may be worth a retry, but gangrun is to leave that to the operator (--no-restart)"
+	case m.Verdict == exitcodes.Retry:
+		return "it may be worth a retry, but not in this run"
+	case rule != "":
+		return fmt.Sprintf("the rule %s says that it would fail again the same way", rule)
+	case m.WorkerExitCode != nil && *m.WorkerExitCode > 0 && *m.WorkerExitCode < exitcodes.CodeSignalBase && m.Reason == exitcodes.ReasonError:
+		return fmt.Sprintf("no rule knows why, and exit code %d is taken for a failure that comes again", *m.WorkerExitCode)
+	}
+	return "it would fail again the same way"
+}
+
+// whatToDo is what a person can do next.
+func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
+	do := reasonAdvice[m.Reason].do
+	switch cause := m.RootCause; {
+	case cause == nil:
+	case m.Reason == exitcodes.ReasonRetryableByRule, m.Reason == exitcodes.ReasonFatalByRule,
+		m.Reason == exitcodes.ReasonRestartBudgetExhausted && reasonAdvice[cause.Reason].do != "":
+		do = reasonAdvice[cause.Reason].do
+	}
+	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 {
+		return do
+	}
+	return strings.TrimSuffix("allow restarts: --max-restarts 3; "+do, "; ")
+}
+
+func lasted(m exitcodes.Message) string {
+	return m.FinishedAt.Sub(m.StartedAt).Round(time.Second).String()
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// sayClosing has the closing line said when all output of the workers is out, before the report or table of the command.
+func (o *options) sayClosing() {
+	var last exitcodes.Message
+	observe, epilogue := o.Observe, o.Epilogue
+	o.Observe = func(at time.Time, ev node.Event, effects []node.Effect) {
+		if observe != nil {
+			observe(at, ev, effects)
+		}
+		for _, e := range effects {
+			if record, ok := e.(node.Record); ok {
+				last = record.Message
+			}
+		}
+	}
+	o.Epilogue = func(w io.Writer) {
+		if level, text := closing(last, o.Config); text != "" {
+			o.Log.Log(context.Background(), level, text)
+		}
+		if epilogue != nil {
+			epilogue(w)
+		}
+	}
+}

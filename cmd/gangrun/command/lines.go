@@ -1,0 +1,141 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// lines is gangrun's own log for people: a short line for each record, without a time, coloured where that is of use.
+type lines struct {
+	w      io.Writer
+	mu     *sync.Mutex
+	level  slog.Leveler
+	colour bool
+	with   []slog.Attr
+}
+
+func newLines(w io.Writer, level slog.Leveler, colour bool) *lines {
+	return &lines{w: w, mu: &sync.Mutex{}, level: level, colour: colour}
+}
+
+func (l *lines) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level.Level() }
+
+func (l *lines) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *l
+	with.with = append(l.with[:len(l.with):len(l.with)], attrs...)
+	return &with
+}
+
+// WithGroup keeps the names as they are: nothing here has two of the same.
+func (l *lines) WithGroup(string) slog.Handler { return l }
+
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	attrs := l.with[:len(l.with):len(l.with)]
+	r.Attrs(func(a slog.Attr) bool { attrs = append(attrs, a); return true })
+	var b bytes.Buffer
+	b.WriteString(l.paint(levelColour(r.Level), "gangrun:") + " ")
+	if name := levelName(r.Level); name != "" {
+		b.WriteString(l.paint(levelColour(r.Level), name) + " ")
+	}
+	b.WriteString(printable(r.Message))
+	if more := details(r.Message, attrs); more != "" {
+		b.WriteString(" " + l.paint(faint, printable("("+more+")")))
+	}
+	b.WriteByte('\n')
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.w.Write(b.Bytes())
+	return err
+}
+
+// details are the attributes in a person's words: what the message has said is left out.
+func details(message string, attrs []slog.Attr) string {
+	values := map[string]string{}
+	for _, a := range attrs {
+		values[a.Key] = a.Value.Resolve().String()
+	}
+	var list []string
+	for _, a := range attrs {
+		value := values[a.Key]
+		switch {
+		case a.Key == "evidence" && strings.Contains(message, value), value == "":
+		case a.Key == "max" && values["used"] != "", a.Key == "reason" && values["verdict"] != "":
+		case a.Key == "verdict" && values["reason"] != "":
+			list = append(list, value+": "+values["reason"])
+		case a.Key == "used" && values["max"] != "":
+			list = append(list, fmt.Sprintf("%s of %s restarts used", value, values["max"]))
+		case a.Key == "after" && value == "0s":
+		case a.Key == "err" || a.Key == "why" || a.Key == "evidence":
+			list = append(list, value)
+		default:
+			list = append(list, strings.ReplaceAll(a.Key, "_", " ")+" "+value)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// The colours, which are readable on black and on white.
+const (
+	faint    = "2"
+	alarming = "1;31"
+	doubtful = "33"
+	calm     = "36"
+)
+
+func levelColour(level slog.Level) string {
+	switch {
+	case level >= slog.LevelError:
+		return alarming
+	case level >= slog.LevelWarn:
+		return doubtful
+	}
+	return calm
+}
+
+// levelName is what tells the levels apart where there are no colours.
+func levelName(level slog.Level) string {
+	switch {
+	case level >= slog.LevelError:
+		return "error:"
+	case level >= slog.LevelWarn:
+		return "warning:"
+	}
+	return ""
+}
+
+func (l *lines) paint(colour, text string) string {
+	if !l.colour {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// once leaves out evidence that the message has said already.
+type once struct{ slog.Handler }
+
+func (h once) Handle(ctx context.Context, r slog.Record) error {
+	said := false
+	r.Attrs(func(a slog.Attr) bool {
+		said = a.Key == "evidence" && strings.Contains(r.Message, a.Value.String())
+		return !said
+	})
+	if !said {
+		return h.Handler.Handle(ctx, r)
+	}
+	short := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key != "evidence" {
+			short.AddAttrs(a)
+		}
+		return true
+	})
+	return h.Handler.Handle(ctx, short)
+}
+
+func (h once) WithAttrs(attrs []slog.Attr) slog.Handler { return once{h.Handler.WithAttrs(attrs)} }
+func (h once) WithGroup(name string) slog.Handler       { return once{h.Handler.WithGroup(name)} }

@@ -1,0 +1,85 @@
+package command
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor"
+)
+
+// TestLinesForPeople are what gangrun says on a terminal: short, each thing once, nothing that could control it.
+func TestLinesForPeople(t *testing.T) {
+	for _, tt := range []struct {
+		level slog.Level
+		msg   string
+		args  []any
+		want  string
+	}{
+		{slog.LevelError, "rank 0 exited 1: ValueError: x", []any{"verdict", "fatal", "reason", "CodeError", "rule", "code.value", "evidence", "ValueError: x"},
+			"gangrun: error: rank 0 exited 1: ValueError: x (fatal: CodeError, rule code.value)"},
+		{slog.LevelError, "rank 0 was killed by SIGKILL", []any{"verdict", "retry", "reason", "OOMKilled", "evidence", "1 kill for memory"},
+			"gangrun: error: rank 0 was killed by SIGKILL (retry: OOMKilled, 1 kill for memory)"},
+		{slog.LevelInfo, "restarting", []any{"round", 1, "after", time.Duration(0), "used", 1, "max", 3},
+			"gangrun: restarting (round 1, 1 of 3 restarts used)"},
+		{slog.LevelWarn, "cannot x", []any{"err", "no such file"}, "gangrun: warning: cannot x (no such file)"},
+		{slog.LevelInfo, "plain", nil, "gangrun: plain"},
+		{slog.LevelInfo, "a\x1b[2Jb", []any{"stops_in", "1s"}, `gangrun: a\x1b[2Jb (stops in 1s)`},
+		{slog.LevelDebug, "not shown", nil, ""},
+	} {
+		var plain, colour bytes.Buffer
+		slog.New(newLines(&plain, slog.LevelInfo, false)).Log(t.Context(), tt.level, tt.msg, tt.args...)
+		if got := strings.TrimSuffix(plain.String(), "\n"); got != tt.want {
+			t.Errorf("%s\nwant\n%s", got, tt.want)
+		}
+		slog.New(newLines(&colour, slog.LevelInfo, true)).Log(t.Context(), tt.level, tt.msg, tt.args...)
+		if tt.want != "" && (!strings.HasPrefix(colour.String(), "\x1b[") || strings.Count(colour.String(), "\n") != 1) {
+			t.Errorf("%q", colour.String())
+		}
+	}
+}
+
+func TestASentenceOnce(t *testing.T) {
+	var b bytes.Buffer
+	log := slog.New(once{slog.NewTextHandler(&b, nil)}).With("a", 1)
+	log.Error("rank 0 exited 1: why", "evidence", "why", "verdict", "fatal")
+	log.Error("rank 0 exited 1", "evidence", "why", "verdict", "fatal")
+	if text := b.String(); strings.Count(text, "evidence=") != 1 || strings.Count(text, "verdict=fatal") != 2 || strings.Count(text, "a=1") != 2 {
+		t.Error(text)
+	}
+}
+
+// TestClosing is the last line about every kind of end.
+func TestClosing(t *testing.T) {
+	three, two, zero := 3, 2, 0
+	start := time.Unix(0, 0)
+	for _, tt := range []struct {
+		name string
+		m    exitcodes.Message
+		cfg  supervisor.Config
+		want string
+	}{
+		{"a success", exitcodes.Message{Verdict: exitcodes.Success, Round: &zero}, supervisor.Config{}, ""},
+		{"a success with restarts", exitcodes.Message{Verdict: exitcodes.Success, Round: &two, StartedAt: start, FinishedAt: start.Add(90 * time.Second)},
+			supervisor.Config{}, "succeeded after 1m30s and 2 restarts"},
+		{"a stop", exitcodes.Message{Verdict: exitcodes.Preempted, Message: "SIGTERM from outside", ExitCode: 143}, supervisor.Config{},
+			"stopped, not failed: SIGTERM from outside; exits with 143, to be run again"},
+		{"by rule", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "ImportError", ExitCode: 1, WorkerExitCode: &three, RootCause: &exitcodes.RootCause{Rule: "code.import"}},
+			supervisor.Config{MaxRestarts: 3}, "not restarted: the rule code.import says that it would fail again the same way; exits with 1. What to do: install"},
+		{"by its code", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "Error", ExitCode: 3, WorkerExitCode: &three}, supervisor.Config{MaxRestarts: 3},
+			"not restarted: no rule knows why, and exit code 3 is taken for a failure that comes again; exits with 3. What to do: read"},
+		{"no restarts", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "KilledBySIGSEGV", ExitCode: 139}, supervisor.Config{NoRestart: true},
+			"no restarts are allowed (--max-restarts 0); exits with 139. What to do: allow restarts: --max-restarts 3"},
+		{"left to the operator", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "OOMKilled", ExitCode: 137}, supervisor.Config{NoRestart: true, MaxRestarts: 3},
+			"to leave that to the operator (--no-restart); exits with 137. What to do: raise"},
+		{"spent", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 210}, supervisor.Config{MaxRestarts: 3},
+			"not restarted: the restart budget is spent (--max-restarts 3); exits with 210. What to do: mend"},
+	} {
+		if _, got := closing(tt.m, tt.cfg); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// reason is what a reason of the termination message means to a person.
+type reason struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+	Do   string `json:"do,omitempty"` // what a person can do
+	// Rules are those that give it.
+	Rules []reasonRule `json:"rules,omitempty"`
+}
+
+type reasonRule struct {
+	Name    string            `json:"name"`
+	Verdict exitcodes.Verdict `json:"verdict,omitempty"`
+}
+
+// advice is the text of a reason and what to do, by its name.
+type advice struct{ text, do string }
+
+// reasonAdvice has gangrun's own reasons, and those of the rules for which there is more to say than the failure does.
+var reasonAdvice = map[string]advice{
+	exitcodes.ReasonSucceeded: {"training succeeded", ""},
+	exitcodes.ReasonError: {"a worker failed, and its exit code is all that is known of why",
+		"read the worker's last output above; if the failure is worth a retry, write a rule (docs/rules.md) or use --unknown retry-after-progress"},
+	exitcodes.ReasonBadConfig: {"a flag, a variable or a file is wrong; nothing was started", "correct what the message names"},
+	exitcodes.ReasonCheckpointUnusable: {"there was progress, and no complete checkpoint common to all nodes is left to resume from",
+		"gangrun checkpoint ls DIR shows each and why it cannot be used; --checkpoint-require never starts from step 0"},
+	exitcodes.ReasonInternalError: {"a bug in gangrun", "please report it with the termination message, which has the stack"},
+	exitcodes.ReasonSpecMismatch: {"this node was started with other settings than the running job",
+		"start all nodes with the same flags; the message names the difference"},
+	exitcodes.ReasonNoProgress: {"the same failure at the same step again and again, or the restart budget is spent under --on-exhausted fatal",
+		"mend what the message names; --max-same-failure says how often the same failure is tried"},
+	exitcodes.ReasonRestartBudgetExhausted: {"the restarts without progress are used up",
+		"mend what the message names; --max-restarts allows more; a reported step or a new checkpoint resets the count"},
+	exitcodes.ReasonFatalByRule: {"the evidence says fatal although the worker's own code (0, or 128 and above) does not",
+		"the message has the line that decided; gangrun explain --log FILE shows the rule"},
+	exitcodes.ReasonExitHookFailed: {"training succeeded, and a command of --on-exit or --on-job-end did not",
+		"mend the hook; --hook-failure ignore only reports it"},
+	exitcodes.ReasonNotExecutable: {"the command is there but cannot be executed", "chmod +x it; check its architecture and its first line (#!)"},
+	exitcodes.ReasonNotFound:      {"the command, or the interpreter that its script names, does not exist", "check its spelling and PATH inside the image"},
+	exitcodes.ReasonOOMKilled: {"the kernel killed a process because the container was at its memory limit",
+		"raise the container's memory limit, or use less: fewer data loader workers, a smaller prefetch factor, files in /dev/shm count too"},
+	exitcodes.ReasonSharedMemoryFull: {"/dev/shm is full, which data loaders and NCCL use",
+		"mount an emptyDir with medium Memory at /dev/shm (Docker: --shm-size), or use fewer data loader workers"},
+	exitcodes.ReasonPreempted: {"gangrun was told to stop from outside: eviction, a scheduler, a person",
+		"nothing: run it again; with --checkpoint-dir it resumes where it was"},
+	exitcodes.ReasonSuspended: {"the job was suspended by command", "gangrun resume JOB, and start the nodes again"},
+	exitcodes.ReasonRetryableByRule: {"the evidence says retry although the worker's own code (below 128) does not",
+		"nothing; the message has the line that decided"},
+	exitcodes.ReasonRendezvousTimeout: {"nodes are missing", "the message names them; are their pods scheduled? --join-timeout waits longer"},
+	exitcodes.ReasonHang:              {"no progress for too long", "read the stacks in the output; --hang-timeout says how long is too long"},
+	exitcodes.ReasonStoreLost:         {"the store could not be reached for too long", "check the etcd, or the node that hosts the store; --store-timeout waits longer"},
+	exitcodes.ReasonNodeUnhealthy:     {"the machine is at fault", "run elsewhere: cordon the node, and look at the kernel's log (Xid) there"},
+	exitcodes.ReasonKilled: {"gangrun itself was killed before it could say more: by the kernel for memory, with the whole container, or after the grace period",
+		"check the pod's memory limit, and that its terminationGracePeriodSeconds is above --grace"},
+	exitcodes.ReasonPeerLost:        {"a rank lost the connection to another one, which has mostly failed itself", "look for the failure of the other rank or node"},
+	exitcodes.ReasonPeerUnreachable: {"a rank could not reach another one", "check the network between the nodes: firewall, network policy, NCCL_SOCKET_IFNAME"},
+	rendezvous.ReasonStopped:        {"the job was ended by command", ""},
+	rendezvous.ReasonReplaced:       {"another gangrun of the same name has taken this node's place", ""},
+	rendezvous.ReasonNodeLost:       {"a node has gone without a word: its machine died, or its gangrun was killed", "look at that node's pod and machine"},
+
+	"GPUOutOfMemory": {"the GPU's memory is full", "use a smaller batch or sequence, gradient checkpointing, or more sharding: a restart alone will not help"},
+	"ImportError":    {"a Python module is missing or broken in the image", "install it in the image; gangrun run -- python3 -c 'import MODULE' tries it"},
+	"CodeError":      {"the training code raised an error that comes again at the same place", "mend the code: the traceback is above"},
+	"DiskFull":       {"a file system is full", "free it, or keep fewer checkpoints"},
+}
+
+const killedBy = "KilledBy"
+
+// reasonOf finds a reason by its name.
+func reasonOf(name string) (reason, bool) {
+	r := reason{Name: name}
+	for _, rule := range exitcodes.BuiltinRules().All() {
+		if rule.Reason == name {
+			r.Rules = append(r.Rules, reasonRule{rule.Name, rule.Verdict})
+		}
+	}
+	a, found := reasonAdvice[name]
+	r.Text, r.Do = a.text, a.do
+	if n, err := exitcodes.ParseSignal(strings.TrimPrefix(name, killedBy)); strings.HasPrefix(name, killedBy) && err == nil {
+		r.Name, found = exitcodes.SignalReason(n), true
+		r.Text = fmt.Sprintf("a worker died by %s, and nothing is known to have sent it", exitcodes.SignalName(n))
+		r.Do = "gangrun explain " + fmt.Sprint(exitcodes.CodeSignalBase+n) + " says more of the signal"
+	}
+	if r.Text == "" && len(r.Rules) > 0 {
+		r.Text = "a rule that reads the worker's output gave this reason; the message has the line"
+	}
+	return r, found || len(r.Rules) > 0
+}
+
+func reasonNames() []string {
+	names := slices.Collect(maps.Keys(reasonAdvice))
+	for _, rule := range exitcodes.BuiltinRules().All() {
+		if rule.Reason != "" && !slices.Contains(names, rule.Reason) {
+			names = append(names, rule.Reason)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// reason shows a reason.
+func (e explainer) reason(r reason) error {
+	if e.json {
+		return e.encode(r)
+	}
+	fmt.Fprintf(e.out, "%s: %s\n", r.Name, r.Text)
+	if r.Do != "" {
+		fmt.Fprintf(e.out, "what to do: %s\n", r.Do)
+	}
+	for _, m := range exitcodes.Codes() {
+		if m.Reason == r.Name && m.Code != 0 {
+			fmt.Fprintf(e.out, "exit code %d: %s\n", m.Code, m.Text)
+		}
+	}
+	for _, rule := range r.Rules {
+		fmt.Fprintf(e.out, "rule %s: %s\n", rule.Name, dash(string(rule.Verdict)))
+	}
+	return nil
+}

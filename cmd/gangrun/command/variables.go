@@ -1,0 +1,65 @@
+package command
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// links are the names that Kubernetes gives every container for each service of its namespace: a service gangrun-store
+// makes GANGRUN_STORE_PORT=tcp://10.0.0.1:2379.
+var links = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+})
+
+// serviceLink reports whether a variable is there because of a service's name, and not because anybody has set it.
+func serviceLink(name, value string) bool {
+	if strings.HasSuffix(name, "_PORT") {
+		scheme, _, url := strings.Cut(value, "://")
+		return url && slices.Contains([]string{"tcp", "udp", "sctp"}, scheme)
+	}
+	return strings.Contains(name, "_SERVICE_") && links().MatchString(name) || strings.Contains(name, "_PORT_") && links().MatchString(name)
+}
+
+// workersOwn are the variables that gangrun gives to its workers and hooks, and so a gangrun within them finds.
+var workersOwn = []string{
+	"JOB_NAME", "NODE_NAME", "ROUND", "MEMBER", "STEP", "HOOK", "VERDICT", "REASON", "MESSAGE", "EXIT_CODE",
+	"WORKER_EXIT_CODE", "SIGNAL", "RESTARTS_USED", "OUTCOME_FILE", "CHECKPOINT_PATH", "CHECKPOINT_STEP",
+	"RESUME_PATH", "RESUME_STEP", "RESUME_ROOT", "RESUME_TAG", "RESUME_DECISION",
+}
+
+// knownVariables are those of every command: what is run's may be set for a whole image, of which local knows less.
+var knownVariables = sync.OnceValue(func() []string {
+	var names []string
+	o := defaultOptions()
+	l := &localOptions{options: defaultOptions()}
+	for _, s := range slices.Concat(o.runSettings(), o.launchSettings(), l.settings(), newJobClient(nil).settings()) {
+		names = append(names, s.variable())
+	}
+	return names
+})
+
+// misspelt is a warning about variables that are nearly those of a flag, and so do nothing; "" when there are none.
+func misspelt(environ []string) string {
+	var found []string
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		own, ours := strings.CutPrefix(name, variablePrefix)
+		if !ours || serviceLink(name, value) || slices.Contains(workersOwn, own) || slices.Contains(knownVariables(), name) {
+			continue
+		}
+		best, at := "", 3
+		for _, known := range knownVariables() {
+			if d := distance(name, known); d < at {
+				best, at = known, d
+			}
+		}
+		if best != "" {
+			found = append(found, fmt.Sprintf("%s is not known and does nothing; did you mean %s?", name, best))
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(found, " ")
+}
