@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"sync"
@@ -112,9 +113,17 @@ func (p *Process) Done() <-chan struct{} { return p.result }
 // Eventually waits for something that nobody announces, such as another process's stop.
 func Eventually(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
+	if err := Until(limit, what, ok); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Until is the same outside a test: what never comes is an error.
+func Until(limit time.Duration, what string, ok func() bool) error {
 	for deadline := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
+			return fmt.Errorf("never: %s", what)
 		}
 	}
+	return nil
 }

@@ -2,7 +2,6 @@ package slurm_test
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/gangrun/gangrun/test/harness"
 )
@@ -61,7 +59,7 @@ func (c *cluster) start() error {
 		"--pid-file="+c.file("munge.pid"), "--log-file="+c.file("munge.log"), "--seed-file="+c.file("munge.seed")); err != nil {
 		return err
 	}
-	if err := eventually("munge", func() bool { _, err := os.Stat(c.file("munge.socket")); return err == nil }); err != nil {
+	if err := harness.Until(limit, "munge", func() bool { _, err := os.Stat(c.file("munge.socket")); return err == nil }); err != nil {
 		return err
 	}
 	if err := c.daemon("slurmctld", "-D", "-c"); err != nil {
@@ -72,7 +70,7 @@ func (c *cluster) start() error {
 			return err
 		}
 	}
-	return eventually("two idle nodes", func() bool {
+	return harness.Until(limit, "two idle nodes", func() bool {
 		out, _ := exec.Command("sinfo", "--noheader", "--states=idle", "--format=%D").Output()
 		return strings.TrimSpace(string(out)) == "2"
 	})
@@ -143,16 +141,6 @@ func (c *cluster) logs() string {
 		all.Write(text)
 	}
 	return all.String()
-}
-
-// eventually waits for what no daemon announces.
-func eventually(what string, ok func() bool) error {
-	for deadline := time.Now().Add(limit); !ok(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return errors.New("never: " + what)
-		}
-	}
-	return nil
 }
 
 // network makes the bridge to which the nodes are connected, and the hosts file that all of them read. Slurm looks up

@@ -72,7 +72,7 @@ func (j *job) show() map[string]string {
 func (j *job) await(what string, ok func(told map[string]string) bool) map[string]string {
 	j.t.Helper()
 	var told map[string]string
-	if err := eventually(what, func() bool { told = j.show(); return ok(told) }); err != nil {
+	if err := harness.Until(limit, what, func() bool { told = j.show(); return ok(told) }); err != nil {
 		j.t.Fatalf("%v\n%v\n%s", err, told, j.text())
 	}
 	return told

@@ -61,7 +61,7 @@ func (m *machine) start(unshare, root, gangrun string) error {
 		return err
 	}
 	pid := m.first.Process.Pid
-	return eventually("a system that runs", func() bool {
+	return harness.Until(time.Minute, "a system that runs", func() bool {
 		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 		if m.pid = strings.TrimSpace(string(children)); m.pid == "" {
 			return false
@@ -92,7 +92,7 @@ func (m *machine) stop() {
 		_ = m.first.Wait()
 	}
 	if m.cgroup != "" {
-		_ = eventually("no process of the machine", func() bool { removeCgroup(m.cgroup); _, err := os.Stat(m.cgroup); return err != nil })
+		_ = harness.Until(time.Minute, "no process of the machine", func() bool { removeCgroup(m.cgroup); _, err := os.Stat(m.cgroup); return err != nil })
 	}
 	if m.dir != "" {
 		_ = os.Remove(m.dir)
@@ -115,16 +115,6 @@ func (m *machine) command(argv ...string) *exec.Cmd {
 
 // path is a file of the machine, seen from outside.
 func (m *machine) path(name string) string { return "/proc/" + m.pid + "/root" + name }
-
-// eventually waits for what nobody announces.
-func eventually(what string, ok func() bool) error {
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return errors.New("never: " + what)
-		}
-	}
-	return nil
-}
 
 // boot makes the root filesystem, which is forgotten at the end, and starts systemd in it. The kernel's own settings are
 // not the machine's to change.

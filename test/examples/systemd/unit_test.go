@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/test/harness"
@@ -66,7 +67,7 @@ func (u *unit) property(name string) string {
 // await waits for text in the journal.
 func (u *unit) await(text string) {
 	u.t.Helper()
-	if err := eventually(text, func() bool { return strings.Contains(u.journal(), text) }); err != nil {
+	if err := harness.Until(time.Minute, text, func() bool { return strings.Contains(u.journal(), text) }); err != nil {
 		u.t.Fatalf("%v\n%s", err, u.journal())
 	}
 }
@@ -76,7 +77,7 @@ func (u *unit) await(text string) {
 func (u *unit) end(state string, code, restarts int) exitcodes.Message {
 	u.t.Helper()
 	var now string
-	err := eventually("the end", func() bool { now = u.property("ActiveState"); return now == "inactive" || now == "failed" })
+	err := harness.Until(time.Minute, "the end", func() bool { now = u.property("ActiveState"); return now == "inactive" || now == "failed" })
 	m := harness.Message(u.t, u.m.path("/var/lib/gangrun/"+u.name+"/box.json"))
 	journal := u.journal()
 	started := strings.Count(journal, "Scheduled restart job")
