@@ -105,6 +105,16 @@ func OutcomeOf(f exitcodes.Finding, store, runUID string, round int) Outcome {
 	return o
 }
 
+// Finding is what [OutcomeOf] was given, as far as it crosses from node to node.
+func (o *Outcome) Finding() exitcodes.Finding {
+	return exitcodes.Finding{
+		Verdict: o.Verdict, Reason: o.Reason, Message: o.Message, Code: o.Code, Role: o.role(),
+		Rule: o.Rule, Evidence: o.Evidence, Rank: o.Rank, LocalRank: o.LocalRank,
+		ExitCode: o.ExitCode, Signal: o.Signal, WorkerCode: o.WorkerCode, At: o.At, NodeFault: o.NodeFault,
+		CodeOverridden: o.CodeOverridden,
+	}
+}
+
 func (o *Outcome) role() exitcodes.Role {
 	switch o.Role {
 	case exitcodes.RoleRoot.String():

@@ -61,7 +61,8 @@ func (n *Node) failure(f exitcodes.Finding) exitcodes.Message {
 func (n *Node) ending(e *rendezvous.End) exitcodes.Message {
 	f := exitcodes.Finding{Rank: -1, LocalRank: -1}
 	if e.Cause != nil && e.Cause.Outcome != nil {
-		f = findingOf(e.Cause)
+		f = e.Cause.Outcome.Finding()
+		f.Node = e.Cause.Node
 	}
 	m := n.message(f)
 	if e.Cause != nil {
@@ -80,16 +81,6 @@ func (n *Node) ending(e *rendezvous.End) exitcodes.Message {
 		m.ExitCode = n.policy.RetryCode
 	}
 	return m
-}
-
-// findingOf is what another node has found out, as far as it is in the job's record.
-func findingOf(cause *rendezvous.Stop) exitcodes.Finding {
-	o := cause.Outcome
-	return exitcodes.Finding{
-		Verdict: o.Verdict, Reason: o.Reason, Message: o.Message, Code: o.Code, Rule: o.Rule, Evidence: o.Evidence,
-		Node: cause.Node, Rank: o.Rank, LocalRank: o.LocalRank, ExitCode: o.ExitCode, Signal: o.Signal,
-		WorkerCode: o.WorkerCode, At: o.At,
-	}
 }
 
 func rootCause(f exitcodes.Finding) *exitcodes.RootCause {
