@@ -25,6 +25,7 @@ import (
 
 var (
 	simSeed  = flag.Int64("sim.seed", -1, "run only this seed of the simulator, with its trace")
+	simFrom  = flag.Int64("sim.from", 0, "the first seed of the simulator")
 	simSeeds = flag.Int("sim.seeds", 0, "number of seeds of the simulator; 0: 400, or 10000 with GANGRUN_TEST_LONG=1")
 )
 
@@ -313,7 +314,7 @@ func TestSimulation(t *testing.T) {
 		seeds = cmp.Or(seeds/10, 1)
 	}
 	for seed := range int64(seeds) {
-		c := simConfigOf(seed)
+		c := simConfigOf(*simFrom + seed)
 		if s := run(t, c); s.wrong != "" {
 			report(t, c, s.wrong)
 		}
