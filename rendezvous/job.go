@@ -160,8 +160,8 @@ func (j *Job) enter(p Phase, now time.Time) {
 	j.QuorumSince = time.Time{}
 }
 
-// newer reports whether j is a later record of the job than other.
-func (j *Job) newer(other *Job) bool {
+// Newer reports whether j is a later record of the job than other.
+func (j *Job) Newer(other *Job) bool {
 	if j.Next != other.Next {
 		return j.Next > other.Next
 	}

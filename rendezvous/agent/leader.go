@@ -192,6 +192,10 @@ func (l *leader) decide() (time.Duration, error) {
 			return 0, err
 		}
 	}
+	if j := l.deletedJob(); j != nil {
+		l.log.Warn("somebody has deleted the job's record: putting it back", "round", j.Round)
+		return lookAgain, l.commit(rendezvous.Decision{Action: actRestore, Job: j, DropRound: -1})
+	}
 	if r := l.deletedRound(); r != nil {
 		l.log.Warn("somebody has deleted the round's record: putting it back", "round", r.Number)
 		return lookAgain, l.commit(rendezvous.Decision{Action: actRestore, Round: r, DropRound: -1})

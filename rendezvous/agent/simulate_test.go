@@ -56,6 +56,8 @@ var simKinds = []string{
 	"leader crashes before its write", "leader crashes after its write", "leader paused before its write", "restart",
 	"suspend", "outage", "drain", "store lost", "flap", "key deleted", "key overwritten", "candidate deleted",
 	"lease revoked", "news lost", "news lost",
+	"job deleted", "round deleted", "members deleted", "node deleted", "all deleted", "candidate overwritten",
+	"round overwritten", "garbage between",
 }
 
 type simConfig struct {

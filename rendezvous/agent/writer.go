@@ -251,6 +251,7 @@ func (n *node) read(out written) {
 		return
 	}
 	n.readRev, n.jobRev = out.Rev, 0
+	before := n.reading
 	n.reading = rendezvous.Reading{Store: out.Token}
 	if n.round != nil && n.round.Store != out.Token { // else the watch may have brought it before this answer
 		n.round = nil
@@ -264,6 +265,10 @@ func (n *node) read(out written) {
 		case strings.HasPrefix(kv.Key, roundsKey):
 			n.readRound(kv)
 		}
+	}
+	if n.jobRev == 0 && before.Store == out.Token && before.Job != nil {
+		n.reading = before
+		n.jobGone()
 	}
 }
 
