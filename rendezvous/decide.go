@@ -135,11 +135,11 @@ func lastWords(j *Job, now time.Time) (cause Stop, unjudged bool) {
 func (t *turn) adopt() (Decision, bool) {
 	var newest *Job
 	for _, e := range t.Nodes {
-		if b := e.Carried; b != nil && t.present(e) && b.Store != t.Token && (newest == nil || b.newer(newest)) {
+		if b := e.Carried; b != nil && t.present(e) && b.Store != t.Token && (newest == nil || b.Newer(newest)) {
 			newest = b
 		}
 	}
-	if newest == nil || t.job != nil && !newest.newer(t.job) {
+	if newest == nil || t.job != nil && !newest.Newer(t.job) {
 		return Decision{}, false
 	}
 	here := t.job

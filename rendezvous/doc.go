@@ -60,7 +60,8 @@
 // A node: join only when nothing of its own earlier incarnation runs, with the key absent, or left behind by a node
 // that has left (then After carries that farewell); compare its key's revision in every put, so that a late request
 // undoes nothing; ask React after every reading, after every pause, and at Guard.StopAt; put its outcome at once when a
-// worker fails (OutcomeRev keeps the revision of that put), and its acknowledgement when the last process is gone; put
+// worker fails (OutcomeRev keeps the revision of that put), and its acknowledgement when the last process is gone (that it
+// has started a round decides nothing, and may wait until there is time, but not until it stops); put
 // Spec while it has not read a live job of its run with that spec; adopt the run uid of the job when it has none, at
 // the latest with the first round that it starts (a node without one that finds a finished job begins another run).
 //

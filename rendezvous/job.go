@@ -29,6 +29,7 @@ func (p Phase) finished() bool { return p == Succeeded || p == Failed }
 // Bounds of a job's record, which every node reads at every change.
 const (
 	maxHistory = 16
+	newHistory = 8 // of which so many are written
 	maxHandled = 64
 	maxRecent  = 256
 	maxRoles   = 64
@@ -159,8 +160,8 @@ func (j *Job) enter(p Phase, now time.Time) {
 	j.QuorumSince = time.Time{}
 }
 
-// newer reports whether j is a later record of the job than other.
-func (j *Job) newer(other *Job) bool {
+// Newer reports whether j is a later record of the job than other.
+func (j *Job) Newer(other *Job) bool {
 	if j.NextRound != other.NextRound {
 		return j.NextRound > other.NextRound
 	}

@@ -437,8 +437,8 @@ func (r *replaying) Watch(ctx context.Context, selector string) store.Watcher {
 	return out
 }
 
-// TestALateEventIsDropped deletes the job's record by hand, which stops the round; and when the next one runs, all that
-// was ever told of the record is told once more.
+// TestALateEventIsDropped deletes the job's record by hand, which the leader puts back; and when the next round runs, all
+// that was ever told of the record is told once more.
 func TestALateEventIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewInMemory()
@@ -448,8 +448,10 @@ func TestALateEventIsDropped(t *testing.T) {
 		p := join(t, s, "node0", rendezvous.DefaultSpec(1), nil)
 		p.starts(0)
 		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(jobKey)}})
-		p.stops()
-		p.round = p.next().Start.Round.Number
+		time.Sleep(time.Minute)
+		p.Failing(0, killed, nil)
+		p.Gone(0, killed, nil)
+		p.starts(1)
 		s.again <- struct{}{}
 		time.Sleep(time.Minute)
 		select {

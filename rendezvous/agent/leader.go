@@ -60,6 +60,7 @@ type leader struct {
 	why      string          // the last reason not to go on
 	whySince time.Time
 	saidAt   time.Time
+	rest     time.Time // when to decide next at the earliest
 }
 
 // lead returns when the leader is lost or the context ends.
@@ -87,6 +88,10 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 			}
 			if err := errors.Join(l.update(u), l.drain()); err != nil {
 				return err
+			}
+			if left := time.Until(l.rest); left > 0 {
+				timer.Reset(left)
+				continue
 			}
 		case <-timer.C:
 		}
@@ -155,6 +160,14 @@ func (l *leader) update(u store.Update) error {
 // lookAgain bounds how long the leader goes without a look at the clock, for the same reason as a node's tick.
 const lookAgain = time.Second
 
+// How much longer the leader of so many nodes waits than a look has taken that has shown nothing to decide. A thousand
+// nodes say one after the other that they have stopped, and to look at all of them after each takes longer than they do.
+const (
+	restFrom  = 64 // nodes
+	restTimes = 4
+	restMost  = 20 * time.Millisecond
+)
+
 // decide decides once, if the state is known, and returns when to look again; a change of the state comes sooner.
 func (l *leader) decide() (time.Duration, error) {
 	if !l.seen {
@@ -166,6 +179,7 @@ func (l *leader) decide() (time.Duration, error) {
 			return 0, fmt.Errorf("%w: the job's record is not that of revision %d", errWrong, r.jobRev)
 		}
 	}
+	began := time.Now()
 	now := l.now()
 	l.view.Observations = rendezvous.Observe(l.view.Observations, l.view, l.puts, now)
 	l.puts = nil
@@ -178,6 +192,10 @@ func (l *leader) decide() (time.Duration, error) {
 			return 0, err
 		}
 	}
+	if j := l.deletedJob(); j != nil {
+		l.log.Warn("somebody has deleted the job's record: putting it back", "round", j.Round)
+		return lookAgain, l.commit(rendezvous.Decision{Action: actRestore, Job: j, DropRound: -1})
+	}
 	if r := l.deletedRound(); r != nil {
 		l.log.Warn("somebody has deleted the round's record: putting it back", "round", r.Number)
 		return lookAgain, l.commit(rendezvous.Decision{Action: actRestore, Round: r, DropRound: -1})
@@ -187,6 +205,9 @@ func (l *leader) decide() (time.Duration, error) {
 		return lookAgain, l.commit(d) // the watch tells of it
 	}
 	l.say(d.Why)
+	if len(l.view.Nodes) >= restFrom {
+		l.rest = time.Now().Add(min(restTimes*time.Since(began), restMost))
+	}
 	if d.Next.IsZero() {
 		return lookAgain, nil
 	}

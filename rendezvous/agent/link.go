@@ -179,7 +179,7 @@ func (n *node) jobUpdate(u store.Update, ok bool) {
 	for _, d := range u.Deleted {
 		if d.Key == jobKey {
 			n.jobRev = 0
-			n.reading.Job, n.reading.Round = nil, nil
+			n.jobGone()
 		}
 	}
 	for _, kv := range u.Changed {
@@ -219,7 +219,7 @@ func (n *node) readJob(kv store.KV) {
 	if k := n.keeper.Load(); k != nil && job.End != nil && (n.lastJob == nil || n.lastJob.End == nil) {
 		k.forget(job)
 	}
-	n.reading.Job = job
+	n.reading.Job, n.goneAt = job, 0
 	n.lastJob = job
 	n.record.ReadSeq = job.Seq
 	n.matchRound()

@@ -21,7 +21,8 @@ type node struct {
 	lists   map[string]*rendezvous.MemberList // that were read, by name
 	round   *rendezvous.Round                 // the newest that was heard of, perhaps before the job's record
 
-	jobRev int64 // the revision of the job's record that was read last; 0: there was none
+	jobRev int64         // the revision of the job's record that was read last; 0: there was none
+	goneAt time.Duration // since when that is missing which reading still has; 0: it is not
 
 	link        link
 	writer      writer

@@ -47,7 +47,11 @@ func (n *node) start(step rendezvous.Step) bool {
 		n.reservePort()
 	}
 	n.guard()
-	n.writer.dirty = true
+	if joins {
+		n.writer.dirty = true // its key may say that it is done with this very round
+	} else {
+		n.owe(len(round.Members)) // whoever has not said that it has stopped counts as running
+	}
 	n.order(Order{Start: &Start{
 		Round: round, Rank: step.Rank, Resumed: resumed, Unresumed: unresumed,
 		Looked: n.cfg.Checkpoints != nil,
@@ -67,6 +71,7 @@ func (n *node) halt(step rendezvous.Step, at time.Duration) {
 		n.log.Error("another round has begun while this node's workers still run", "its_round", step.Round, "round", j.Round)
 	}
 	n.halted, n.expedited = true, step.Expedite
+	n.payOwed()
 	n.log.Debug("the round is to be stopped", "round", step.Round, "why", step.Why)
 	stop := &Stop{Round: step.Round, Why: step.Why, Expedite: step.Expedite}
 	if j := n.reading.Job; !step.Expedite && j != nil && j.Stop != nil && j.Stop.Round == step.Round {

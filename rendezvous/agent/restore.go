@@ -1,8 +1,12 @@
 package agent
 
-import "github.com/gangrun/gangrun/rendezvous"
+import (
+	"time"
 
-// actRestore is what the leader does about a round's record that somebody has deleted.
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// actRestore is what the leader does about a record that somebody has deleted.
 const actRestore rendezvous.Action = "Restore"
 
 // deletedRound is the record of the current round where it has gone from the store and this node remembers it; else
@@ -15,4 +19,45 @@ func (l *leader) deletedRound() *rendezvous.Round {
 		return nil
 	}
 	return r
+}
+
+// deletedJob is the job's record where it has gone from the store and this node remembers it; else nil. Until the job has
+// ended, nothing but a deletion by hand takes it away. To begin anew instead would count the rounds from the first again,
+// and cost restarts that nobody has failed for.
+func (l *leader) deletedJob() *rendezvous.Job {
+	if l.view.Job != nil || l.view.JobRev != 0 || l.view.Rev < l.view.Read {
+		return nil
+	}
+	var newest *rendezvous.Job
+	for _, j := range []*rendezvous.Job{l.job.job, l.heard.Load()} {
+		if j != nil && j.Store == l.view.Token && (newest == nil || j.Newer(newest)) {
+			newest = j
+		}
+	}
+	if newest == nil || newest.End != nil {
+		return nil
+	}
+	return newest
+}
+
+// goneTime is how long a node waits for somebody to put back a job's record that was deleted, before it takes the job for
+// gone.
+const goneTime = time.Second
+
+// jobGone takes note that there is no record of the job any more. What this node owes is written at once: whoever begins
+// anew has to see whose workers run.
+func (n *node) jobGone() {
+	if n.reading.Job == nil || n.goneAt != 0 {
+		return
+	}
+	n.goneAt = max(n.clock(), 1)
+	n.payOwed()
+	time.AfterFunc(goneTime, func() { n.report((*node).stillGone) })
+}
+
+// stillGone takes the job for gone, if it is.
+func (n *node) stillGone() {
+	if n.goneAt != 0 && n.clock()-n.goneAt >= goneTime {
+		n.goneAt, n.reading.Job, n.reading.Round = 0, nil, nil
+	}
 }

@@ -1,9 +1,15 @@
 package agent
 
 import (
+	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/rendezvous/store/storetest"
 )
 
 func TestDeletedRound(t *testing.T) {
@@ -32,6 +38,73 @@ func TestDeletedRound(t *testing.T) {
 			if got := l.deletedRound(); (got != nil) != tc.want {
 				t.Errorf("puts back %+v", got)
 			}
+		})
+	}
+}
+
+// TestADeletedRecordOfTheJobIsPutBack deletes it by hand in each phase of a job of several rounds. Nothing stops for that,
+// nothing is charged, and no round has a number twice, whether or not the one that leads has written the record itself.
+func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
+	for name, another := range map[string]bool{"by the lead": false, "by the next lead": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const last = 3
+				m := store.NewMemory()
+				byHand := m.Connect(clock)
+				defer byHand.Close()
+				remove := func() {
+					t.Helper()
+					storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(jobKey)}})
+				}
+				var log heard
+				nodes := []*party{join(t, m.Connect(clock), "node0", rendezvous.DefaultSpec(2), func(c *Config) {
+					c.Log = slog.New(slog.NewTextHandler(&log, nil))
+				})}
+				time.Sleep(2 * tick)
+				remove() // while nodes are waited for
+				nodes = append(nodes, join(t, m.Connect(clock), "node1", rendezvous.DefaultSpec(2), nil))
+				for round := range last + 1 {
+					for _, p := range nodes {
+						p.starts(round)
+					}
+					time.Sleep(time.Minute)
+					if another { // who has led has no vote for a moment
+						storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(store.Candidates)}})
+						time.Sleep(retryMost)
+					}
+					remove()
+					time.Sleep(time.Minute)
+					for _, p := range nodes {
+						select {
+						case o := <-p.Orders():
+							t.Fatalf("%s: got %s", p.name, describe(o))
+						default:
+						}
+					}
+					if round == last {
+						break
+					}
+					nodes[1].Failing(round, killed, nil)
+					nodes[1].Gone(round, killed, nil)
+					if o := nodes[0].next(); o.Stop == nil {
+						t.Fatalf("got %s", describe(o))
+					}
+					remove() // while it is waited for
+					time.Sleep(3 * goneTime)
+					nodes[0].Gone(round, rendezvous.Outcome{}, nil)
+				}
+				for _, p := range nodes {
+					p.Gone(last, well, nil)
+				}
+				for _, p := range nodes {
+					if e := p.ends(); e.Verdict != exitcodes.Success {
+						t.Errorf("%s: %+v", p.name, *e)
+					}
+				}
+				if !log.has("somebody has deleted the job's record") {
+					t.Error("nobody says so")
+				}
+			})
 		})
 	}
 }

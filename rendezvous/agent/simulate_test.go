@@ -25,6 +25,7 @@ import (
 
 var (
 	simSeed  = flag.Int64("sim.seed", -1, "run only this seed of the simulator, with its trace")
+	simFrom  = flag.Int64("sim.from", 0, "the first seed of the simulator")
 	simSeeds = flag.Int("sim.seeds", 0, "number of seeds of the simulator; 0: 400, or 10000 with GANGRUN_TEST_LONG=1")
 )
 
@@ -55,6 +56,8 @@ var simKinds = []string{
 	"leader crashes before its write", "leader crashes after its write", "leader paused before its write", "restart",
 	"suspend", "outage", "drain", "store lost", "flap", "key deleted", "key overwritten", "candidate deleted",
 	"lease revoked", "news lost", "news lost",
+	"job deleted", "round deleted", "members deleted", "node deleted", "all deleted", "candidate overwritten",
+	"round overwritten", "garbage between",
 }
 
 type simConfig struct {
@@ -313,7 +316,7 @@ func TestSimulation(t *testing.T) {
 		seeds = cmp.Or(seeds/10, 1)
 	}
 	for seed := range int64(seeds) {
-		c := simConfigOf(seed)
+		c := simConfigOf(*simFrom + seed)
 		if s := run(t, c); s.wrong != "" {
 			report(t, c, s.wrong)
 		}

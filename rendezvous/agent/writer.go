@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ type writer struct {
 	results chan written
 	busy    bool
 	dirty   bool   // the record has changed since the last write began
+	owed    bool   // it has changed in a way that nobody waits for
 	rejoin  bool   // the next write reads the job, too
 	claimed bool   // the key is ours
 	notOurs string // why the key cannot be claimed yet
@@ -71,17 +73,36 @@ func (n *node) put() {
 	}
 	key := nodesKey + store.Escape(n.cfg.Name)
 	out := written{value: value, outcome: n.record.Outcome, rejoin: w.rejoin, last: w.last != nil, lease: n.link.lease}
-	txn := store.Txn{Token: n.record.Store, If: []store.Cond{store.Unchanged(key, w.expect)}, Read: []string{key}}
+	txn := store.Txn{Token: n.record.Store, If: []store.Cond{store.Unchanged(key, w.expect)}, Else: []string{key}}
 	if out.last {
 		txn.Then = []store.Op{store.Put(key, value)}
 	} else {
 		txn.Then = []store.Op{store.PutLeased(key, value, n.link.lease)}
 	}
 	if out.rejoin {
-		txn.Read = []string{key, jobKey, lists, roundsKey}
+		txn.Read = []string{jobKey, lists, roundsKey}
 	}
-	w.dirty = false
+	w.dirty, w.owed = false, false
 	n.commit(txn, out)
+}
+
+// Bounds of how long a node puts off to write what nobody waits for.
+const (
+	owedEach = 10 * time.Millisecond // for each member
+	owedMost = time.Second
+)
+
+// owe has the record written within a while, at another moment than those of the other members: just now the store is
+// busy with telling them all what this node has heard already.
+func (n *node) owe(members int) {
+	n.writer.owed = true
+	half := min(time.Duration(members)*owedEach, owedMost) / 2
+	time.AfterFunc(half+rand.N(half+1), func() { n.report((*node).payOwed) })
+}
+
+// payOwed writes what is owed, if no other write has taken it along.
+func (n *node) payOwed() {
+	n.writer.dirty = n.writer.dirty || n.writer.owed
 }
 
 // claim reads who has the key, and which job there is, before the first write.
@@ -230,6 +251,7 @@ func (n *node) read(out written) {
 		return
 	}
 	n.readRev, n.jobRev = out.Rev, 0
+	before := n.reading
 	n.reading = rendezvous.Reading{Store: out.Token}
 	if n.round != nil && n.round.Store != out.Token { // else the watch may have brought it before this answer
 		n.round = nil
@@ -243,6 +265,10 @@ func (n *node) read(out written) {
 		case strings.HasPrefix(kv.Key, roundsKey):
 			n.readRound(kv)
 		}
+	}
+	if n.jobRev == 0 && before.Store == out.Token && before.Job != nil {
+		n.reading = before
+		n.jobGone()
 	}
 }
 

@@ -42,6 +42,13 @@ func Campaign(ctx context.Context, s Store, lease Lease, value []byte) (Leadersh
 		if err != nil {
 			return Leadership{}, fmt.Errorf("ask who leads: %w", err)
 		}
+		if found && !earlier.Leased { // a candidate's key is on its lease: this one is somebody's by hand, and would stay for ever
+			_, err := s.Commit(ctx, Txn{If: []Cond{Unchanged(earlier.Key, earlier.ModRev)}, Then: []Op{Delete(earlier.Key)}})
+			if err != nil {
+				return Leadership{}, fmt.Errorf("remove what is no candidate: %w", err)
+			}
+			continue
+		}
 		if found {
 			if err := gone(ctx, s, lease, earlier); err != nil {
 				return Leadership{}, err
@@ -80,7 +87,7 @@ func gone(ctx context.Context, s Store, lease Lease, kv KV) error {
 				return nil
 			}
 			for _, now := range u.Changed {
-				if now.CreateRev != kv.CreateRev {
+				if now.CreateRev != kv.CreateRev || !now.Leased {
 					return nil
 				}
 			}

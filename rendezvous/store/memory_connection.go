@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -121,7 +122,11 @@ func (c *Connection) Commit(ctx context.Context, txn Txn) (Result, error) {
 		m.apply(txn.Then)
 	}
 	res.Rev = m.rev
-	for _, selector := range txn.Read {
+	read := txn.Read
+	if !res.OK {
+		read = slices.Concat(txn.Read, txn.Else)
+	}
+	for _, selector := range read {
 		res.Read = append(res.Read, m.selected(selector)...)
 	}
 	if c.loseAnswer {

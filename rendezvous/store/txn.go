@@ -17,6 +17,8 @@ type Txn struct {
 	Lasts bool
 	// Read selects keys to return, as they are after the transaction, whether it happened or not.
 	Read []string
+	// Else selects more keys, which are returned, after the others, only if it did not happen.
+	Else []string
 }
 
 // Result is the answer to a Txn.
@@ -69,7 +71,7 @@ func Delete(selector string) Op { return Op{Key: selector, Delete: true} }
 // Check refuses what no store takes: a put without a key or into a folder, a value above MaxValue, a key twice, more
 // than MaxOps.
 func (t Txn) Check() error {
-	if n := max(len(t.If), len(t.Then)+len(t.Read)); n > MaxOps {
+	if n := max(len(t.If), len(t.Then)+len(t.Read), len(t.Read)+len(t.Else)); n > MaxOps {
 		return fmt.Errorf("%w: %d operations in one transaction, at most %d are allowed", ErrRefused, n, MaxOps)
 	}
 	for _, op := range t.Then {

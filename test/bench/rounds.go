@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -121,8 +122,10 @@ func (l *lab) agentRounds(ctx context.Context, server *etcdServer, nodes, rounds
 	}
 	to.idle.values = append(to.idle.values, (idle.requests+idle.renewals)*60/float64(nodes))
 	to.idleBytes.values = append(to.idleBytes.values, idle.bytes/1024*60/float64(nodes))
+	// The nodes say that they have started when the store has less to do: within a second, or less where they are few.
+	settled := min(time.Duration(nodes)*10*time.Millisecond, time.Second)
 	again := func(round int) error {
-		if err := server.quiet(ctx, idle); err != nil {
+		if err := errors.Join(sleep(ctx, settled), server.quiet(ctx, idle)); err != nil {
 			return err
 		}
 		failed := g.fail(rand.IntN(nodes), round)

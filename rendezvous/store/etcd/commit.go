@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -49,13 +50,20 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Result, error)
 	for _, selector := range txn.Read {
 		reads = append(reads, s.get(selector))
 	}
+	otherwise := slices.Clone(reads)
+	for _, selector := range txn.Else {
+		otherwise = append(otherwise, s.get(selector))
+	}
 	req, done := s.request(ctx)
 	defer done()
-	res, err := s.client.Txn(req).If(s.conds(txn.If, token)...).Then(append(ops, reads...)...).Else(reads...).Commit()
+	res, err := s.client.Txn(req).If(s.conds(txn.If, token)...).Then(append(ops, reads...)...).Else(otherwise...).Commit()
 	if err != nil {
 		return store.Result{}, s.explain(ctx, "commit", err)
 	}
-	answers := res.Responses[len(res.Responses)-len(reads):]
+	answers := res.Responses
+	if res.Succeeded {
+		answers = answers[len(ops):]
+	}
 	now := ""
 	if kvs := answers[0].GetResponseRange().Kvs; len(kvs) > 0 {
 		now = string(kvs[0].Value)

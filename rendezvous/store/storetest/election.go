@@ -95,3 +95,28 @@ func candidateGone(t *testing.T, open func(string) store.Store) {
 		t.Errorf("%v, want %v", err, store.ErrLeaseLost)
 	}
 }
+
+// candidatesByHand puts keys on no lease among those of the candidates: one before any of them, and one over that of the
+// leader. Nobody would ever be rid of them who waits until they go.
+func candidatesByHand(t *testing.T, open func(string) store.Store) {
+	a, b := open(""), open("")
+	la, lb := Join(t, a, 10*time.Second), Join(t, b, 10*time.Second)
+	Commit(t, a, store.Txn{Then: []store.Op{put("lead/hand", "garbage{")}})
+	led := make(chan error, 1)
+	campaign := func(s store.Store, l store.Lease) {
+		_, err := store.Campaign(t.Context(), s, l, nil)
+		led <- err
+	}
+	go campaign(a, la)
+	if err := Receive(t, "a lead", led); err != nil {
+		t.Fatal(err)
+	}
+	go campaign(b, lb)
+	view := Follow(t, a, "lead/")
+	view.Until("both, and no other", func() bool { return len(view.Keys) == 2 })
+	Commit(t, a, store.Txn{Then: []store.Op{put("lead/"+la.ID(), "garbage{")}})
+	if err := Receive(t, "the next lead", led); err != nil {
+		t.Fatal(err)
+	}
+	view.Until("the one that leads", func() bool { return len(view.Keys) == 1 })
+}

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T, job string) store.Store) {
 		{"silence", silence},
 		{"election", election},
 		{"candidate without a key", candidateGone},
+		{"candidates by hand", candidatesByHand},
 		{"end", end},
 	}
 	for _, tt := range tests {

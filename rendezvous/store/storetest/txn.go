@@ -107,9 +107,13 @@ func reads(t *testing.T, open func(string) store.Store) {
 		t.Errorf("the job as it is after the transaction: %+v, rev %d", job, res.Rev)
 	}
 	failed := Commit(t, s, store.Txn{If: []store.Cond{store.Absent("job")}, Then: []store.Op{store.Delete("")},
-		Read: []string{"job"}})
-	if failed.OK || len(failed.Read) != 1 || failed.Rev != res.Rev {
+		Read: []string{"job"}, Else: []string{"nodes/"}})
+	if failed.OK || !slices.Equal(names(failed.Read), []string{"job", "nodes/a", "nodes/c"}) || failed.Rev != res.Rev {
 		t.Errorf("a transaction that did not happen: %+v", failed)
+	}
+	happened := Commit(t, s, store.Txn{Then: []store.Op{put("job", "2")}, Read: []string{"nodesx"}, Else: []string{"job", "nodes/"}})
+	if !happened.OK || !slices.Equal(names(happened.Read), []string{"nodesx"}) {
+		t.Errorf("a transaction that happened has read %v", names(happened.Read))
 	}
 	if all := Commit(t, s, store.Txn{Read: []string{""}}); !slices.Equal(names(all.Read),
 		[]string{"job", "nodes/a", "nodes/c", "nodesx"}) {
