@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/exitcodes/replace"
 )
 
 func installCommand() *cli.Command {
@@ -33,7 +35,7 @@ func installCommand() *cli.Command {
 	}
 }
 
-// install copies this program to dir/gangrun, as a whole or not at all, and returns its path. The folder has to be
+// install copies this program to dir/gangrun, atomically, and returns its path. The folder has to be
 // there: one that is not is a volume that nobody has mounted, and a copy in the container's own files helps nobody.
 func install(dir string) (path string, err error) {
 	info, err := os.Stat(dir)
@@ -48,17 +50,12 @@ func install(dir string) (path string, err error) {
 		return "", err
 	}
 	defer self.Close()
-	fresh, err := os.CreateTemp(dir, ".gangrun-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(fresh.Name()) // gone already when all went well
 	path = filepath.Join(dir, "gangrun")
-	_, err = io.Copy(fresh, self)
-	if err = errors.Join(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close()); err != nil {
-		return "", err
-	}
-	return path, os.Rename(fresh.Name(), path) // to write into a program that runs would not be allowed
+	err = replace.File(path, 0o755, func(w io.Writer) error { // to write into a program that runs would not be allowed
+		_, err := io.Copy(w, self)
+		return err
+	})
+	return path, err
 }
 
 func installTorchrunCommand() *cli.Command {
