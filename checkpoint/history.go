@@ -13,6 +13,7 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
+	"github.com/gangrun/gangrun/exitcodes/replace"
 )
 
 // HistoryFile is the name of the file in which a run remembers, beside its checkpoints, how far it had come.
@@ -139,7 +140,7 @@ func parseHistory(data []byte) (m History, err error) {
 	return m, nil
 }
 
-// write puts the memory into a directory, as a whole or not at all. Several nodes that share the directory may do so
+// write puts the memory into a directory, atomically. Several nodes that share the directory may do so
 // at once; the last one wins, and they agree.
 func (m History) write(dir string) error {
 	m.V = memoryVersion
@@ -150,40 +151,13 @@ func (m History) write(dir string) error {
 	return replaceFile(filepath.Join(dir, HistoryFile), append(data, '\n'))
 }
 
-// replaceFile gives a file a new content so that a reader, or a machine that loses its power, finds the old one or the
-// new one. The file keeps its mode.
+// replaceFile gives a file a new content atomically. It keeps its mode.
 func replaceFile(name string, data []byte) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
 		mode = info.Mode().Perm()
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // of no effect once it is renamed
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	if err := os.Rename(f.Name(), name); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(name))
-}
-
-// syncDir makes a rename last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
-		return err
-	}
-	return nil
+	return replace.File(name, mode, replace.Bytes(data))
 }
 
 func sameHistory(a, b History) bool {

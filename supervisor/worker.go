@@ -80,6 +80,7 @@ func (s *Supervisor) hear() {
 		}
 		if step, known := w.notify.Step(); known {
 			reports[i].Step = &step
+			s.cfg.Agent.Stepped(step)
 		}
 		reports[i].Saving = w.notify.Saving()
 	}

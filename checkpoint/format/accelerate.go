@@ -113,7 +113,10 @@ func checkAccelerate(l *look, c *Checkpoint) error {
 	if _, err := checkTorchAll(l, c, paths); err != nil {
 		return err
 	}
-	if err := checkAccelerateObjects(l, c, d); err != nil {
+	if err := checkAccelerateBefore(l, c, d); err != nil {
+		return err
+	}
+	if err := doubtScheduler(l, c, d); err != nil {
 		return err
 	}
 	if err := checkAccelerateOrder(l, c, d); err != nil {
@@ -241,8 +244,30 @@ func checkAccelerateModels(l *look, c *Checkpoint, dir string) (found bool, err 
 	return len(paths) > 0, checkWeightFiles(l, c, paths)
 }
 
-// checkAccelerateObjects compares the registered objects with those of the checkpoint before.
-func checkAccelerateObjects(l *look, c *Checkpoint, d *dir) error {
+// doubtScheduler doubts a checkpoint without schedulers whose optimizer has had one: torch notes the rate that a scheduler
+// began with in the optimizer's groups. Whether it was handed to Accelerate, which then fails to load, is not noted
+// anywhere.
+func doubtScheduler(l *look, c *Checkpoint, d *dir) error {
+	if l.Level < Manifests || !d.isFile("optimizer.bin") || len(ranksOf(d, accelerateObject, ".pkl")) > 0 ||
+		len(d.files(isAccelerateScheduler)) > 0 {
+		return nil
+	}
+	found, _, err := l.mentions(d.join("optimizer.bin"), maxMentions, "initial_lr")
+	if found {
+		c.Doubt = cmp.Or(c.Doubt, fmt.Sprintf("%s is missing, and the optimizer has had a scheduler: if Accelerate had prepared it, "+
+			"loading fails", d.join("scheduler.bin")))
+	}
+	return err
+}
+
+func isAccelerateScheduler(name string) bool {
+	stem, isBin := strings.CutSuffix(name, ".bin")
+	return isBin && isNth(stem, "scheduler")
+}
+
+// checkAccelerateBefore compares schedulers, samplers and registered objects, without which nothing loads that had them,
+// with those of the checkpoint before.
+func checkAccelerateBefore(l *look, c *Checkpoint, d *dir) error {
 	objects := ranksOf(d, accelerateObject, ".pkl")
 	if n, missing := objects.gap(); missing {
 		return problem.New(problem.MissingShard, "%s is missing", d.join(fmt.Sprintf("%s%d.pkl", accelerateObject, n)))
@@ -268,6 +293,12 @@ func checkAccelerateObjects(l *look, c *Checkpoint, d *dir) error {
 	}
 	if err != nil {
 		return err
+	}
+	for _, name := range previous.names {
+		stem, isBin := strings.CutSuffix(name, ".bin")
+		if isBin && (isNth(stem, "scheduler") || isNth(stem, "sampler")) && !d.has(name) {
+			return problem.New(problem.MissingShard, "%s is missing, which %s has", d.join(name), previous.path)
+		}
 	}
 	if n := len(ranksOf(previous, accelerateObject, ".pkl")); n > len(objects) {
 		return problem.New(problem.MissingShard, "%s holds %d %s*.pkl, and %s holds %d", d.path, len(objects),

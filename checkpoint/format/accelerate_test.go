@@ -2,8 +2,10 @@ package format
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/gangrun/gangrun/checkpoint/file/filetest"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -87,6 +89,39 @@ func TestAccelerateMutations(t *testing.T) {
 	mutate(t, Options{}, "checkpoint_0", fsdp, []mutation{
 		{"saved over: FSDP's model", distributedSave(t, dir+"pytorch_model_fsdp_0", "model"), problem.OverwriteInProgress},
 	})
+}
+
+// TestAccelerateScheduler knows that a scheduler is missing by the checkpoint before, and doubts it by the optimizer. None
+// was asked of Accelerate where neither has one.
+func TestAccelerateScheduler(t *testing.T) {
+	had := torchSaved(filetest.NewPickle(2).Op("}(").Text("initial_lr").Op("K\x01u").Stop(), 0)
+	without := func(dir string, ops ...op) []op {
+		return slices.Concat(accelerateSave(dir), []op{remove(dir + "/scheduler.bin"), remove(dir + "/custom_checkpoint_0.pkl")}, ops)
+	}
+	for _, tt := range []struct {
+		name  string
+		ops   []op
+		want  problem.Reason
+		doubt bool
+	}{
+		{"the one before has it", slices.Concat(accelerateSave("checkpoint_0"), accelerateSave("checkpoint_1"),
+			[]op{remove("checkpoint_1/scheduler.bin")}), problem.MissingShard, false},
+		{"and a sampler", slices.Concat(accelerateSave("checkpoint_0"), []op{write("checkpoint_0/sampler.bin", anyTorch())},
+			accelerateSave("checkpoint_1")), problem.MissingShard, false},
+		{"neither has", slices.Concat(without("checkpoint_0"), without("checkpoint_1")), "", false},
+		{"the optimizer has had one", without("checkpoint_1", write("checkpoint_1/optimizer.bin", had),
+			touched("checkpoint_1/random_states_0.pkl")), "", true},
+		{"and a script keeps it by itself", slices.Concat(without("checkpoint_1", write("checkpoint_1/optimizer.bin", had)),
+			[]op{write("checkpoint_1/custom_checkpoint_0.pkl", anyTorch()), touched("checkpoint_1/random_states_0.pkl"),
+				touched("checkpoint_1/custom_checkpoint_0.pkl")}), "", false},
+	} {
+		d := newDisk(t)
+		d.play(tt.ops...)
+		c := one(t, see(t, d.fs(), Options{Level: Manifests}), "checkpoint_1")
+		if c.Reason != tt.want || (c.Doubt != "") != tt.doubt || tt.doubt && !strings.Contains(c.Doubt, "scheduler.bin is missing") {
+			t.Errorf("%s: %q (%s), doubt %q", tt.name, c.Reason, c.Detail, c.Doubt)
+		}
+	}
 }
 
 func TestAccelerateFind(t *testing.T) {

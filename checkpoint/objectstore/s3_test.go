@@ -225,7 +225,7 @@ func TestUnknownIsNotAbsent(t *testing.T) {
 		{"torn XML", func(w http.ResponseWriter) { _, _ = w.Write([]byte("<ListBucketResult><Contents><Key>")) },
 			[]string{"not a whole listing"}, 1},
 		{"other XML", func(w http.ResponseWriter) { _, _ = w.Write([]byte("<Other></Other>")) },
-			[]string{"<Other> document", "<ListBucketResult>"}, 1},
+			[]string{"but have <Other>", "<ListBucketResult>"}, 1},
 		{"foreign key", func(w http.ResponseWriter) {
 			_, _ = w.Write([]byte("<ListBucketResult><Contents><Key>etc/x</Key><Size>1</Size></Contents></ListBucketResult>"))
 		}, []string{`"etc/x"`, `"run/" expected`}, 1},

@@ -3,6 +3,7 @@ package objectstore
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -34,100 +35,93 @@ type listed struct {
 	tag      string
 }
 
+// shallowXML hands on the tokens of a document that is no deeper than it should be. Whether ends match starts is checked
+// by the decoder that reads them.
+type shallowXML struct {
+	*xml.Decoder
+	depth int
+}
+
+func (s *shallowXML) Token() (xml.Token, error) {
+	token, err := s.RawToken()
+	switch token.(type) {
+	case xml.StartElement:
+		s.depth++
+	case xml.EndElement:
+		s.depth--
+	}
+	if s.depth > maxDepth {
+		return nil, fmt.Errorf("elements nested more than %d deep", maxDepth)
+	}
+	return token, err
+}
+
 // parsePage reads a ListBucketResult as docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html describes it.
 // Elements that it does not know are skipped.
 func parsePage(r io.Reader) (*page, error) {
-	p := &page{}
-	var (
-		d        = xml.NewDecoder(r)
-		path     []string
-		text     []byte
-		item     listed
-		prefix   string
-		encoded  bool
-		elements int
-		sized    bool
-	)
+	var result struct {
+		XMLName               xml.Name `xml:"ListBucketResult"`
+		IsTruncated           string
+		NextContinuationToken string
+		EncodingType          string
+		Contents              []struct{ Key, Size, LastModified, ETag string }
+		CommonPrefixes        []struct{ Prefix string }
+	}
+	d := xml.NewTokenDecoder(&shallowXML{Decoder: xml.NewDecoder(r)})
+	err := d.Decode(&result)
+	if err == nil {
+		err = ended(d)
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("not a whole listing in XML: %w", err)
+	}
+	if n := len(result.Contents) + len(result.CommonPrefixes); n > maxPageKeys {
+		return nil, fmt.Errorf("%d keys in one page, at most %d expected", n, maxPageKeys)
+	}
+	p := &page{truncated: result.IsTruncated == "true", next: result.NextContinuationToken}
+	for _, c := range result.Contents {
+		if c.Key == "" || c.Size == "" {
+			return nil, errors.New("an object without a key or a size")
+		}
+		item := listed{key: c.Key, tag: tag(c.ETag)}
+		if item.size, err = strconv.ParseInt(c.Size, 10, 64); err != nil || item.size < 0 {
+			return nil, fmt.Errorf("the size %.40q is not a number of bytes", c.Size)
+		}
+		if c.LastModified != "" {
+			if item.modified, err = time.Parse(time.RFC3339, c.LastModified); err != nil {
+				return nil, fmt.Errorf("the time %.40q is not one of RFC 3339", c.LastModified)
+			}
+		}
+		p.objects = append(p.objects, item)
+	}
+	for _, c := range result.CommonPrefixes {
+		p.prefixes = append(p.prefixes, c.Prefix)
+	}
+	return p, p.decode(result.EncodingType == "url")
+}
+
+// ended wants nothing but space and comments behind a document.
+func ended(d *xml.Decoder) error {
 	for {
-		// Raw tokens are cheap; that ends match starts is checked here.
-		token, err := d.RawToken()
-		if err == io.EOF && len(path) == 0 && elements > 0 {
-			break
-		}
-		if err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, fmt.Errorf("not a whole listing in XML: %w", err)
-		}
+		token, err := d.Token()
 		switch token := token.(type) {
-		case xml.StartElement:
-			name := token.Name.Local
-			if len(path) == 0 && (name != "ListBucketResult" || elements > 0) {
-				return nil, fmt.Errorf("a <%.40s> document, <ListBucketResult> expected", name)
+		case nil:
+			if err == io.EOF {
+				return nil
 			}
-			if path = append(path, name); len(path) > maxDepth {
-				return nil, fmt.Errorf("elements nested more than %d deep", maxDepth)
-			}
-			elements++
-			text = text[:0]
-			if len(path) == 2 {
-				item, prefix, sized = listed{}, "", false
-			}
+			return err
+		case xml.Comment, xml.ProcInst:
 		case xml.CharData:
-			if len(path) > 1 {
-				text = append(text, token...)
+			if len(bytes.TrimSpace(token)) > 0 {
+				return errors.New("text follows it")
 			}
-		case xml.EndElement:
-			depth := len(path)
-			if depth == 0 || path[depth-1] != token.Name.Local {
-				return nil, fmt.Errorf("not XML: </%.40s> closes another element", token.Name.Local)
-			}
-			path = path[:depth-1]
-			switch {
-			case depth == 2:
-				switch token.Name.Local {
-				case "Contents":
-					if item.key == "" || !sized {
-						return nil, fmt.Errorf("an object without a key or a size")
-					}
-					p.objects = append(p.objects, item)
-				case "CommonPrefixes":
-					p.prefixes = append(p.prefixes, prefix)
-				case "IsTruncated":
-					p.truncated = string(text) == "true"
-				case "NextContinuationToken":
-					p.next = string(text)
-				case "EncodingType":
-					encoded = string(text) == "url"
-				}
-				if len(p.objects)+len(p.prefixes) > maxPageKeys {
-					return nil, fmt.Errorf("more than %d keys in one page", maxPageKeys)
-				}
-			case depth == 3 && path[1] == "Contents":
-				switch token.Name.Local {
-				case "Key":
-					item.key = string(text)
-				case "Size":
-					item.size, err = strconv.ParseInt(string(text), 10, 64)
-					if sized = err == nil && item.size >= 0; !sized {
-						return nil, fmt.Errorf("the size %.40q is not a number of bytes", text)
-					}
-				case "LastModified":
-					item.modified, err = time.Parse(time.RFC3339, string(text))
-					if err != nil {
-						return nil, fmt.Errorf("the time %.40q is not one of RFC 3339", text)
-					}
-				case "ETag":
-					item.tag = tag(string(text))
-				}
-			case depth == 3 && path[1] == "CommonPrefixes" && token.Name.Local == "Prefix":
-				prefix = string(text)
-			}
-			text = text[:0]
+		default:
+			return errors.New("something follows it")
 		}
 	}
-	return p, p.decode(encoded)
 }
 
 // decode takes the URL encoding off the keys, which was asked for since XML cannot hold all of them. It comes last: some
@@ -175,35 +169,21 @@ type storeError struct {
 
 // parseError reads <Error>, of S3, or of STS within <ErrorResponse>. It takes nothing else out of it: other elements
 // repeat what was signed.
-func parseError(body []byte) (e storeError) {
-	d := xml.NewDecoder(bytes.NewReader(body[:min(len(body), maxErrorBody)]))
-	for depth := 0; depth <= maxDepth; {
-		token, err := d.Token()
-		if err != nil {
-			return e
-		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			var into *string
-			switch token.Name.Local {
-			case "Code":
-				into = &e.Code
-			case "Message":
-				into = &e.Message
-			case "Region":
-				into = &e.Region
-			}
-			if depth++; into != nil {
-				if d.DecodeElement(into, &token) != nil {
-					return e
-				}
-				depth--
-			}
-		case xml.EndElement:
-			depth--
-		}
+func parseError(body []byte) storeError {
+	var of struct {
+		XMLName xml.Name
+		storeError
+		Error storeError
 	}
-	return e
+	d := xml.NewTokenDecoder(&shallowXML{Decoder: xml.NewDecoder(bytes.NewReader(body[:min(len(body), maxErrorBody)]))})
+	_ = d.Decode(&of) // what came before a mistake counts
+	switch of.XMLName.Local {
+	case "Error":
+		return of.storeError
+	case "ErrorResponse":
+		return of.Error
+	}
+	return storeError{}
 }
 
 func (e storeError) String() string {

@@ -47,9 +47,12 @@ func TestMalformedPages(t *testing.T) {
 	for _, c := range []struct{ page, want string }{
 		{"", "unexpected EOF"},
 		{"text", "unexpected EOF"},
-		{in("<Contents>") + "x", "closes another"},
-		{in("") + in(""), "<ListBucketResult> expected"},
-		{"</a>", "closes another"},
+		{"<Error></Error>", "expected element type <ListBucketResult>"},
+		{"<ListBucketResult>", "unexpected EOF"},
+		{"<ListBucketResult><Contents></ListBucketResult>", "closed by"},
+		{in("") + "x", "text follows"},
+		{in("") + in(""), "something follows"},
+		{"</a>", "unexpected end element"},
 		{in("<Contents><Key>a</Key></Contents>"), "without a key or a size"},
 		{in("<Contents><Size>1</Size></Contents>"), "without a key or a size"},
 		{in("<Contents><Key>a</Key><Size>-1</Size></Contents>"), `size "-1"`},
@@ -58,7 +61,7 @@ func TestMalformedPages(t *testing.T) {
 		{in("<Contents><Key>" + strings.Repeat("k", 1025) + "</Key><Size>1</Size></Contents>"), "1025 bytes"},
 		{in("<EncodingType>url</EncodingType><Contents><Key>a%zz</Key><Size>1</Size></Contents>"), "not URL-encoded"},
 		{strings.Repeat("<ListBucketResult>", 100), "nested more than 8"},
-		{in(strings.Repeat("<CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes>", maxPageKeys+1)), "more than 10000 keys"},
+		{in(strings.Repeat("<CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes>", maxPageKeys+1)), "10001 keys in one page"},
 		{"<!DOCTYPE x [<!ENTITY a \"b\">]>" + in("<Contents><Key>&a;</Key></Contents>"), "not a whole listing"},
 	} {
 		if _, err := parsePage(strings.NewReader(c.page)); err == nil || !strings.Contains(err.Error(), c.want) {

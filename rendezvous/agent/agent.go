@@ -106,6 +106,7 @@ type Agent struct {
 
 	mayStart atomic.Int64                      // until then, by the clock, in nanoseconds
 	saved    atomic.Pointer[format.Checkpoint] // the newest that is known of
+	stepped  atomic.Pointer[int64]             // the last step that a worker of this round has reported, nil when none has
 	// newest is the newest round that the node has heard of; the leader looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]
 	// heard is the newest record of the job that the node has heard of, its times by this machine's clock from that
@@ -143,6 +144,9 @@ func (a *Agent) Orders() <-chan Order { return a.orders }
 // MayStart reports whether the workers of a round may be started now: not when the store has not been heard of for so
 // long that others may soon count this node as gone.
 func (a *Agent) MayStart() bool { return int64(a.clock()) < a.mayStart.Load() }
+
+// Stepped tells of the step that a worker of the running round has finished.
+func (a *Agent) Stepped(step int64) { a.stepped.Store(&step) }
 
 // Failing tells that a worker of the round has failed. The others of this node are being stopped. step is the last
 // that the workers have reported, nil when it is not known.

@@ -108,14 +108,15 @@ func (n *node) missed(r checkpoint.Report, err error) {
 	if c.emptySince == 0 {
 		c.emptySince = at
 	}
-	stepped := n.record.Step != nil && *n.record.Step > 0 && at-c.emptySince >= lookEvery
+	step := n.stepped.Load()
+	stepped := step != nil && *step > 0 && at-c.emptySince >= lookEvery
 	if c.warned || !stepped && at-c.emptySince < nothingAfter {
 		return
 	}
 	c.warned = true
 	attrs := []any{"dir", n.cfg.Checkpoints.Name, "for", (at - c.emptySince).Round(time.Second)}
-	if n.record.Step != nil {
-		attrs = append(attrs, "step", *n.record.Step)
+	if step != nil {
+		attrs = append(attrs, "step", *step)
 	}
 	n.log.Warn("the training has saved no checkpoint here yet; all of its work would be lost with the next failure", attrs...)
 }

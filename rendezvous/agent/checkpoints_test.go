@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -191,4 +192,83 @@ func TestNobodyStartsBeforeItIsKnown(t *testing.T) {
 		broken.Store(false)
 		resumes(t, node, 0, 100, dir)
 	})
+}
+
+// told is what was logged about a directory in which nothing is saved.
+type told struct {
+	slog.Handler
+	at *[]time.Time
+	n  *[]string
+}
+
+func (h told) Enabled(context.Context, slog.Level) bool { return true }
+func (h told) WithAttrs([]slog.Attr) slog.Handler       { return h }
+
+func (h told) Handle(_ context.Context, r slog.Record) error {
+	if r.Level == slog.LevelWarn && strings.Contains(r.Message, "has saved no checkpoint") {
+		text := ""
+		r.Attrs(func(a slog.Attr) bool { text += a.Key + "=" + a.Value.String() + " "; return true })
+		*h.at, *h.n = append(*h.at, r.Time), append(*h.n, text)
+	}
+	return nil
+}
+
+// TestNothingSaved warns once in a round when nothing is in the directory, or there is no directory, after the first
+// steps or ten minutes of work.
+func TestNothingSaved(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		missing bool          // the directory
+		steps   int64         // reported after five minutes
+		saves   time.Duration // after which a checkpoint is there
+		from    time.Duration // the warning, 0: none
+		says    string
+	}{
+		{name: "ten minutes without a word", from: 10 * time.Minute, says: "for=10m"},
+		{name: "no directory", missing: true, from: 10 * time.Minute, says: "for=10m"},
+		{name: "steps", steps: 7, from: 5 * time.Minute, says: "step=7"},
+		{name: "step 0 is none", steps: 0, from: 10 * time.Minute},
+		{name: "saved before", steps: 7, saves: 4 * time.Minute},
+		{name: "saved at nine minutes", saves: 9 * time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				if tt.missing {
+					dir = filepath.Join(dir, "none")
+				}
+				var at []time.Time
+				var texts []string
+				node := looking(t, func(c *Config) { c.Log = slog.New(told{slog.DiscardHandler, &at, &texts}) }, dir)[0]
+				for round := range 2 {
+					node.starts(round)
+					begun := time.Now()
+					synctest.Wait()
+					at, texts = nil, nil
+					for time.Since(begun) < 30*time.Minute {
+						time.Sleep(time.Minute)
+						if time.Since(begun) == 5*time.Minute {
+							node.Stepped(tt.steps)
+						}
+						if tt.saves > 0 && time.Since(begun) == tt.saves && round == 0 {
+							saves(t, dir, 5, true)
+						}
+					}
+					synctest.Wait()
+					switch {
+					case tt.from == 0 && len(at) == 0:
+					case tt.from == 0 || len(at) != 1:
+						t.Errorf("round %d: warned %d times: %q", round, len(at), texts)
+					default:
+						after := at[0].Sub(begun)
+						if after < tt.from || after > tt.from+2*lookEvery || !strings.Contains(texts[0], tt.says) ||
+							!strings.Contains(texts[0], "dir="+dir) {
+							t.Errorf("round %d: warned after %v, with %q; want %v and %q", round, after, texts[0], tt.from, tt.says)
+						}
+					}
+					node.Gone(round, killed, nil)
+				}
+			})
+		})
+	}
 }

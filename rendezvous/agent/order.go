@@ -37,6 +37,7 @@ func (n *node) start(step rendezvous.Step) bool {
 	n.record.State, n.record.Round, n.record.Rank = rendezvous.NodeRunning, step.Round, &step.Rank
 	n.record.Outcome, n.record.OutcomeRev, n.record.Carried, n.record.Replaces = nil, 0, nil, nil
 	n.record.Step = nil
+	n.stepped.Store(nil)
 	n.self.RunUID, n.record.RunUID = n.reading.Round.RunUID, n.reading.Round.RunUID
 	n.self.Guard.Fence = time.Duration(n.reading.Round.Fence)
 	n.started, n.halted, n.expedited, n.cutOff = true, false, false, false

@@ -15,7 +15,7 @@ import (
 func TestWhoHasStartedSaysSoWhenThereIsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 20
-		m := store.NewMemory()
+		m := store.NewInMemory()
 		byHand := m.Connect(clock)
 		defer byHand.Close()
 		running := func(round int) (n int) {

@@ -49,7 +49,7 @@ func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const last = 3
-				m := store.NewMemory()
+				m := store.NewInMemory()
 				byHand := m.Connect(clock)
 				defer byHand.Close()
 				remove := func() {

@@ -256,7 +256,7 @@ func (s *sim) strike(f fault) {
 	case "round overwritten": // an old one, and one that is to come
 		if s.job != nil {
 			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.Round-1), []byte("garbage{")))
-			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.Next), []byte("garbage{")))
+			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.NextRound), []byte("garbage{")))
 		}
 	case "garbage between":
 		for _, key := range []string{"nodes/nobody", "nodes/%%", "control/x", "members/x", "rounds/x", "other", "lead/x"} {

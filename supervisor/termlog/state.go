@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/exitcodes/replace"
 )
 
 // WriteState keeps m as <dir>/<node>.json, one line of at most exitcodes.MaxMessage bytes and a newline. The directory
-// is an ordinary one on a volume that outlives the container, so the file is replaced by a rename and reaches the disk
-// before it takes the old one's place: a reader, a kill or a crash of the machine finds the old record or the new one.
+// is an ordinary one on a volume that outlives the container, so the file is replaced by a rename: a reader, a kill or a
+// crash of the machine finds the old record or the new one.
 //
 // It takes as long as the volume does. The last element of dir is made where it is missing, and characters that a file
 // name cannot have are written as %XX. Errors are those of package os; the old record is then still there. A kill may
@@ -26,27 +27,5 @@ func WriteState(dir, node string, m exitcodes.Message) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	tmp, err := os.CreateTemp(dir, "."+name+".*")
-	if err != nil {
-		return err
-	}
-	if err := fill(tmp, append(m.Encode(exitcodes.MaxMessage), '\n')); err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	if err := os.Rename(tmp.Name(), filepath.Join(dir, name)); err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
-}
-
-// fill writes the file through to the disk and closes it. It becomes readable for everybody, as the log is.
-func fill(f *os.File, content []byte) error {
-	_, err := f.Write(content)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return replace.File(filepath.Join(dir, name), 0o644, replace.Bytes(append(m.Encode(exitcodes.MaxMessage), '\n')))
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/exitcodes/replace"
 )
 
 func installCommand() *cli.Command {
@@ -48,17 +50,12 @@ func install(dir string) (path string, err error) {
 		return "", err
 	}
 	defer self.Close()
-	fresh, err := os.CreateTemp(dir, ".gangrun-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(fresh.Name()) // gone already when all went well
 	path = filepath.Join(dir, "gangrun")
-	_, err = io.Copy(fresh, self)
-	if err = errors.Join(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close()); err != nil {
-		return "", err
-	}
-	return path, os.Rename(fresh.Name(), path) // to write into a program that runs would not be allowed
+	err = replace.File(path, 0o755, func(w io.Writer) error { // to write into a program that runs would not be allowed
+		_, err := io.Copy(w, self)
+		return err
+	})
+	return path, err
 }
 
 func installTorchrunCommand() *cli.Command {
