@@ -62,13 +62,15 @@ type Tally struct {
 	open        *disruption // training does not go on yet
 	first       *Disruption
 	disruptions []Disruption
-	causes      map[string]*cause
+	causes      map[string]*cause // by reason
+	reasons     map[string]int    // of restarts
 	recoveries  map[Source]*Histogram
 }
 
 // disruption is one whose cost still grows.
 type disruption struct {
 	Disruption
+	key  string // of its cause; empty while that is not known
 	cost map[Source]time.Duration
 }
 
@@ -144,7 +146,7 @@ func (t *Tally) Add(e event.Event) {
 // begin opens the account. Where the first events are lost, in a file that was rotated, it begins with what there is.
 func (t *Tally) begin(e event.Event) {
 	t.started, t.mark = e, e.At
-	t.sources, t.causes = map[Source]time.Duration{}, map[string]*cause{}
+	t.sources, t.causes, t.reasons = map[Source]time.Duration{}, map[string]*cause{}, map[string]int{}
 	t.recoveries = map[Source]*Histogram{}
 	for _, s := range RecoveryPhases() {
 		t.recoveries[s] = &Histogram{Bounds: recoveryBounds}
@@ -207,6 +209,7 @@ func (t *Tally) began(e event.Event) {
 	t.restarts = b.Restarts
 	if b.Restart != nil {
 		t.restarted++
+		t.reasons[t.keyOf(b.Restart.Kind, b.Restart.Reason)]++
 		t.settle(b.Restart.Kind, b.Restart.Reason)
 	}
 	switch r := b.Resume; {
@@ -225,6 +228,23 @@ func (t *Tally) settle(kind event.Kind, reason string) {
 		return
 	}
 	t.open.Kind, t.open.Reason = kind, reason
+	t.open.key = t.keyOf(kind, reason)
+	t.causes[t.open.key].count++
+}
+
+// keyOf is what a reason is added up under. From then on there is a cause of it.
+func (t *Tally) keyOf(kind event.Kind, reason string) string {
+	if kind == event.Asked {
+		reason = ReasonAsked
+	}
+	reason = cmp.Or(reason, ReasonOther)
+	if _, found := t.causes[reason]; !found && len(t.causes) >= mostReasons {
+		reason = ReasonOther
+	}
+	if t.causes[reason] == nil {
+		t.causes[reason] = &cause{}
+	}
+	return reason
 }
 
 // rewind goes back to a step: what was made beyond it is lost.
@@ -358,24 +378,13 @@ func (t *Tally) close(final bool) {
 	for phase, h := range t.recoveries {
 		h.Add(d.cost[phase], 1)
 	}
-	key := d.Reason
-	if d.Kind == event.Asked {
-		key = ReasonAsked
-	}
-	if _, found := t.causes[key]; !found && len(t.causes) >= mostReasons {
-		key = ReasonOther
-	}
-	c := t.causes[key]
-	if c == nil {
-		c = &cause{}
-		t.causes[key] = c
-	}
-	c.count++
-	for _, spent := range d.cost {
-		c.time += spent
-	}
-	if d.LostSteps != nil {
-		c.steps += *d.LostSteps
+	if c := t.causes[d.key]; c != nil {
+		for _, spent := range d.cost {
+			c.time += spent
+		}
+		if d.LostSteps != nil {
+			c.steps += *d.LostSteps
+		}
 	}
 	shown := d.shown()
 	if t.first == nil {
@@ -453,6 +462,7 @@ func (t *Tally) At(now time.Time) Summary {
 		c := t.causes[reason]
 		s.Causes = append(s.Causes, Cause{Reason: reason, Count: c.count, Seconds: Seconds(c.time), LostSteps: c.steps})
 	}
+	s.Reasons = maps.Clone(t.reasons)
 	slices.SortStableFunc(s.Causes, func(a, b Cause) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	return s
 }
