@@ -47,6 +47,7 @@ type Tally struct {
 	restarted  int
 
 	progress  progress
+	earlier   time.Duration // of progress.kept, what another process has done
 	training  time.Duration // of all steps
 	sources   map[Source]time.Duration
 	stepTimes Histogram
@@ -165,6 +166,21 @@ func (t *Tally) begin(e event.Event) {
 		}
 	}
 }
+
+// Continue makes an empty account that of a gangrun which goes on with the training of an earlier one on the same node:
+// what the first round does not resume from was lost by that one, and what it does counts for that one. Productive time
+// can then be less than none.
+func (t *Tally) Continue(before *Tally) {
+	if before.end != nil && before.end.End != nil && before.end.End.Verdict == exitcodes.Success {
+		return
+	}
+	t.progress = before.progress
+	t.progress.samples = slices.Clone(before.progress.samples)
+	t.earlier = before.progress.kept
+}
+
+// Phase is where the node stands, and since when.
+func (t *Tally) Phase() (Phase, time.Time) { return t.phase, t.since }
 
 func (t *Tally) enter(p Phase, at time.Time) { t.phase, t.since = p, at }
 
@@ -422,7 +438,7 @@ func (t *Tally) At(now time.Time) Summary {
 		Phase: t.phase, Since: t.since, Leaving: t.leaving, Round: t.round, Workers: t.workers, Exits: t.exits,
 		StepAt: t.progress.at, StepTime: Seconds(t.progress.stepTime()), Checkpoint: t.checkpoint,
 		StartedAt: t.started.At, At: now, Elapsed: Seconds(now.Sub(t.started.At)),
-		Productive: Seconds(t.progress.kept), Training: Seconds(t.training), Badput: map[Source]float64{},
+		Productive: Seconds(t.progress.kept - t.earlier), Training: Seconds(t.training), Badput: map[Source]float64{},
 		Restarts: t.restarts, Restarted: t.restarted, First: t.first,
 		Disruptions: slices.Clone(t.disruptions), Causes: []Cause{},
 	}
@@ -430,7 +446,7 @@ func (t *Tally) At(now time.Time) Summary {
 		step, most := t.progress.step, t.progress.most
 		s.Step, s.StepMax = &step, &most
 		if elapsed := now.Sub(t.started.At); elapsed > 0 {
-			ratio := math.Round(t.progress.kept.Seconds()/elapsed.Seconds()*1e6) / 1e6
+			ratio := math.Round((t.progress.kept-t.earlier).Seconds()/elapsed.Seconds()*1e6) / 1e6
 			s.Goodput = &ratio
 		}
 	}

@@ -128,12 +128,68 @@ func TestLooks(t *testing.T) {
 		!strings.Contains(a.Disruptions[1].Cause.Message, "hostile") || *a.Disruptions[1].LostSteps < 7 {
 		t.Errorf("%+v", a.Disruptions)
 	}
+	l.reported(a, m)
 	raw, _ := os.ReadFile(l.dir + "/events")
 	if bytes.ContainsAny(raw, "<>\x1b") {
 		t.Errorf("%s", raw)
 	}
 	if l.get("/healthz") != "" {
 		t.Error("it still listens")
+	}
+}
+
+// reported: gangrun report says what the account does, as JSON, for a person and as a page.
+func (l local) reported(a account.Summary, m exitcodes.Message) {
+	l.t.Helper()
+	report := func(args ...string) string {
+		result := harness.Run(l.t, limit, nil, append([]string{harness.Binary(l.t), "report"}, args...)...)
+		if result.Code != 0 {
+			l.t.Fatalf("%d %s", result.Code, result.Stderr)
+		}
+		return result.Stdout
+	}
+	var r struct {
+		ElapsedSeconds, ProductiveSeconds float64
+		BadputSeconds                     map[account.Source]float64
+		Step                              int64
+		Restarts                          event.Restarts
+		Outcome                           event.End
+		Disruptions                       []struct{ Reason, Node string }
+	}
+	if err := json.Unmarshal([]byte(report("-o", "json", l.dir+"/events")), &r); err != nil {
+		l.t.Fatal(err)
+	}
+	took := m.FinishedAt.Sub(m.StartedAt).Seconds()
+	if r.Step != *m.Step || r.Restarts.Used != m.Restarts.Used || r.ElapsedSeconds-took > 1 || took-r.ElapsedSeconds > 1 ||
+		r.ProductiveSeconds != a.Productive || r.Outcome.Verdict != m.Verdict || len(r.Disruptions) != len(a.Disruptions) ||
+		r.BadputSeconds[account.LostProgress] != a.Badput[account.LostProgress] {
+		l.t.Errorf("report: %+v; account: %+v", r, a)
+	}
+	shown := report("--html", l.dir+"/page.html", l.dir+"/events")
+	page, err := os.ReadFile(l.dir + "/page.html")
+	if err != nil || strings.Contains(string(page), "<script") || !strings.Contains(string(page), "hostile") {
+		l.t.Errorf("%v %s", err, page)
+	}
+	if strings.Contains(shown, "\x1b") || !strings.Contains(shown, "hostile") || !strings.Contains(shown, "2 interruptions") {
+		l.t.Errorf("%s", shown)
+	}
+}
+
+// TestReportMistakes: what cannot be reported is said in one line.
+func TestReportMistakes(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+	}{{nil, 64}, {[]string{"-o", "xml", empty}, 64}, {[]string{empty}, 66}, {[]string{empty + ".none"}, 66}} {
+		result := harness.Run(t, limit, nil, append([]string{harness.Binary(t), "report"}, test.args...)...)
+		if result.Code != test.code || strings.Count(result.Stderr, "\n") != 1 {
+			t.Errorf("%v: %d %s", test.args, result.Code, result.Stderr)
+		}
 	}
 }
 

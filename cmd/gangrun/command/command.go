@@ -46,7 +46,7 @@ func Run(args []string) (code int) {
 		HideHelpCommand: true,
 		Commands: append([]*cli.Command{
 			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
-			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p),
+			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p), reportCommand(p),
 		}, verbCommands(p)...),
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usage(err, nil) },
 		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library

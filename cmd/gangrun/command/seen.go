@@ -25,7 +25,7 @@ type seen struct {
 func (o *options) seenSettings() []*setting {
 	return []*setting{
 		{name: "events", group: groupSeen, hint: "FILE", parse: text(&o.seen.events), standard: "none",
-			usage: "append what happens to this file, as one JSON object on one line each"},
+			usage: "append what happens to this file, as one JSON object on one line each; gangrun report reads it"},
 		{name: "metrics-addr", group: groupSeen, hint: "HOST:PORT", parse: address(&o.seen.metrics), standard: "none",
 			usage: "listen here, such as at :9400, for requests to /metrics (Prometheus), /healthz, /readyz and /status"},
 	}
