@@ -31,6 +31,7 @@ const (
 type Config struct {
 	Metrics *prometheus.Registry
 	At      func(now time.Time) account.Summary
+	Alive   func() bool // whether gangrun does its work; it may take a moment
 	Log     *slog.Logger
 
 	patience time.Duration // 0: requestTime
@@ -66,7 +67,13 @@ func (s *Server) Close() { _ = s.http.Close() }
 func handler(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if !cfg.Alive() {
+			text(w, http.StatusServiceUnavailable, "gangrun does not go on")
+			return
+		}
+		text(w, http.StatusOK, "ok")
+	})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		s := cfg.At(time.Now())
 		switch {

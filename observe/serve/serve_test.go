@@ -20,6 +20,7 @@ func server(t *testing.T, s *account.Summary, patience time.Duration) string {
 	server, err := Listen("127.0.0.1:0", Config{
 		Metrics: prometheus.NewRegistry(), At: func(time.Time) account.Summary { return *s },
 		Log: slog.New(slog.DiscardHandler), patience: patience,
+		Alive: func() bool { return s.Node != "stuck" },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +61,13 @@ func TestReady(t *testing.T) {
 		if answer, _ := get(t, "GET", url+"/healthz"); answer.StatusCode != 200 {
 			t.Errorf("health: %d", answer.StatusCode)
 		}
+	}
+}
+
+// TestHealth: a gangrun that does not go on says so.
+func TestHealth(t *testing.T) {
+	if answer, _ := get(t, "GET", "http://"+server(t, &account.Summary{Node: "stuck"}, 0)+"/healthz"); answer.StatusCode != 503 {
+		t.Errorf("%d", answer.StatusCode)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangrun/gangrun/observe"
 	"github.com/gangrun/gangrun/observe/file"
+	"github.com/gangrun/gangrun/observe/manager"
 	"github.com/gangrun/gangrun/observe/metrics"
 	"github.com/gangrun/gangrun/observe/record"
 	"github.com/gangrun/gangrun/observe/serve"
@@ -48,9 +49,11 @@ func address(p *string) func(string) error {
 
 // openSeen has the supervisor observed where somebody wants to see it. What it returns is called at the end.
 func (o *options) openSeen() (done func()) {
-	if o.seen == (seen{}) {
+	if o.seen == (seen{}) && !manager.Wanted() {
 		return func() {}
 	}
+	asks := make(chan chan struct{})
+	o.Alive = asks
 	var receivers []observe.Receiver
 	var closers []func()
 	dropped := map[string]func() int64{}
@@ -58,6 +61,11 @@ func (o *options) openSeen() (done func()) {
 		w := file.Open(o.seen.events, file.DefaultSize, o.Log)
 		receivers, dropped["file"] = append(receivers, w.Take), w.Dropped
 		closers = append(closers, func() { w.Close(lastEvents) })
+	}
+	if manager.Wanted() {
+		m := manager.New(manager.Config{Alive: func() bool { return answers(asks) }, Log: o.Log})
+		receivers = append(receivers, m.Take)
+		closers = append(closers, func() { m.Close(lastEvents) })
 	}
 	var source [6]byte
 	rand.Read(source[:]) // never fails
@@ -67,7 +75,7 @@ func (o *options) openSeen() (done func()) {
 	}, receivers...)
 	o.Observe = hub.Observe
 	if o.seen.metrics != "" {
-		closers = append(closers, o.serve(hub, dropped))
+		closers = append(closers, o.serve(hub, asks, dropped))
 	}
 	return func() {
 		for _, f := range closers {
@@ -76,8 +84,28 @@ func (o *options) openSeen() (done func()) {
 	}
 }
 
+// answerTime is how long the supervisor may take to say that it does its work: far longer than it ever does.
+const answerTime = 5 * time.Second
+
+// answers reports whether the supervisor does its work.
+func answers(asks chan<- chan struct{}) bool {
+	timeout := time.After(answerTime)
+	asked := make(chan struct{})
+	select {
+	case asks <- asked:
+	case <-timeout:
+		return false
+	}
+	select {
+	case <-asked:
+		return true
+	case <-timeout:
+		return false
+	}
+}
+
 // serve listens. A run that cannot be looked at trains all the same.
-func (o *options) serve(hub *observe.Hub, dropped map[string]func() int64) (done func()) {
+func (o *options) serve(hub *observe.Hub, asks chan<- chan struct{}, dropped map[string]func() int64) (done func()) {
 	var reasons []string
 	for _, rule := range o.Rules().All() {
 		reasons = append(reasons, rule.Reason)
@@ -86,7 +114,7 @@ func (o *options) serve(hub *observe.Hub, dropped map[string]func() int64) (done
 		Metrics: metrics.Registry(metrics.Config{
 			Version: versionText(), Go: runtime.Version(), Reasons: reasons, Look: hub.Look, Dropped: dropped, Now: time.Now,
 		}),
-		At: hub.At, Log: o.Log,
+		At: hub.At, Alive: func() bool { return answers(asks) }, Log: o.Log,
 	})
 	if err != nil {
 		o.Log.Error("this run cannot be looked at", "err", err)
