@@ -123,6 +123,8 @@ type Config struct {
 	// Observe, when set, is given each step of the node as it is taken. It must not wait either, nor keep what it gets
 	// to change it.
 	Observe func(at time.Time, ev node.Event, effects []node.Effect)
+	// Alive, when set, is asked whether the goroutine that owns the state still does its work: it closes what it is given.
+	Alive <-chan chan struct{}
 	// Epilogue, when set, writes last words to standard error when everything else is out.
 	Epilogue func(io.Writer)
 

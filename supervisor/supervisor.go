@@ -102,6 +102,8 @@ func (s *Supervisor) Run() int {
 			goOn()
 		case <-s.heard:
 			s.hear()
+		case asked := <-s.cfg.Alive:
+			close(asked)
 		case <-s.timer.C:
 			s.hear()
 			s.step(node.Tick{})

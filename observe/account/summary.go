@@ -77,8 +77,9 @@ type Summary struct {
 	// Goodput is productive over elapsed time; left out where no step was ever told.
 	Goodput *float64 `json:"goodput,omitempty"`
 
-	Restarts    event.Restarts `json:"restarts"` // of the job
-	Restarted   int            `json:"restarted"`
+	Restarts    event.Restarts `json:"restarts"`  // of the job
+	Restarted   int            `json:"restarted"` // by this process
+	Reasons     map[string]int `json:"restartReasons"`
 	Causes      []Cause        `json:"causes"` // of the interruptions, by how much they have cost
 	First       *Disruption    `json:"firstDisruption,omitempty"`
 	Disruptions []Disruption   `json:"disruptions"` // the latest, the newest last

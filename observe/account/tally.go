@@ -47,6 +47,7 @@ type Tally struct {
 	restarted  int
 
 	progress  progress
+	earlier   time.Duration // of progress.kept, what another process has done
 	training  time.Duration // of all steps
 	sources   map[Source]time.Duration
 	stepTimes Histogram
@@ -62,13 +63,15 @@ type Tally struct {
 	open        *disruption // training does not go on yet
 	first       *Disruption
 	disruptions []Disruption
-	causes      map[string]*cause
+	causes      map[string]*cause // by reason
+	reasons     map[string]int    // of restarts
 	recoveries  map[Source]*Histogram
 }
 
 // disruption is one whose cost still grows.
 type disruption struct {
 	Disruption
+	key  string // of its cause; empty while that is not known
 	cost map[Source]time.Duration
 }
 
@@ -144,7 +147,7 @@ func (t *Tally) Add(e event.Event) {
 // begin opens the account. Where the first events are lost, in a file that was rotated, it begins with what there is.
 func (t *Tally) begin(e event.Event) {
 	t.started, t.mark = e, e.At
-	t.sources, t.causes = map[Source]time.Duration{}, map[string]*cause{}
+	t.sources, t.causes, t.reasons = map[Source]time.Duration{}, map[string]*cause{}, map[string]int{}
 	t.recoveries = map[Source]*Histogram{}
 	for _, s := range RecoveryPhases() {
 		t.recoveries[s] = &Histogram{Bounds: recoveryBounds}
@@ -163,6 +166,21 @@ func (t *Tally) begin(e event.Event) {
 		}
 	}
 }
+
+// Continue makes an empty account that of a gangrun which goes on with the training of an earlier one on the same node:
+// what the first round does not resume from was lost by that one, and what it does counts for that one. Productive time
+// can then be less than none.
+func (t *Tally) Continue(before *Tally) {
+	if before.end != nil && before.end.End != nil && before.end.End.Verdict == exitcodes.Success {
+		return
+	}
+	t.progress = before.progress
+	t.progress.samples = slices.Clone(before.progress.samples)
+	t.earlier = before.progress.kept
+}
+
+// Phase is where the node stands, and since when.
+func (t *Tally) Phase() (Phase, time.Time) { return t.phase, t.since }
 
 func (t *Tally) enter(p Phase, at time.Time) { t.phase, t.since = p, at }
 
@@ -207,6 +225,7 @@ func (t *Tally) began(e event.Event) {
 	t.restarts = b.Restarts
 	if b.Restart != nil {
 		t.restarted++
+		t.reasons[t.keyOf(b.Restart.Kind, b.Restart.Reason)]++
 		t.settle(b.Restart.Kind, b.Restart.Reason)
 	}
 	switch r := b.Resume; {
@@ -225,6 +244,23 @@ func (t *Tally) settle(kind event.Kind, reason string) {
 		return
 	}
 	t.open.Kind, t.open.Reason = kind, reason
+	t.open.key = t.keyOf(kind, reason)
+	t.causes[t.open.key].count++
+}
+
+// keyOf is what a reason is added up under. From then on there is a cause of it.
+func (t *Tally) keyOf(kind event.Kind, reason string) string {
+	if kind == event.Asked {
+		reason = ReasonAsked
+	}
+	reason = cmp.Or(reason, ReasonOther)
+	if _, found := t.causes[reason]; !found && len(t.causes) >= mostReasons {
+		reason = ReasonOther
+	}
+	if t.causes[reason] == nil {
+		t.causes[reason] = &cause{}
+	}
+	return reason
 }
 
 // rewind goes back to a step: what was made beyond it is lost.
@@ -358,24 +394,13 @@ func (t *Tally) close(final bool) {
 	for phase, h := range t.recoveries {
 		h.Add(d.cost[phase], 1)
 	}
-	key := d.Reason
-	if d.Kind == event.Asked {
-		key = ReasonAsked
-	}
-	if _, found := t.causes[key]; !found && len(t.causes) >= mostReasons {
-		key = ReasonOther
-	}
-	c := t.causes[key]
-	if c == nil {
-		c = &cause{}
-		t.causes[key] = c
-	}
-	c.count++
-	for _, spent := range d.cost {
-		c.time += spent
-	}
-	if d.LostSteps != nil {
-		c.steps += *d.LostSteps
+	if c := t.causes[d.key]; c != nil {
+		for _, spent := range d.cost {
+			c.time += spent
+		}
+		if d.LostSteps != nil {
+			c.steps += *d.LostSteps
+		}
 	}
 	shown := d.shown()
 	if t.first == nil {
@@ -413,7 +438,7 @@ func (t *Tally) At(now time.Time) Summary {
 		Phase: t.phase, Since: t.since, Leaving: t.leaving, Round: t.round, Workers: t.workers, Exits: t.exits,
 		StepAt: t.progress.at, StepTime: Seconds(t.progress.stepTime()), Checkpoint: t.checkpoint,
 		StartedAt: t.started.At, At: now, Elapsed: Seconds(now.Sub(t.started.At)),
-		Productive: Seconds(t.progress.kept), Training: Seconds(t.training), Badput: map[Source]float64{},
+		Productive: Seconds(t.progress.kept - t.earlier), Training: Seconds(t.training), Badput: map[Source]float64{},
 		Restarts: t.restarts, Restarted: t.restarted, First: t.first,
 		Disruptions: slices.Clone(t.disruptions), Causes: []Cause{},
 	}
@@ -421,7 +446,7 @@ func (t *Tally) At(now time.Time) Summary {
 		step, most := t.progress.step, t.progress.most
 		s.Step, s.StepMax = &step, &most
 		if elapsed := now.Sub(t.started.At); elapsed > 0 {
-			ratio := math.Round(t.progress.kept.Seconds()/elapsed.Seconds()*1e6) / 1e6
+			ratio := math.Round((t.progress.kept-t.earlier).Seconds()/elapsed.Seconds()*1e6) / 1e6
 			s.Goodput = &ratio
 		}
 	}
@@ -453,6 +478,7 @@ func (t *Tally) At(now time.Time) Summary {
 		c := t.causes[reason]
 		s.Causes = append(s.Causes, Cause{Reason: reason, Count: c.count, Seconds: Seconds(c.time), LostSteps: c.steps})
 	}
+	s.Reasons = maps.Clone(t.reasons)
 	slices.SortStableFunc(s.Causes, func(a, b Cause) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
@@ -31,10 +32,11 @@ type Writer struct {
 
 	out     *os.File
 	written int64
-	rotates bool // it is a regular file
-	said    bool // that it cannot be written
-	dropped int64
+	rotates bool       // it is a regular file
+	said    bool       // that it cannot be written
+	dropped int64      // since the last that was written
 	missed  chan int64 // dropped before they came into the queue
+	lost    atomic.Int64
 }
 
 // Open keeps events at path, in files of at most size bytes. The file is opened beside the caller; what is wrong with it
@@ -61,6 +63,7 @@ func (w *Writer) Take(events []event.Event) {
 		select {
 		case w.queue <- e:
 		default:
+			w.lost.Add(1)
 			n := int64(1)
 			select {
 			case before := <-w.missed:
@@ -71,6 +74,9 @@ func (w *Writer) Take(events []event.Event) {
 		}
 	}
 }
+
+// Dropped is how many events are not in the file.
+func (w *Writer) Dropped() int64 { return w.lost.Load() }
 
 // Close writes what still waits, for no longer than limit.
 func (w *Writer) Close(limit time.Duration) {
@@ -112,6 +118,7 @@ func (w *Writer) write(e event.Event) {
 	}
 	if err != nil {
 		w.dropped++
+		w.lost.Add(1)
 		w.complain(err)
 		return
 	}

@@ -52,7 +52,7 @@ func Run(args []string) (code int) {
 		Flags:           []cli.Flag{cli.HelpFlag}, // not added where there is a command help
 		Commands: append([]*cli.Command{
 			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
-			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p),
+			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p), reportCommand(p),
 		}, slices.Concat(verbCommands(p), []*cli.Command{helpCommand(), versionCommand()})...),
 		OnUsageError:   func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library

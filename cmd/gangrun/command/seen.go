@@ -3,39 +3,69 @@ package command
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
+	"net"
+	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/gangrun/gangrun/observe"
 	"github.com/gangrun/gangrun/observe/file"
+	"github.com/gangrun/gangrun/observe/manager"
+	"github.com/gangrun/gangrun/observe/metrics"
 	"github.com/gangrun/gangrun/observe/record"
+	"github.com/gangrun/gangrun/observe/serve"
 )
 
 // seen is what the flags say about how others see the run. Without one of them nothing is recorded.
 type seen struct {
-	events string // path
+	events  string // path
+	metrics string // address to listen at
 }
 
 func (o *options) seenSettings() []*setting {
 	return []*setting{
 		{name: "events", group: groupSeen, hint: "FILE", parse: text(&o.seen.events), standard: "none",
-			usage: "append what happens to this file, as one JSON object on one line each"},
+			usage: "append what happens to this file, as one JSON object on one line each; gangrun report reads it"},
+		{name: "metrics-addr", group: groupSeen, hint: "HOST:PORT", parse: address(&o.seen.metrics), standard: "none",
+			usage: "listen here, such as at :9400, for requests to /metrics (Prometheus), /healthz, /readyz and /status"},
 	}
 }
 
 // lastEvents bounds how long the end of a run waits for those who see it.
 const lastEvents = 2 * time.Second
 
+// address reads where to listen.
+func address(p *string) func(string) error {
+	return func(s string) error {
+		_, port, err := net.SplitHostPort(s)
+		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 {
+			return errors.New("want an address and a port, such as :9400 or 127.0.0.1:9400")
+		}
+		*p = s
+		return nil
+	}
+}
+
 // openSeen has the supervisor observed where somebody wants to see it. What it returns is called at the end.
 func (o *options) openSeen() (done func()) {
+	if o.seen == (seen{}) && !manager.Wanted() {
+		return func() {}
+	}
+	asks := make(chan chan struct{})
+	o.Alive = asks
 	var receivers []observe.Receiver
 	var closers []func()
+	dropped := map[string]func() int64{}
 	if o.seen.events != "" {
 		w := file.Open(o.seen.events, file.DefaultSize, o.Log)
-		receivers = append(receivers, w.Take)
+		receivers, dropped["file"] = append(receivers, w.Take), w.Dropped
 		closers = append(closers, func() { w.Close(lastEvents) })
 	}
-	if len(receivers) == 0 {
-		return func() {}
+	if manager.Wanted() {
+		m := manager.New(manager.Config{Alive: func() bool { return answers(asks) }, Log: o.Log})
+		receivers = append(receivers, m.Take)
+		closers = append(closers, func() { m.Close(lastEvents) })
 	}
 	var source [6]byte
 	rand.Read(source[:]) // never fails
@@ -44,9 +74,51 @@ func (o *options) openSeen() (done func()) {
 		MaxRestarts: o.MaxRestarts, StartedAt: o.StartedAt,
 	}, receivers...)
 	o.Observe = hub.Observe
+	if o.seen.metrics != "" {
+		closers = append(closers, o.serve(hub, asks, dropped))
+	}
 	return func() {
 		for _, f := range closers {
 			f()
 		}
 	}
+}
+
+// answerTime is how long the supervisor may take to say that it does its work: far longer than it ever does.
+const answerTime = 5 * time.Second
+
+// answers reports whether the supervisor does its work.
+func answers(asks chan<- chan struct{}) bool {
+	timeout := time.After(answerTime)
+	asked := make(chan struct{})
+	select {
+	case asks <- asked:
+	case <-timeout:
+		return false
+	}
+	select {
+	case <-asked:
+		return true
+	case <-timeout:
+		return false
+	}
+}
+
+// serve listens. A run that cannot be looked at trains all the same.
+func (o *options) serve(hub *observe.Hub, asks chan<- chan struct{}, dropped map[string]func() int64) (done func()) {
+	var reasons []string
+	for _, rule := range o.Rules().All() {
+		reasons = append(reasons, rule.Reason)
+	}
+	server, err := serve.Listen(o.seen.metrics, serve.Config{
+		Metrics: metrics.Registry(metrics.Config{
+			Version: versionText(), Go: runtime.Version(), Reasons: reasons, Look: hub.Look, Dropped: dropped, Now: time.Now,
+		}),
+		At: hub.At, Alive: func() bool { return answers(asks) }, Log: o.Log,
+	})
+	if err != nil {
+		o.Log.Error("this run cannot be looked at", "err", err)
+		return func() {}
+	}
+	return server.Close
 }

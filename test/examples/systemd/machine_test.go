@@ -128,7 +128,7 @@ cd "$1/root"
 mkdir -p etc/gangrun etc/systemd/system/gangrun@.service.d
 cp "$3" etc/systemd/system/
 echo box >etc/hostname
-printf '[Service]\nRestartSec=100ms\n' >etc/systemd/system/gangrun@.service.d/test.conf
+printf '[Service]\nRestartSec=100ms\nWatchdogSec=5s\nTimeoutAbortSec=1s\n' >etc/systemd/system/gangrun@.service.d/test.conf
 ln -s /dev/null etc/systemd/system/systemd-modules-load.service
 mount -t proc proc proc
 mount --bind proc/sys proc/sys

@@ -145,6 +145,40 @@ func TestKilled(t *testing.T) {
 	u.end("inactive", 0, 1)
 }
 
+// TestStatus is what systemctl status says of a training that tells its steps.
+func TestStatus(t *testing.T) {
+	u := start(t, `exec python3 -c '
+import os, socket, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+for step in range(1, 1000):
+    s.sendto(f"X_GANGRUN_STEP={step}".encode(), os.environ["NOTIFY_SOCKET"])
+    time.sleep(0.1)'`)
+	var text string
+	told := func() bool {
+		text = u.property("StatusText")
+		return strings.HasPrefix(text, "round 0, step ") && strings.HasSuffix(text, ", training")
+	}
+	if err := harness.Until(time.Minute, "a status", told); err != nil {
+		t.Errorf("%v: it is %q\n%s", err, text, u.journal())
+	}
+	if got := u.property("ActiveState"); got != "active" {
+		t.Errorf("it is %s", got)
+	}
+	u.systemctl("stop")
+	u.end("inactive", 143, 0)
+}
+
+// TestWatchdog is a gangrun that is stopped and does nothing any more: systemd starts it again.
+func TestWatchdog(t *testing.T) {
+	u := start(t, `echo begun; mkdir /run/$1 || exit 0; sleep 1000`)
+	u.await("begun")
+	if out, err := u.m.command("kill", "-STOP", u.property("MainPID")).CombinedOutput(); err != nil {
+		t.Fatalf("kill: %v: %s", err, out)
+	}
+	u.end("inactive", 0, 1)
+	u.await("Watchdog timeout")
+}
+
 // TestStop stops a training that saves. Its loader, a process of its own, is there until it has: the signal is gangrun's
 // alone, which passes it on to the worker alone.
 func TestStop(t *testing.T) {

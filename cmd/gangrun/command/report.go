@@ -1,0 +1,75 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/observe/report"
+)
+
+const codeNoInput = 66 // EX_NOINPUT
+
+func reportCommand(p *program) *cli.Command {
+	var output, html string
+	settings := []*setting{
+		{name: "output", short: "o", group: groupOwn, hint: "text|json", parse: choice(&output, "text", "json"), standard: "text", usage: "form of the report"},
+		{name: "html", group: groupOwn, hint: "FILE", parse: text(&html), standard: "none", usage: "write it as a page, too: one file that needs no other"},
+	}
+	return &cli.Command{
+		Name:  "report",
+		Usage: "say where a job's time has gone, from the events of its nodes",
+		CustomHelpTemplate: help("report", "[flags] EVENTS...", "report node0.events node1.events",
+			"EVENTS are the files of --events, one for each node; older ones beside them are read, too. - is standard input.\n"+
+				"Exits 0, 64 for a mistake, 66 when a file cannot be read or holds no events of one job.", settings),
+		Flags:        flags(settings),
+		Before:       withoutSupervising,
+		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
+		Action: func(c *cli.Context) error {
+			for _, s := range settings {
+				for _, value := range s.given {
+					if err := s.parse(value); err != nil {
+						return &configError{fmt.Sprintf("--%s %s: %v", s.name, value, err)}
+					}
+				}
+			}
+			if c.NArg() == 0 {
+				return &configError{"no events to read; want gangrun report EVENTS..."}
+			}
+			events, problems, err := report.Read(c.Args().Slice(), os.Stdin)
+			var r *report.Report
+			if err == nil {
+				r, err = report.Build(events, problems)
+			}
+			if err == nil && html != "" {
+				err = writePage(html, r)
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "gangrun report:", err)
+				p.code = codeNoInput
+				return nil
+			}
+			if output == "json" {
+				enc := json.NewEncoder(os.Stdout)
+				enc.SetIndent("", "  ")
+				return enc.Encode(r)
+			}
+			r.Text(os.Stdout)
+			return nil
+		},
+	}
+}
+
+func writePage(path string, r *report.Report) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := r.HTML(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

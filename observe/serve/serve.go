@@ -1,0 +1,148 @@
+// Package serve shows a run over HTTP: metrics, health, and where it stands. It is read-only, and whoever reads slowly is
+// dropped.
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/observe/account"
+)
+
+const (
+	mostConnections = 64               // at once; a further one waits until another is gone
+	requestTime     = 10 * time.Second // for a request to come in, and for the answer to go out
+	idleTime        = 2 * time.Minute  // between two requests of a connection
+	mostHeader      = 16 << 10         // bytes
+)
+
+// Config is what is shown.
+type Config struct {
+	Metrics *prometheus.Registry
+	At      func(now time.Time) account.Summary
+	Alive   func() bool // whether gangrun does its work; it may take a moment
+	Log     *slog.Logger
+
+	patience time.Duration // 0: requestTime
+}
+
+// Server listens at one address.
+type Server struct {
+	http   *http.Server
+	listen net.Listener
+}
+
+// Listen serves at an address such as :9400 until Close.
+func Listen(address string, cfg Config) (*Server, error) {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	patience := cmp.Or(cfg.patience, requestTime)
+	s := &Server{listen: &limited{Listener: l, free: make(chan struct{}, mostConnections)}, http: &http.Server{
+		Handler: handler(cfg), ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: idleTime,
+		MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+	}}
+	crash.Go(func() { _ = s.http.Serve(s.listen) }) // it ends with Close
+	return s, nil
+}
+
+// Addr is where it listens.
+func (s *Server) Addr() net.Addr { return s.listen.Addr() }
+
+// Close ends the listening and all connections.
+func (s *Server) Close() { _ = s.http.Close() }
+
+func handler(cfg Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if !cfg.Alive() {
+			text(w, http.StatusServiceUnavailable, "gangrun does not go on")
+			return
+		}
+		text(w, http.StatusOK, "ok")
+	})
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		s := cfg.At(time.Now())
+		switch {
+		case s.Phase == account.Ended:
+			text(w, http.StatusServiceUnavailable, "the run has ended")
+		case s.Leaving != "":
+			text(w, http.StatusServiceUnavailable, "this node is leaving")
+		default: // forming, too: who hides a node that is not ready must not keep the others from finding it
+			text(w, http.StatusOK, string(s.Phase))
+		}
+	})
+	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		_ = enc.Encode(cfg.At(time.Now())) // whoever asked has gone
+	})
+	return guarded(mux)
+}
+
+func text(w http.ResponseWriter, code int, s string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	fmt.Fprintln(w, s)
+}
+
+// guarded refuses what does not read, and says what a browser may do with an answer: nothing.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			text(w, http.StatusMethodNotAllowed, "this only shows; GET it")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limited bounds how many connections there are at once.
+type limited struct {
+	net.Listener
+	free chan struct{}
+}
+
+// Accept waits for a connection, and before that for room for one.
+func (l *limited) Accept() (net.Conn, error) {
+	l.free <- struct{}{}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.free
+		return nil, err
+	}
+	return &counted{Conn: c, free: l.free}, nil
+}
+
+// counted gives its place back when it is closed.
+type counted struct {
+	net.Conn
+	free chan struct{}
+	once sync.Once
+}
+
+// Close closes the connection.
+func (c *counted) Close() error {
+	c.once.Do(func() { <-c.free })
+	return c.Conn.Close()
+}
