@@ -1,6 +1,9 @@
 package hang
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Detector watches the workers of one round. Times must not go back.
 type Detector struct {
@@ -72,7 +75,7 @@ func (d *Detector) Tick(now time.Time) (do Decision) {
 
 // Next is when Tick is to be called at the latest, once it was called at now.
 func (d *Detector) Next() time.Time {
-	next := d.now.Add(period)
+	next := d.now.Add(d.period())
 	if d.policy.Mode == Off || !d.armed() || d.said {
 		return next
 	}
@@ -84,6 +87,23 @@ func (d *Detector) Next() time.Time {
 		return due
 	}
 	return next
+}
+
+// period is how often Tick is to be called: what is printed is looked at then.
+func (d *Detector) period() time.Duration {
+	if d.policy.Timeout == 0 {
+		return period
+	}
+	return min(period, max(period/10, d.policy.Timeout/10))
+}
+
+// Silent reports whether half of the limit is over, of a silence that would be acted on.
+func (d *Detector) Silent(now time.Time) bool {
+	if d.policy.Mode == Off || !d.armed() || !d.acts() {
+		return false
+	}
+	due, limit := d.due()
+	return !now.Before(due.Add(-limit / 2))
 }
 
 // armed reports whether there was enough to expect more, and anybody it can be expected of.
@@ -164,7 +184,7 @@ func (d *Detector) limit() (longest time.Duration) {
 func (d *Detector) limitOf(phase string) time.Duration {
 	switch {
 	case phase == Exit:
-		return d.policy.ExitTimeout
+		return cmp.Or(d.policy.ExitTimeout, UsualExit)
 	case phase != Train:
 		return max(Quiet, d.policy.Timeout, Factor*d.slowest)
 	case d.policy.Timeout != 0:

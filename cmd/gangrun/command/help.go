@@ -15,12 +15,13 @@ const (
 	groupRestarts   = "Restarts"
 	groupStopping   = "Stopping"
 	groupVerdict    = "Verdict and message"
+	groupHang       = "Workers that get nowhere"
 	groupOutput     = "Output of the workers"
 	groupCheckpoint = "Checkpoints"
 	groupOwn        = "gangrun itself"
 )
 
-var groups = []string{groupTorchrun, groupRanks, groupRehearse, groupJob, groupNodes, groupRestarts, groupStopping, groupVerdict, groupOutput, groupCheckpoint, groupOwn}
+var groups = []string{groupTorchrun, groupRanks, groupRehearse, groupJob, groupNodes, groupRestarts, groupStopping, groupVerdict, groupHang, groupOutput, groupCheckpoint, groupOwn}
 
 const configurable = `Every flag can also be set by the variable GANGRUN_<FLAG> (--max-restarts: GANGRUN_MAX_RESTARTS) and in the file
 named by --config. A flag outranks the variable, the variable the file.`

@@ -66,7 +66,7 @@ func (o *options) launchSettings() []*setting {
 		})
 	}
 	theirs := settingNames(settings)
-	for _, s := range slices.Concat(o.common(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(true)) {
+	for _, s := range slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(true)) {
 		if s.name == "nodes" { // it is --nnodes here
 			continue
 		}
@@ -185,13 +185,14 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := g.MakeFolder(); err != nil {
 		return nil, &configError{err.Error()}
 	}
-	o.Workers, o.RoundEnded = o.resumed(g.Workers), g.RoundEnded
+	o.Workers, o.RoundEnded, o.HangDir = o.resumed(g.Workers), g.RoundEnded, g.Folder
 	o.Epilogue = func(w io.Writer) {
 		g.Report(w, os.Getenv("TORCHELASTIC_ERROR_FILE"))
 		g.RemoveEmpty()
 	}
 	o.started = func(log *slog.Logger) {
 		g.Log = log
+		o.sayHangs(log)
 		if _, set := os.LookupEnv("OMP_NUM_THREADS"); nproc > 1 && !set {
 			log.Info("OMP_NUM_THREADS is not set: each rank gets 1, as under torchrun; a higher value may be faster")
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/platform"
+	"github.com/gangrun/gangrun/supervisor/progress"
 	"github.com/gangrun/gangrun/supervisor/signals"
 )
 
@@ -34,6 +35,8 @@ type options struct {
 	prefix      string
 	stopVerdict string
 	unknown     string
+	stacks      string            // on or off
+	stepRegex   *progress.Profile // of the user's own
 	quiet       bool
 	logFormat   string
 	logLevel    slog.Level
@@ -44,7 +47,7 @@ type options struct {
 }
 
 func defaultOptions() *options {
-	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", logFormat: "text"}
+	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", stacks: "on", logFormat: "text"}
 	o.job, o.resuming = defaultJob(), defaultResuming()
 	o.SilentRestart = supervisor.SilentRestartFatal
 	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
@@ -311,6 +314,9 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 		}
 	}
 	if err := o.loadRules(); err != nil {
+		return err
+	}
+	if err := o.settleHangs(); err != nil {
 		return err
 	}
 	if err := o.prepareHooks(settings); err != nil {
