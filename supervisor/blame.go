@@ -123,9 +123,7 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 		}
 		if dump, _ := stacks.Find(w.tail.Bytes()); dump != nil {
 			files = append(files, evidenceFile{strings.ReplaceAll(stand.Name, " ", "") + "-stacks.txt", string(dump)})
-			if main, found := stacks.Main(stacks.Parse(dump)); found {
-				stand.Place, stand.Signature, stand.Waits = main.Stands(), main.Signature(), main.Waits()
-			}
+			stand.Place, stand.Signature, stand.Waits = place(stacks.Parse(dump))
 		}
 		stands, of = append(stands, stand), append(of, i)
 	}
@@ -147,11 +145,23 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	i := of[max(who, 0)]
 	o := workers[i].outcome
 	o.Stop, o.Hang = exitcodes.NotStopped, &exitcodes.Hang{Why: "got nowhere: " + why + "; " + tells, Evidence: evidence}
-	if who < 0 {
+	if who < 0 && len(stands) > 1 {
 		o.Rank, o.LocalRank = -1, -1
 	}
 	findings[i] = exitcodes.Judge(o, workers[i].rules)
 	return []int{i}
+}
+
+// place is where a process stands, by its stacks. One whose main thread runs no Python is at its end, or its start.
+func place(threads []stacks.Thread) (stands, signature string, waits bool) {
+	main, found := stacks.Main(threads)
+	switch {
+	case found:
+		return main.Stands(), main.Signature(), main.Waits()
+	case len(threads) > 0:
+		return "no Python code, as at its end", "none", false
+	}
+	return "", "", false
 }
 
 // guilty is which of those that stand somewhere is the cause: one that had said why it fails comes first.

@@ -116,7 +116,10 @@ func (s *Supervisor) look() {
 		h.state = nil
 		s.beside(func() func() {
 			state := stateOf(s.pids())
-			return func() { h.state = state }
+			return func() {
+				h.state = state
+				h.guard(func(d *hang.Detector) { d.Gathered() })
+			}
 		})
 	case do.Relieved:
 		s.log.Info("the workers go on")

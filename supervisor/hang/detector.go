@@ -20,6 +20,7 @@ type Detector struct {
 
 	warned      bool
 	suspectedAt time.Time // zero: there is no suspicion
+	gathered    bool      // the evidence about it is there
 	said        bool      // that it is a hang
 }
 
@@ -59,12 +60,12 @@ func (d *Detector) Tick(now time.Time) (do Decision) {
 	switch {
 	case d.said:
 	case !d.suspectedAt.IsZero():
-		if !now.Before(d.suspectedAt.Add(ConfirmTime)) {
+		if !now.Before(d.confirmAt()) {
 			d.said = true
 			do.Hang = d.report(limit)
 		}
 	case !now.Before(due):
-		d.suspectedAt = now
+		d.suspectedAt, d.gathered = now, false
 		do.Suspect = d.report(limit)
 	case !now.Before(half) && !d.warned && d.warns():
 		d.warned = true
@@ -81,12 +82,23 @@ func (d *Detector) Next() time.Time {
 	}
 	due, _ := d.due()
 	if !d.suspectedAt.IsZero() {
-		due = d.suspectedAt.Add(ConfirmTime)
+		due = d.confirmAt()
 	}
 	if due.After(d.now) && due.Before(next) {
 		return due
 	}
 	return next
+}
+
+// Gathered takes that the evidence about a suspicion is there.
+func (d *Detector) Gathered() { d.gathered = true }
+
+// confirmAt is when a suspicion is a hang.
+func (d *Detector) confirmAt() time.Time {
+	if d.gathered {
+		return d.suspectedAt.Add(ConfirmTime)
+	}
+	return d.suspectedAt.Add(2 * ConfirmTime)
 }
 
 // period is how often Tick is to be called: what is printed is looked at then.

@@ -20,6 +20,7 @@ type watch struct {
 	last Decision
 	hang *Report
 	warn *Report
+	late bool // evidence does not come
 }
 
 func newWatch(t *testing.T, p Policy, workers int) *watch {
@@ -55,6 +56,9 @@ func (w *watch) tick() {
 		if r != nil {
 			w.said = append(w.said, what+" "+w.now.String())
 		}
+	}
+	if w.last.Suspect != nil && !w.late {
+		w.d.Gathered()
 	}
 	say("warn", w.last.Warn)
 	say("suspect", w.last.Suspect)
@@ -138,6 +142,13 @@ func TestLimits(t *testing.T) {
 		w := newWatch(t, Policy{Timeout: 3 * s}, 2).steps(1, 10, s).phase(0, Exit).phase(1, Exit)
 		w.until(100 * s).wants("warn 40s, suspect 1m10s, hang 1m11s")
 	})
+}
+
+// TestLateEvidence is waited for, but not long.
+func TestLateEvidence(t *testing.T) {
+	w := newWatch(t, Policy{Timeout: 3 * s}, 4).steps(1, 30, s)
+	w.late = true
+	w.until(60 * s).wants("warn 31.5s, suspect 33s, hang 35s")
 }
 
 // TestAnyProgress ends a silence, of whichever rank, also after the suspicion.

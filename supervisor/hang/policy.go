@@ -33,7 +33,7 @@ const (
 	Quiet = 15 * time.Minute
 	// UsualExit is the limit where all have told that they are about to end.
 	UsualExit = time.Minute
-	// ConfirmTime is how long a suspicion has to last.
+	// ConfirmTime is how long a suspicion has to last; twice as long where the evidence is not there by then.
 	ConfirmTime = time.Second
 )
 
