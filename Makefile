@@ -43,7 +43,7 @@ test-operators:
 
 # What make test leaves out: every seed of the simulator, every state of the models, members of an etcd that die.
 test-long:
-	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./supervisor/hang
+	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./supervisor/hang ./test/hang
 
 # Data races need the C compiler.
 race:

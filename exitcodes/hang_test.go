@@ -30,6 +30,17 @@ func TestHang(t *testing.T) {
 	o.Output = []byte(raised + dump)
 	o.Arrived[1].Offset = len(raised)
 	f = Judge(o, BuiltinRules())
+	// What the other stream had brought just before the traceback is read after it.
+	late := []byte(raised + "step 29\n" + dump)
+	o.Output, o.Arrived = late, []Arrival{{Offset: 0, At: stopped.Add(-time.Minute), Stream: 2}, {Offset: len(raised), At: stopped.Add(-time.Minute + 7*time.Millisecond), Stream: 1},
+		{Offset: len(raised) + 8, At: stopped.Add(time.Second), Stream: 2}}
+	if f := Judge(o, BuiltinRules()); f.Verdict != Fatal {
+		t.Errorf("%+v", f)
+	}
+	o.Arrived[1].At = stopped.Add(-time.Second) // that is work after it: it was caught
+	if f := Judge(o, BuiltinRules()); f.Reason != ReasonHang {
+		t.Errorf("%+v", f)
+	}
 	if f.Verdict != Fatal || f.Role != RoleRoot || !strings.Contains(f.Message, "rank 2 had failed, and did not end: ValueError: no such column") {
 		t.Errorf("%+v", f)
 	}

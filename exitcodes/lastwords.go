@@ -2,6 +2,7 @@ package exitcodes
 
 import (
 	"slices"
+	"time"
 )
 
 // said is what the last words come to.
@@ -159,7 +160,8 @@ func (r *reader) finalChains() []int {
 func (r *reader) uncaught() said {
 	best, found := said{}, false
 	for _, c := range r.finalChains() {
-		if ch := &r.chains[c]; ch.logged || ch.warned || r.othersAfter(ch.end, ch.tag) && !ch.own {
+		ch := &r.chains[c]
+		if ch.logged || ch.warned || r.othersAfter(ch.end, ch.tag) && !ch.own && !r.atOnce(ch) {
 			continue // it was caught, or the program went on
 		}
 		if s := r.judgeStream(c); !found || s.role() > best.role() {
@@ -167,6 +169,16 @@ func (r *reader) uncaught() said {
 		}
 	}
 	return best
+}
+
+// together is how far apart two streams are read that were written at once.
+const together = 50 * time.Millisecond
+
+// atOnce reports whether an exception that looks uncaught is followed only by what came at the same time: what the other
+// stream had brought just before.
+func (r *reader) atOnce(c *chain) bool {
+	end, last := r.lines[c.end].at, r.lines[len(r.lines)-1].at
+	return !end.IsZero() && last.Sub(end) <= together && r.looksUncaught(c)
 }
 
 // accusations are the lines in which torch names the ranks that did not come.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
 // What the node is told in its own words.
@@ -152,6 +154,16 @@ type Config struct {
 	StopVerdictWorker bool
 	// OnUnknown says what an ordinary exit code means that nothing explains; empty: fatal.
 	OnUnknown exitcodes.OnUnknown
+
+	// Hang says how long the workers may get nowhere, and what follows then.
+	Hang hang.Policy
+	// Framework is how the output of the workers shows their steps; nil: as the first one does that fits.
+	Framework *progress.Profile
+	// PythonStacks gives the workers PYTHONFAULTHANDLER=1, unless their environment says something about it, and has
+	// those that get nowhere write their stacks.
+	PythonStacks bool
+	// HangDir returns the directory beside whose files the evidence of a hang is kept; nil, or empty: a temporary one.
+	HangDir func() string
 
 	Hooks Hooks
 	Kills []Kill // failures to rehearse

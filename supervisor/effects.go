@@ -29,7 +29,9 @@ func (s *Supervisor) effect(e node.Effect) node.Event {
 	case node.Gather:
 		s.gather(e)
 	case node.Amend:
-		s.amend()
+		s.amend(e.Hung)
+	case node.Dump:
+		s.dump()
 	case node.Concluded:
 		s.concluded(e)
 	case node.Sweep:

@@ -85,8 +85,8 @@ func (s *Supervisor) gather(g node.Gather) {
 }
 
 // amend judges anew those that have failed by themselves, if the machine knows more by now.
-func (s *Supervisor) amend() {
-	workers := s.round.workers
+func (s *Supervisor) amend(hung bool) {
+	workers, c := s.round.workers, s.hangCase()
 	s.besideEvent(func() node.Event {
 		var findings []exitcodes.Finding
 		for _, w := range workers {
@@ -99,7 +99,11 @@ func (s *Supervisor) amend() {
 			}
 			findings = append(findings, w.finding)
 		}
-		return node.Amended{Findings: findings}
+		ev := node.Amended{Findings: findings}
+		if hung {
+			ev.Hung = s.blame(c, workers, findings)
+		}
+		return ev
 	})
 }
 

@@ -15,10 +15,12 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence"
+	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/process"
+	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
 // How long the start of a round waits for a path that somebody named.
@@ -139,6 +141,9 @@ func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err 
 	if w.path, err = s.findCommand(w.spec.Argv[0], environ.Get(w.spec.Env, "PATH")); err != nil {
 		return err
 	}
+	if s.cfg.Hang.Mode != hang.Off {
+		w.progress = progress.NewReader(s.cfg.Framework)
+	}
 	w.files[0] = os.Stdin
 	if w.spec.NoInput {
 		if w.files[0], err = os.Open(os.DevNull); err != nil {
@@ -221,6 +226,9 @@ func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (
 	default:
 		config.Console = s.stderr
 	}
+	if w.progress != nil {
+		config.Watch = w.progress.Stream()
+	}
 	stream, file, err := output.NewStream(config)
 	if err == nil {
 		w.streams = append(w.streams, stream)
@@ -280,6 +288,9 @@ func (s *Supervisor) environment(w *worker, index, number int) []string {
 	}
 	if w.notify = s.listen(index, number); w.notify != nil {
 		set("NOTIFY_SOCKET", w.notify.Path)
+	}
+	if _, said := environ.Lookup(env, stacksVariable); s.cfg.PythonStacks && !said {
+		set(stacksVariable, "1")
 	}
 	if w.errorFile = w.spec.ErrorFile; w.errorFile != "" {
 		return env

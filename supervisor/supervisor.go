@@ -51,6 +51,7 @@ type Supervisor struct {
 	unread      sync.Once          // it was said that output is not read
 	rest        []remaining        // what is left writes there
 	saved       *format.Checkpoint // the newest that the node was told of
+	health      *health            // of the workers that run; nil while none do
 	first       []node.Effect
 	timer       *time.Timer
 }
@@ -106,6 +107,7 @@ func (s *Supervisor) Run() int {
 			close(asked)
 		case <-s.timer.C:
 			s.hear()
+			s.look()
 			s.step(node.Tick{})
 		}
 	}
@@ -133,7 +135,8 @@ func (s *Supervisor) step(events ...node.Event) {
 			}
 		}
 	}
-	if next := s.node.Deadline(); !next.IsZero() {
+	s.watch()
+	if next := s.health.next(s.node.Deadline()); !next.IsZero() {
 		s.timer.Reset(time.Until(next))
 	} else {
 		s.timer.Stop()
@@ -170,6 +173,7 @@ func (s *Supervisor) ordered(o agent.Order) {
 	case o.Stop != nil:
 		s.step(node.Stop{
 			Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite,
+			Silent: s.health.silent(),
 		})
 	case o.End != nil:
 		s.step(node.End{End: *o.End, EndsJob: s.cfg.Agent.EndedJob(o.End)})
@@ -224,6 +228,7 @@ func (s *Supervisor) changed(ev process.Event) {
 		}
 	case ev.Ended():
 		s.hear() // what it said last
+		s.health.ended(i)
 		s.step(node.Exited{Worker: i, Status: statusOf(ev.Status), At: ev.At, Alone: ev.Alone})
 	case i >= 0:
 		paused := node.Paused{Worker: i}

@@ -10,6 +10,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/output"
+	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
 // worker is one process of the current round, as the machine sees it; what becomes of it the node knows.
@@ -23,7 +24,8 @@ type worker struct {
 	startedAt time.Time
 	streams   []*output.Stream
 	tail      output.Tail
-	notify    *notify.Socket // nil where none can be made
+	notify    *notify.Socket   // nil where none can be made
+	progress  *progress.Reader // nil where nobody asks
 
 	errorFile    string
 	ownErrorFile bool            // it was not the user who named it
@@ -68,6 +70,7 @@ func (s *Supervisor) forget() {
 // hear hands on what the workers have reported, if any can.
 func (s *Supervisor) hear() {
 	var reports node.Reported
+	now := time.Now()
 	for i, w := range s.round.workers {
 		if w.notify == nil {
 			continue
@@ -83,6 +86,7 @@ func (s *Supervisor) hear() {
 			s.cfg.Agent.Stepped(step)
 		}
 		reports[i].Saving = w.notify.Saving()
+		s.health.told(i, w.spec.Rank, w.notify.Reports(), now)
 	}
 	if reports != nil {
 		s.step(reports)

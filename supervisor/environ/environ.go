@@ -9,12 +9,18 @@ import (
 // Get is the value of a variable, as getenv(3) would find it in a program that is started with env, except that of several
 // entries the last counts, as with os/exec; empty when there is none.
 func Get(env []string, name string) string {
+	value, _ := Lookup(env, name)
+	return value
+}
+
+// Lookup is Get, and whether there is an entry.
+func Lookup(env []string, name string) (value string, found bool) {
 	for _, e := range slices.Backward(env) {
 		if value, found := strings.CutPrefix(e, name+"="); found {
-			return value
+			return value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // Set puts the variable at the end of env, instead of any entry that it had. The list is changed in place where there is

@@ -56,6 +56,9 @@ func (t *Torchrun) MakeFolder() error {
 	return nil
 }
 
+// Folder is where this run's logs are; empty for none.
+func (t *Torchrun) Folder() string { return t.folder }
+
 // RemoveEmpty removes the temporary folder if no rank has left anything in it.
 func (t *Torchrun) RemoveEmpty() {
 	if t.own == "" {

@@ -24,10 +24,24 @@ func Blame(stands []Stand) (guilty int, why string) {
 			return guilty, why
 		}
 	}
+	if len(stands) == 1 {
+		return alone(stands[0])
+	}
 	if place, same := samePlace(stands); same {
 		return -1, "all stand in " + place + ": the network, the hardware, or a rank on another node"
 	}
 	return -1, "nothing tells which rank the others wait for"
+}
+
+// alone is the only worker that is left here: to wait for others is no fault.
+func alone(s Stand) (int, string) {
+	switch {
+	case s.Place == "":
+		return -1, "where it stands is not known"
+	case s.Waits:
+		return -1, "it stands in " + s.Place
+	}
+	return 0, "it stands in " + s.Place
 }
 
 // byTrouble finds the only one with a process that cannot go on.

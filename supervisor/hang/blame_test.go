@@ -28,7 +28,9 @@ func TestBlame(t *testing.T) {
 		{"no stacks", []Stand{unknown, unknown}, -1, "nothing tells which rank the others wait for"},
 		{"one stack is missing", []Stand{waits("0"), waits("1"), sleeps, unknown}, 2, "it stands in nap (train.py:30), while the others wait for it"},
 		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for"},
-		{"alone", []Stand{sleeps}, -1, "nothing tells which rank the others wait for"},
+		{"alone", []Stand{sleeps}, 0, "it stands in nap (train.py:30)"},
+		{"alone, and waits", []Stand{waits("0")}, -1, "it stands in all_reduce"},
+		{"alone, and unknown", []Stand{unknown}, -1, "where it stands is not known"},
 		{"nobody", nil, -1, "nothing tells which rank the others wait for"},
 	} {
 		if guilty, why := Blame(test.stands); guilty != test.guilty || why != test.why {

@@ -1,6 +1,9 @@
 package hang
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Detector watches the workers of one round. Times must not go back.
 type Detector struct {
@@ -17,6 +20,7 @@ type Detector struct {
 
 	warned      bool
 	suspectedAt time.Time // zero: there is no suspicion
+	gathered    bool      // the evidence about it is there
 	said        bool      // that it is a hang
 }
 
@@ -56,12 +60,12 @@ func (d *Detector) Tick(now time.Time) (do Decision) {
 	switch {
 	case d.said:
 	case !d.suspectedAt.IsZero():
-		if !now.Before(d.suspectedAt.Add(ConfirmTime)) {
+		if !now.Before(d.confirmAt()) {
 			d.said = true
 			do.Hang = d.report(limit)
 		}
 	case !now.Before(due):
-		d.suspectedAt = now
+		d.suspectedAt, d.gathered = now, false
 		do.Suspect = d.report(limit)
 	case !now.Before(half) && !d.warned && d.warns():
 		d.warned = true
@@ -72,18 +76,46 @@ func (d *Detector) Tick(now time.Time) (do Decision) {
 
 // Next is when Tick is to be called at the latest, once it was called at now.
 func (d *Detector) Next() time.Time {
-	next := d.now.Add(period)
+	next := d.now.Add(d.period())
 	if d.policy.Mode == Off || !d.armed() || d.said {
 		return next
 	}
 	due, _ := d.due()
 	if !d.suspectedAt.IsZero() {
-		due = d.suspectedAt.Add(ConfirmTime)
+		due = d.confirmAt()
 	}
 	if due.After(d.now) && due.Before(next) {
 		return due
 	}
 	return next
+}
+
+// Gathered takes that the evidence about a suspicion is there.
+func (d *Detector) Gathered() { d.gathered = true }
+
+// confirmAt is when a suspicion is a hang.
+func (d *Detector) confirmAt() time.Time {
+	if d.gathered {
+		return d.suspectedAt.Add(ConfirmTime)
+	}
+	return d.suspectedAt.Add(2 * ConfirmTime)
+}
+
+// period is how often Tick is to be called: what is printed is looked at then.
+func (d *Detector) period() time.Duration {
+	if d.policy.Timeout == 0 {
+		return period
+	}
+	return min(period, max(period/10, d.policy.Timeout/10))
+}
+
+// Silent reports whether half of the limit is over, of a silence that would be acted on.
+func (d *Detector) Silent(now time.Time) bool {
+	if d.policy.Mode == Off || !d.armed() || !d.acts() {
+		return false
+	}
+	due, limit := d.due()
+	return !now.Before(due.Add(-limit / 2))
 }
 
 // armed reports whether there was enough to expect more, and anybody it can be expected of.
@@ -164,7 +196,7 @@ func (d *Detector) limit() (longest time.Duration) {
 func (d *Detector) limitOf(phase string) time.Duration {
 	switch {
 	case phase == Exit:
-		return d.policy.ExitTimeout
+		return cmp.Or(d.policy.ExitTimeout, UsualExit)
 	case phase != Train:
 		return max(Quiet, d.policy.Timeout, Factor*d.slowest)
 	case d.policy.Timeout != 0:

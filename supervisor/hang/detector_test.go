@@ -20,6 +20,7 @@ type watch struct {
 	last Decision
 	hang *Report
 	warn *Report
+	late bool // evidence does not come
 }
 
 func newWatch(t *testing.T, p Policy, workers int) *watch {
@@ -55,6 +56,9 @@ func (w *watch) tick() {
 		if r != nil {
 			w.said = append(w.said, what+" "+w.now.String())
 		}
+	}
+	if w.last.Suspect != nil && !w.late {
+		w.d.Gathered()
 	}
 	say("warn", w.last.Warn)
 	say("suspect", w.last.Suspect)
@@ -104,7 +108,7 @@ func (w *watch) wants(want string) *watch {
 func TestLimits(t *testing.T) {
 	t.Run("given", func(t *testing.T) {
 		w := newWatch(t, Policy{Timeout: 3 * s}, 4).steps(1, 30, s) // the last at 30 s
-		w.until(60 * s).wants("warn 32s, suspect 33s, hang 34s")
+		w.until(60 * s).wants("warn 31.5s, suspect 33s, hang 34s")
 		if !w.hang.Acts || w.hang.Silence != 4*s {
 			t.Errorf("%+v", w.hang)
 		}
@@ -125,14 +129,14 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("observe says what act does", func(t *testing.T) {
 		w := newWatch(t, Policy{Timeout: 3 * s, Mode: Observe}, 2).steps(1, 10, s).until(time.Hour)
-		w.wants("warn 12s, suspect 13s, hang 14s")
+		w.wants("warn 11.5s, suspect 13s, hang 14s")
 		if w.hang.Acts {
 			t.Error("it acts")
 		}
 	})
 	t.Run("a rank that exits is no rank that trains", func(t *testing.T) {
 		w := newWatch(t, Policy{Timeout: 3 * s}, 2).steps(1, 10, s).phase(0, Exit)
-		w.until(60 * s).wants("warn 12s, suspect 13s, hang 14s")
+		w.until(60 * s).wants("warn 11.5s, suspect 13s, hang 14s")
 	})
 	t.Run("all exit", func(t *testing.T) {
 		w := newWatch(t, Policy{Timeout: 3 * s}, 2).steps(1, 10, s).phase(0, Exit).phase(1, Exit)
@@ -140,14 +144,21 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// TestLateEvidence is waited for, but not long.
+func TestLateEvidence(t *testing.T) {
+	w := newWatch(t, Policy{Timeout: 3 * s}, 4).steps(1, 30, s)
+	w.late = true
+	w.until(60 * s).wants("warn 31.5s, suspect 33s, hang 35s")
+}
+
 // TestAnyProgress ends a silence, of whichever rank, also after the suspicion.
 func TestAnyProgress(t *testing.T) {
-	w := newWatch(t, Policy{Timeout: 3 * s}, 2).steps(1, 2, s).until(5500 * time.Millisecond).wants("warn 4s, suspect 5s")
+	w := newWatch(t, Policy{Timeout: 3 * s}, 2).steps(1, 2, s).until(5500 * time.Millisecond).wants("warn 3.5s, suspect 5s")
 	step := int64(3)
 	w.d.Told(1, Sign{Rank: 1, Step: &step}, noon.Add(w.now))
-	w.until(8 * s).wants("warn 7.5s")
+	w.until(8 * s).wants("warn 7s")
 	w.d.Ended(0, noon.Add(w.now))
-	w.until(15 * s).wants("warn 10s, suspect 11s, hang 12s")
+	w.until(15 * s).wants("warn 9.5s, suspect 11s, hang 12s")
 	if got := w.hang.String(); got != "no step for 4s; rank 1 has told step 3" {
 		t.Error(got)
 	}

@@ -19,7 +19,7 @@ type Policy struct {
 	// Timeout is how long a silence may last: between two steps where steps are told, between two pieces of output where
 	// they are not. 0 is for what is usual: see [Usual] and [Quiet].
 	Timeout time.Duration
-	// ExitTimeout is the same for workers of which all have told that they are about to end.
+	// ExitTimeout is the same for workers of which all have told that they are about to end. 0 is for [UsualExit].
 	ExitTimeout time.Duration
 }
 
@@ -31,12 +31,14 @@ const (
 	// Quiet is the limit where only output, CPU time and I/O speak, and in a phase of which nobody knows how long it
 	// takes: an evaluation, a checkpoint. It is also how long output and I/O can put off a hang where steps were told.
 	Quiet = 15 * time.Minute
-	// ConfirmTime is how long a suspicion has to last.
+	// UsualExit is the limit where all have told that they are about to end.
+	UsualExit = time.Minute
+	// ConfirmTime is how long a suspicion has to last; twice as long where the evidence is not there by then.
 	ConfirmTime = time.Second
 )
 
 const (
-	// period is how often a detector wants to be asked.
+	// period is how often a detector wants to be asked, but for short limits.
 	period = time.Second
 	// asleep is how much later than that is no longer a busy machine: this process did not run, and nor did the others.
 	asleep = 5 * time.Second

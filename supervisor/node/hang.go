@@ -10,6 +10,9 @@ import (
 // dumpTime is how long Python processes have to write their stacks, of which they end. It takes milliseconds.
 const dumpTime = 5 * time.Second
 
+// endTime is for what has written its stacks to end of that: its parent may be stopped, or the news of it on its way.
+const endTime = 250 * time.Millisecond
+
 // hung ends workers that get nowhere: first with their stacks, which may tell whom the others wait for. Whoever that is
 // is known once all are gone.
 func (n *Node) hung(ev Hung) {
@@ -42,7 +45,7 @@ func (n *Node) dump() {
 	n.do(Dump{})
 }
 
-// dumped ends what is left: at once where there are stacks or were to be, else as any worker is stopped.
+// dumped ends what is left: soon where there are stacks or were to be, else as any worker is stopped.
 func (n *Node) dumped(ev Dumped) {
 	if n.state != Running || !n.dumping {
 		return
@@ -56,7 +59,7 @@ func (n *Node) dumped(ev Dumped) {
 		switch w := &n.workers[i]; {
 		case w.ended || w.pid == 0:
 		case asked[i]:
-			w.clock.expedite(n.now)
+			w.clock.expedite(n.now.Add(endTime))
 		default:
 			n.stopWorker(i, exitcodes.StoppedByGang, SIGTERM, killAt, killAt)
 		}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"testing"
+	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
@@ -33,11 +34,12 @@ func TestHung(t *testing.T) {
 	w.end(7*s).ended(exitcodes.Retry, 212, "rank 1 got nowhere")
 }
 
-// TestHungStays: what does not end of it is killed at once, since it had its time; who could not be asked is stopped as
+// TestHungStays: what does not end of it is killed, since it had its time; who could not be asked is stopped as
 // any worker.
 func TestHungStays(t *testing.T) {
 	w := hangs(t, 0, 0, 1)
-	w.start(0, 0).at(5*s, Hung{"no step"}).wants("prepare, failing retry, dump, SIGTERM to 2, SIGKILL to 0, SIGKILL to 1")
+	w.start(0, 0).at(5*s, Hung{"no step"}).wants("prepare, failing retry, dump, SIGTERM to 2")
+	w.at(5250 * time.Millisecond).wants("SIGKILL to 0, SIGKILL to 1")
 	w.at(11 * s).wants("SIGKILL to 2")
 
 	// Nobody answers what was asked.
@@ -61,7 +63,7 @@ func TestHungElsewhere(t *testing.T) {
 	w := hangs(t, 2, 0, 1, 2).start(0, 0)
 	w.hold["Dump"] = true
 	w.at(5*s, Stop{Round: 0, Why: "it hangs", Silent: true}).wants("prepare, dump")
-	w.at(6*s, Dumped{[]int{0, 1, 2}}).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
+	w.at(6*s, Dumped{[]int{0, 1, 2}}).at(6250 * time.Millisecond).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
 
 	w = hangs(t, 2, 0, 1, 2).start(0, 0)
 	w.at(5*s, Stop{Round: 0, Why: "a node leaves", Silent: true, Departure: true}).wants("prepare, SIGTERM to 0, SIGTERM to 1, SIGTERM to 2")

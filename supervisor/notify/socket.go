@@ -167,6 +167,18 @@ func (s *Socket) Reports() []Report {
 	return list
 }
 
+// Told reports whether any rank has told a step here.
+func (s *Socket) Told() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.ranks {
+		if r.step != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // catchUp takes in what was sent before.
 func (s *Socket) catchUp() {
 	_ = s.raw.Control(func(fd uintptr) { s.drain(int(fd)) }) // closed: what was heard before counts

@@ -29,6 +29,8 @@ type StreamConfig struct {
 	Filter *Filter
 	// File takes the exact bytes. The stream closes it when it is done.
 	File *File
+	// Watch is given the bytes as they come, before anybody else; it must not keep them.
+	Watch func([]byte)
 	// Tail keeps the last bytes; the two streams of one worker share one.
 	Tail *Tail
 }
@@ -51,6 +53,7 @@ type Stream struct {
 	filter  *filtering
 	file    *File
 	tail    *tailPart
+	watch   func([]byte)
 	attempt func(fd uintptr) bool // reads once; made once, since one for each read would be garbage
 	wait    bool                  // whether attempt waits for something to read
 	buf     *[blockSize]byte
@@ -80,7 +83,7 @@ func NewStream(config StreamConfig) (*Stream, *os.File, error) {
 	}
 	s.console = config.Console
 	s.filter = newFiltering(config.Filter)
-	s.file = config.File
+	s.file, s.watch = config.File, config.Watch
 	if config.Prefix != "" || config.Lines {
 		s.lines = &lines{prefix: config.Prefix}
 	}
@@ -312,6 +315,9 @@ func (s *Stream) readOnce(fd uintptr) (ready bool) {
 
 // pass passes p on, first to what cannot block.
 func (s *Stream) pass(p []byte) {
+	if s.watch != nil {
+		s.watch(p)
+	}
 	if s.tail != nil {
 		s.tail.write(p)
 	}

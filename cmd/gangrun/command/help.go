@@ -19,6 +19,7 @@ const (
 	groupRestarts   = "Restarts"
 	groupStopping   = "Stopping"
 	groupVerdict    = "Verdict and message"
+	groupHang       = "Workers that get nowhere"
 	groupOutput     = "Output of the workers"
 	groupCheckpoint = "Checkpoints"
 	groupSeen       = "What others see"
@@ -27,7 +28,7 @@ const (
 
 var groups = []string{
 	groupTorchrun, groupRanks, groupRehearse, groupRestarts, groupCheckpoint, groupJob, groupNodes, groupStopping, groupVerdict,
-	groupOutput, groupSeen, groupOwn,
+	groupHang, groupOutput, groupSeen, groupOwn,
 }
 
 const configurable = `Every flag can also be set by the variable GANGRUN_<FLAG> (--max-restarts: GANGRUN_MAX_RESTARTS) and in the file

@@ -74,7 +74,7 @@ func (o *options) launchSettings() []*setting {
 		})
 	}
 	theirs := settingNames(settings)
-	for _, s := range slices.Concat(o.common(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(true)) {
+	for _, s := range slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(true)) {
 		if s.name == "nodes" { // it is --nnodes here
 			continue
 		}
@@ -194,10 +194,10 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := g.MakeFolder(); err != nil {
 		return nil, &configError{err.Error()}
 	}
-	o.Workers, o.RoundEnded = o.resumed(g.Workers), g.RoundEnded
 	if value := os.Getenv("TORCHELASTIC_ENABLE_FILE_TIMER"); value == "1" {
 		o.warnings = append(o.warnings, "TORCHELASTIC_ENABLE_FILE_TIMER: gangrun has no such timer; workers that ask for one do without")
 	}
+	o.Workers, o.RoundEnded, o.HangDir = o.resumed(g.Workers), g.RoundEnded, g.Folder
 	o.Epilogue = func(w io.Writer) {
 		g.Report(w, os.Getenv("TORCHELASTIC_ERROR_FILE"))
 		g.RemoveEmpty()
@@ -207,6 +207,7 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 		if t.EventLogHandler == torchrun.EventsToConsole {
 			log.Info("--event-log-handler console: torchrun's events are not printed; gangrun's own log tells of the same")
 		}
+		o.sayHangs(log)
 		if _, set := os.LookupEnv("OMP_NUM_THREADS"); nproc > 1 && !set {
 			log.Info("OMP_NUM_THREADS is not set: each rank gets 1, as under torchrun; a higher value may be faster")
 		}

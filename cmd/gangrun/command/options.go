@@ -17,6 +17,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/platform"
+	"github.com/gangrun/gangrun/supervisor/progress"
 	"github.com/gangrun/gangrun/supervisor/signals"
 )
 
@@ -35,6 +36,8 @@ type options struct {
 	prefix        string
 	stopVerdict   string
 	unknown       string
+	stacks        string            // on or off
+	stepRegex     *progress.Profile // of the user's own
 	quiet         bool
 	logFormat     string
 	logLevel      slog.Level
@@ -46,7 +49,7 @@ type options struct {
 }
 
 func defaultOptions() *options {
-	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", logFormat: logAuto}
+	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", stacks: "on", logFormat: logAuto}
 	o.job, o.resuming = defaultJob(), defaultResuming()
 	o.SilentRestart = supervisor.SilentRestartFatal
 	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
@@ -331,6 +334,9 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 		}
 	}
 	if err := o.loadRules(); err != nil {
+		return err
+	}
+	if err := o.settleHangs(); err != nil {
 		return err
 	}
 	if err := o.prepareHooks(settings); err != nil {

@@ -1,0 +1,246 @@
+package supervisor
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor/evidence/procs"
+	"github.com/gangrun/gangrun/supervisor/evidence/stacks"
+	"github.com/gangrun/gangrun/supervisor/hang"
+)
+
+// machineState is what /proc shows of workers that seem to hang.
+type machineState struct {
+	trouble []string // of each worker: a process that cannot go on; empty for none
+	shown   string
+}
+
+// The bounds of it.
+const (
+	mostProcesses = 256     // of one worker
+	mostShown     = 1 << 20 // bytes
+	stateAgain    = 200 * time.Millisecond
+)
+
+// stateOf looks twice: what sleeps uninterruptibly for a moment waits for a disk as ever.
+func stateOf(pids []int) *machineState {
+	first, err := procs.Read()
+	if err != nil {
+		return nil
+	}
+	time.Sleep(stateAgain)
+	table, err := procs.Read()
+	if err != nil {
+		return nil
+	}
+	state := &machineState{trouble: make([]string, len(pids))}
+	var b strings.Builder
+	for i, pid := range pids {
+		if pid == 0 {
+			continue
+		}
+		before := map[int]byte{}
+		for _, p := range first.Tree(pid) {
+			before[p.PID] = p.State
+		}
+		tree := table.Tree(pid)
+		for _, p := range tree[:min(len(tree), mostProcesses)] {
+			s := table.State(p)
+			if what := trouble(s); what != "" && before[p.PID] == p.State && state.trouble[i] == "" {
+				state.trouble[i] = what
+			}
+			if b.Len() < mostShown {
+				fmt.Fprintf(&b, "worker %d: %s", i, s)
+			}
+		}
+	}
+	state.shown = b.String()
+	return state
+}
+
+// trouble is why a process cannot go on, if it cannot.
+func trouble(s procs.State) string {
+	switch {
+	case s.Stopped():
+		return fmt.Sprintf("process %v is stopped", s.Process)
+	case s.State == 'D':
+		return fmt.Sprintf("process %v sleeps in the kernel where nothing wakes it (%s)", s.Process, cmp.Or(s.Waits, "unknown"))
+	}
+	return ""
+}
+
+// text is the state for a file.
+func (m *machineState) text(r *hang.Report) string {
+	text := fmt.Sprintf("%s\nlimit: %v\n\n", r, r.Limit)
+	if m == nil {
+		return text + "the state of the processes was not known in time\n"
+	}
+	return text + m.shown
+}
+
+// hangCase is what was known of a hang before the workers were ended.
+type hangCase struct {
+	round  int
+	report *hang.Report  // nil where another node said it
+	state  *machineState // nil where it was not known in time
+}
+
+func (s *Supervisor) hangCase() hangCase {
+	c := hangCase{round: s.round.start.Round.Number}
+	if s.health != nil {
+		c.report, c.state = s.health.hang, s.health.state
+	}
+	return c
+}
+
+// blame finds out which of the workers that were ended for their hang the others waited for, keeps the evidence, and
+// puts what it means among the findings. It returns that worker's index, or one that stands for all.
+func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.Finding) []int {
+	var (
+		stands []hang.Stand
+		of     []int // the worker of each
+		files  []evidenceFile
+	)
+	why := "it was stopped while it made no progress, as the job hung"
+	if c.report != nil {
+		why = c.report.String()
+	}
+	for i, w := range workers {
+		if w.pid == 0 || w.outcome.Stop != exitcodes.StoppedByGang {
+			continue
+		}
+		stand := hang.Stand{Name: w.name(i)}
+		if step, known := w.step(); known {
+			stand.Step = &step
+		}
+		if c.state != nil {
+			stand.Trouble = c.state.trouble[i]
+		}
+		if dump, _ := stacks.Find(w.tail.Bytes()); dump != nil {
+			files = append(files, evidenceFile{strings.ReplaceAll(stand.Name, " ", "") + "-stacks.txt", string(dump)})
+			stand.Place, stand.Signature, stand.Waits = place(stacks.Parse(dump))
+		}
+		stands, of = append(stands, stand), append(of, i)
+	}
+	if len(stands) == 0 {
+		return nil
+	}
+	who, tells := guilty(stands, of, findings)
+	evidence := tells
+	if who < 0 {
+		evidence = ""
+		tells += exited(workers)
+	}
+	state := "where the ranks stand:\n" + hang.Places(stands) + "\n"
+	if c.report != nil {
+		state += c.state.text(c.report)
+	}
+	s.keep(c.round, append(files, evidenceFile{"state.txt", state})...)
+
+	i := of[max(who, 0)]
+	o := workers[i].outcome
+	o.Stop, o.Hang = exitcodes.NotStopped, &exitcodes.Hang{Why: "got nowhere: " + why + "; " + tells, Evidence: evidence}
+	if who < 0 && len(stands) > 1 {
+		o.Rank, o.LocalRank = -1, -1
+	}
+	findings[i] = exitcodes.Judge(o, workers[i].rules)
+	return []int{i}
+}
+
+// place is where a process stands, by its stacks. One whose main thread runs no Python is at its end, or its start.
+func place(threads []stacks.Thread) (stands, signature string, waits bool) {
+	main, found := stacks.Main(threads)
+	switch {
+	case found:
+		return main.Stands(), main.Signature(), main.Waits()
+	case len(threads) > 0:
+		return "no Python code, as at its end", "none", false
+	}
+	return "", "", false
+}
+
+// guilty is which of those that stand somewhere is the cause: one that had said why it fails comes first.
+func guilty(stands []hang.Stand, of []int, findings []exitcodes.Finding) (int, string) {
+	for k, i := range of {
+		if said := findings[i].Said; said != nil && said.Role == exitcodes.RoleRoot {
+			return k, "it had failed before"
+		}
+	}
+	return hang.Blame(stands)
+}
+
+// exited tells of workers that had ended by themselves: the others may wait for them.
+func exited(workers []*worker) string {
+	var names []string
+	for i, w := range workers {
+		if w.outcome.Stop == exitcodes.NotStopped && w.outcome.Status == (exitcodes.Status{}) {
+			names = append(names, w.name(i))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(names, ", ") + " had exited 0, and the others may wait for it"
+}
+
+func (w *worker) name(i int) string {
+	if w.spec.Rank >= 0 {
+		return fmt.Sprintf("rank %d", w.spec.Rank)
+	}
+	return fmt.Sprintf("worker %d", i)
+}
+
+// step is the one that the worker has told, in whichever way.
+func (w *worker) step() (int64, bool) {
+	if w.notify != nil && w.notify.Told() {
+		return w.notify.Step()
+	}
+	if w.progress != nil {
+		if sign := w.progress.Sign(); sign.Steps > 0 {
+			return sign.Step, true
+		}
+	}
+	return 0, false
+}
+
+// evidenceFile is a file of evidence, of bounded size.
+type evidenceFile struct{ name, text string }
+
+// keepTime is the most that files of evidence are waited for: the disk may be what hangs.
+const keepTime = 2 * time.Second
+
+// keep writes files of evidence beside the logs, and says where.
+func (s *Supervisor) keep(round int, files ...evidenceFile) {
+	dir, err := within(keepTime, func() (string, error) {
+		base := ""
+		if s.cfg.HangDir != nil {
+			base = s.cfg.HangDir()
+		}
+		if base = cmp.Or(base, s.cfg.StateDir); base != "" {
+			if err := os.MkdirAll(base, 0o755); err != nil {
+				return "", err
+			}
+		}
+		name := fmt.Sprintf("hang_%s_round%d_*", strings.ReplaceAll(s.cfg.Node, "/", "_"), round)
+		dir, err := os.MkdirTemp(base, name)
+		if err != nil {
+			return "", err
+		}
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o644); err != nil {
+				return "", err
+			}
+		}
+		return dir, os.Chmod(dir, 0o755)
+	}, nil)
+	if err != nil {
+		s.log.Warn("the evidence of a hang is not kept", "err", err)
+		return
+	}
+	s.log.Warn("the evidence of a hang is kept", "dir", dir)
+}

@@ -1,0 +1,76 @@
+package supervisor
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/supervisor/evidence/procs"
+	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/supervisor/process"
+)
+
+// stacksVariable has Python write the stacks of all threads when a signal ends it.
+const stacksVariable = "PYTHONFAULTHANDLER"
+
+// How long stacks may take.
+const (
+	stacksTime = 5 * time.Second
+	stacksLook = 20 * time.Millisecond
+)
+
+// dump has the workers' Python processes write their stacks, all in the same instant, so that the death of one is no
+// event for another. Whoever launched them is stopped before, for the same reason.
+func (s *Supervisor) dump() {
+	pids := s.pids()
+	if !s.cfg.PythonStacks {
+		s.besideEvent(func() node.Event { return node.Dumped{} })
+		return
+	}
+	s.besideEvent(func() node.Event {
+		table, err := procs.Read()
+		if err != nil {
+			return node.Dumped{}
+		}
+		var ev node.Dumped
+		var ranks []process.Descendant
+		for i, pid := range pids {
+			if pid == 0 {
+				continue
+			}
+			found, launchers := table.Ranks(pid)
+			for _, p := range launchers {
+				signal(process.Look(p.PID), unix.SIGSTOP)
+			}
+			for _, p := range found {
+				_ = unix.Prlimit(p.PID, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) // else a core of its whole memory may be written
+				ranks = append(ranks, process.Look(p.PID)...)
+			}
+			if len(found) > 0 {
+				ev.Asked = append(ev.Asked, i)
+			}
+		}
+		signal(ranks, unix.SIGABRT)
+		signal(ranks, unix.SIGCONT) // a stopped process takes it then
+		awaitEnd(ranks, time.Now().Add(stacksTime))
+		return ev
+	})
+}
+
+func signal(list []process.Descendant, sig unix.Signal) {
+	for _, d := range list {
+		d.Signal(sig)
+	}
+}
+
+// awaitEnd waits until all are gone, or dead and not reaped.
+func awaitEnd(list []process.Descendant, deadline time.Time) {
+	for _, d := range list {
+		for time.Now().Before(deadline) {
+			if now := process.Look(d.PID); len(now) == 0 || now[0].Dead() {
+				break
+			}
+			time.Sleep(stacksLook)
+		}
+	}
+}

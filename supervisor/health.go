@@ -1,0 +1,203 @@
+package supervisor
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/gangrun/gangrun/supervisor/evidence/procs"
+	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/supervisor/notify"
+	"github.com/gangrun/gangrun/supervisor/progress"
+)
+
+// health watches whether the workers of a round get on. It may fail without taking the training along: then there is
+// no more of it in this round.
+type health struct {
+	detector *hang.Detector
+	log      *slog.Logger
+	broken   bool
+
+	signs    []progress.Sign // what each worker's output had shown at the last look
+	sampling bool            // a sample is being taken
+	hang     *hang.Report    // that was found
+	state    *machineState   // of the newest suspicion; nil where it is not known
+}
+
+// watch begins to watch when workers run, and ends when they are gone.
+func (s *Supervisor) watch() {
+	switch state := s.node.State(); {
+	case state == node.Running && s.health == nil && s.cfg.Hang.Mode != hang.Off:
+		n := len(s.round.workers)
+		s.health = &health{detector: hang.New(s.cfg.Hang, n, time.Now()), log: s.log, signs: make([]progress.Sign, n)}
+	case state != node.Running:
+		s.health = nil
+	}
+}
+
+// guard does f with the detector. What goes wrong in it costs the detection, and nothing else.
+func (h *health) guard(f func(*hang.Detector)) {
+	if h == nil || h.broken {
+		return
+	}
+	defer func() {
+		if what := recover(); what != nil {
+			h.broken = true
+			h.log.Error("hang detection has failed, and is off in this round; training goes on",
+				"error", fmt.Sprint(what), "stack", string(debug.Stack()))
+		}
+	}()
+	f(h.detector)
+}
+
+// next is the earlier of a deadline, which may be none, and the next look.
+func (h *health) next(deadline time.Time) time.Time {
+	h.guard(func(d *hang.Detector) {
+		if next := d.Next(); deadline.IsZero() || next.Before(deadline) {
+			deadline = next
+		}
+	})
+	return deadline
+}
+
+// told takes what the ranks of a worker have reported. rank is the worker's own.
+func (h *health) told(i, rank int, reports []notify.Report, now time.Time) {
+	h.guard(func(d *hang.Detector) {
+		for _, r := range reports {
+			if r.Rank < 0 {
+				r.Rank = rank
+			}
+			sign := hang.Sign{Rank: r.Rank, Step: r.Step, Phase: r.Phase}
+			if r.Stepped { // whatever it did before, it trains
+				sign.Phase = ""
+			}
+			d.Told(i, sign, now)
+		}
+	})
+}
+
+func (h *health) ended(i int) {
+	h.guard(func(d *hang.Detector) {
+		if i >= 0 {
+			d.Ended(i, time.Now())
+		}
+	})
+}
+
+// silent reports whether the workers have got nowhere for so long that it may be a hang.
+func (h *health) silent() (silent bool) {
+	h.guard(func(d *hang.Detector) { silent = d.Silent(time.Now()) })
+	return silent
+}
+
+// look asks what follows from what was heard.
+func (s *Supervisor) look() {
+	h := s.health
+	if h == nil {
+		return
+	}
+	var do hang.Decision
+	now := time.Now()
+	h.guard(func(d *hang.Detector) {
+		for i, w := range s.round.workers {
+			h.read(d, i, w, now)
+		}
+		do = d.Tick(now)
+	})
+	if do.Sample {
+		s.sample(h)
+	}
+	switch {
+	case do.Warn != nil:
+		s.log.Warn("the workers may hang: half of the time is over", "silence", do.Warn.String(), "limit", do.Warn.Limit)
+	case do.Suspect != nil:
+		h.state = nil
+		s.beside(func() func() {
+			state := stateOf(s.pids())
+			return func() {
+				h.state = state
+				h.guard(func(d *hang.Detector) { d.Gathered() })
+			}
+		})
+	case do.Relieved:
+		s.log.Info("the workers go on")
+	case do.Hang != nil:
+		s.hangs(h, do.Hang)
+	}
+}
+
+// read takes what a worker's output shows, where it does not tell in a better way.
+func (h *health) read(d *hang.Detector, i int, w *worker, now time.Time) {
+	if w.progress == nil {
+		return
+	}
+	sign, before := w.progress.Sign(), h.signs[i]
+	h.signs[i] = sign
+	if sign.Bytes != before.Bytes {
+		d.Printed(i, now)
+	}
+	if w.notify != nil && w.notify.Told() || sign.Steps == before.Steps && sign.Phase == before.Phase {
+		return
+	}
+	told := hang.Sign{Rank: w.spec.Rank, Phase: sign.Phase}
+	if sign.Steps > 0 {
+		told.Step = &sign.Step
+	}
+	if sign.Stepped {
+		told.Phase = ""
+	}
+	d.Told(i, told, now)
+}
+
+// pids are those of the workers that run, 0 for others.
+func (s *Supervisor) pids() []int {
+	pids := make([]int, len(s.round.workers))
+	for i, w := range s.round.workers {
+		pids[i] = w.pid
+	}
+	return pids
+}
+
+// sample looks at what the workers use.
+func (s *Supervisor) sample(h *health) {
+	if h.sampling {
+		return
+	}
+	h.sampling = true
+	pids := s.pids()
+	s.beside(func() func() {
+		table, err := procs.Read()
+		usages := make([]procs.Usage, len(pids))
+		for i, pid := range pids {
+			if err == nil && pid != 0 {
+				usages[i] = table.Usage(pid)
+			}
+		}
+		return func() {
+			h.sampling = false
+			h.guard(func(d *hang.Detector) {
+				now := time.Now()
+				for i, u := range usages {
+					d.Used(i, hang.Usage(u), now)
+				}
+			})
+		}
+	})
+}
+
+// hangs ends workers that hang, or says what would have been done.
+func (s *Supervisor) hangs(h *health, r *hang.Report) {
+	h.hang = r
+	if r.Acts {
+		s.step(node.Hung{Why: r.String()})
+		return
+	}
+	s.log.Warn("the workers hang, it seems; they are left alone, as --hang act would not", "silence", r.String(), "limit", r.Limit)
+	state, round := h.state, s.round.start.Round.Number
+	s.beside(func() func() {
+		s.keep(round, evidenceFile{"state.txt", state.text(r)})
+		return func() {}
+	})
+}

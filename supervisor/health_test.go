@@ -1,0 +1,97 @@
+package supervisor
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/progress"
+)
+
+// TestHangs: a shell shows three steps and then none. It is no Python, so it is stopped as any worker.
+func TestHangs(t *testing.T) {
+	for _, test := range []struct {
+		mode hang.Mode
+		code int
+		says string
+	}{
+		{hang.Auto, 212, "rank 0 got nowhere: no step for "},
+		{hang.Observe, 0, "the workers hang, it seems"},
+		{hang.Off, 0, ""},
+	} {
+		t.Run(string(test.mode), func(t *testing.T) {
+			dir := t.TempDir()
+			r := newTrial(t, shell("for i in 1 2 3; do echo step $i; sleep 0.2; done; sleep 3"))
+			var err error
+			if r.cfg.Framework, err = progress.Custom(`step (\d+)`); err != nil {
+				t.Fatal(err)
+			}
+			r.cfg.Hang = hang.Policy{Mode: test.mode, Timeout: 700 * time.Millisecond}
+			r.cfg.PythonStacks, r.cfg.HangDir = true, func() string { return dir }
+			if code := r.run(t); code != test.code {
+				t.Errorf("exits with %d, want %d: %s", code, test.code, &r.err)
+			}
+			if !strings.Contains(r.err.String(), test.says) {
+				t.Errorf("%q is not in %s", test.says, &r.err)
+			}
+			kept, _ := filepath.Glob(filepath.Join(dir, "hang_n_round0_*", "state.txt"))
+			if want := test.says != ""; want != (len(kept) == 1) {
+				t.Errorf("evidence in %q", kept)
+			} else if want {
+				if text, err := os.ReadFile(kept[0]); err != nil || !strings.Contains(string(text), "(sleep) state S") {
+					t.Errorf("%v: %s", err, text)
+				}
+			}
+		})
+	}
+}
+
+// TestBroken: a fault in the detection costs the detection, and is said.
+func TestBroken(t *testing.T) {
+	var log buffer
+	h := &health{log: slog.New(slog.NewTextHandler(&log, nil))} // without a detector every call is a fault
+	deadline := time.Now().Add(time.Hour)
+	if next := h.next(deadline); next != deadline {
+		t.Error(next)
+	}
+	h.ended(0)
+	if h.silent() || strings.Count(log.String(), "training goes on") != 1 {
+		t.Error(log.String())
+	}
+	(*health)(nil).ended(0)
+	if next := (*health)(nil).next(deadline); next != deadline {
+		t.Error(next)
+	}
+}
+
+// TestStacksVariable: the workers write their stacks unless somebody has said something about it.
+func TestStacksVariable(t *testing.T) {
+	for _, test := range []struct {
+		stacks bool
+		own    string // of the user's environment
+		want   string
+	}{{true, "", "1"}, {false, "", "none"}, {true, "PYTHONFAULTHANDLER=", "empty"}, {true, "PYTHONFAULTHANDLER=0", "0"}} {
+		s := &Supervisor{cfg: Config{PythonStacks: test.stacks}, scratch: scratch{log: slog.New(slog.DiscardHandler)}, heard: make(chan struct{}, 1)}
+		w := &worker{spec: Worker{Env: []string{"PATH=/bin"}, ErrorFile: "/none"}}
+		if test.own != "" {
+			w.spec.Env = append(w.spec.Env, test.own)
+		}
+		got := "none"
+		for _, entry := range s.environment(w, 0, 0) {
+			if value, found := strings.CutPrefix(entry, "PYTHONFAULTHANDLER="); found {
+				if got = value; got == "" {
+					got = "empty"
+				}
+			}
+		}
+		if got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+		w.forget()
+		s.scratch.remove()
+	}
+}
