@@ -1,6 +1,7 @@
 # make demo   a training job that is killed in the middle and finishes all the same
 # make test   every test that this machine can run, and what it could not; CONTRIBUTING.md has the other tests
 # make bench  gangrun beside its peers
+# make release  everything that is published, in dist/
 
 GO      ?= go
 BIN     := bin/gangrun
@@ -20,12 +21,17 @@ UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoin
 RUNS    := -count=1 -p 1 -timeout 20m
 SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
-.PHONY: all build demo test test-operators test-long race fuzz lint vulncheck peers bench clean
+.PHONY: all build release demo test test-operators test-long race fuzz lint vulncheck peers bench clean
 
 all: build
 
 build:
 	$(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gangrun
+
+# Static programs for two architectures as tar.gz, deb, rpm and wheel, with checksums and what is in them: the same commit
+# makes the same bytes. VERSION is a tag's name or what git describe says.
+release:
+	$(GO) run ./packaging/release -version '$(VERSION)' -out dist
 
 demo: build
 	examples/demo/demo $(BIN)
@@ -41,9 +47,10 @@ test-operators:
 	  echo "compiling $$tool"; $(GO) tool -n $$tool >/dev/null; done); done
 	@$(SUMMARY) $(foreach module,$(OPERATORS),+ -C $(module) $(RUNS) ./...)
 
-# What make test leaves out: every seed of the simulator, every state of the models, members of an etcd that die.
+# What make test leaves out: every seed of the simulator, every state of the models, members of an etcd that die, a
+# release and each of its packages installed.
 test-long:
-	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./supervisor/hang ./test/hang
+	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./supervisor/hang ./test/hang ./test/release/...
 
 # Data races need the C compiler.
 race:
@@ -83,4 +90,4 @@ bench:
 	$(GO) run ./test/bench
 
 clean:
-	rm -rf bin
+	rm -rf bin dist
