@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	trainer "github.com/kubeflow/trainer/v2/pkg/apis/trainer/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -66,12 +68,21 @@ func (r *trial) create(objects []client.Object) {
 	}
 }
 
-// runtime installs a training runtime, if it is not there: it is the cluster's, not a namespace's.
+// runtime installs a training runtime, if it is not there: it is the cluster's, not a namespace's. The operator's webhook
+// learns of it by a watch, a moment later, and refuses TrainJobs until then.
 func (p *plane) runtime(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := p.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
+	harness.Eventually(t, patience, "a webhook that knows the runtime "+o.GetName(), func() bool {
+		probe := &trainer.TrainJob{
+			ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: metav1.NamespaceDefault},
+			Spec:       trainer.TrainJobSpec{RuntimeRef: trainer.RuntimeRef{Name: o.GetName()}},
+		}
+		err := p.Create(t.Context(), probe, client.DryRunAll)
+		return err == nil || !strings.Contains(err.Error(), "must be created before")
+	})
 }
 
 func (r *trial) write(name, content string, t *testing.T) {
