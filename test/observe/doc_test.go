@@ -21,9 +21,11 @@ import (
 	"github.com/gangrun/gangrun/observe/account"
 	"github.com/gangrun/gangrun/observe/event"
 	"github.com/gangrun/gangrun/test/harness"
+	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
 
 func TestMain(m *testing.M) {
+	etcdserver.Main()
 	harness.ClearEnvironment()
 	os.Exit(m.Run())
 }
