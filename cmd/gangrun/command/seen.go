@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangrun/gangrun/observe"
 	"github.com/gangrun/gangrun/observe/file"
+	"github.com/gangrun/gangrun/observe/journal"
 	"github.com/gangrun/gangrun/observe/manager"
 	"github.com/gangrun/gangrun/observe/metrics"
 	"github.com/gangrun/gangrun/observe/record"
@@ -49,7 +50,8 @@ func address(p *string) func(string) error {
 
 // openSeen has the supervisor observed where somebody wants to see it. What it returns is called at the end.
 func (o *options) openSeen() (done func()) {
-	if o.seen == (seen{}) && !manager.Wanted() {
+	journals := journal.Wanted() && !o.quiet
+	if o.seen == (seen{}) && !manager.Wanted() && !journals {
 		return func() {}
 	}
 	asks := make(chan chan struct{})
@@ -61,6 +63,11 @@ func (o *options) openSeen() (done func()) {
 		w := file.Open(o.seen.events, file.DefaultSize, o.Log)
 		receivers, dropped["file"] = append(receivers, w.Take), w.Dropped
 		closers = append(closers, func() { w.Close(lastEvents) })
+	}
+	if journals {
+		j := journal.Open(o.Log)
+		receivers = append(receivers, j.Take)
+		closers = append(closers, func() { j.Close(lastEvents) })
 	}
 	if manager.Wanted() {
 		m := manager.New(manager.Config{Alive: func() bool { return answers(asks) }, Log: o.Log})
