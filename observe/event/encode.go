@@ -65,6 +65,14 @@ func ascii(b []byte) []byte {
 	return out
 }
 
+// AfterDropped tells, before e, that n events are missing.
+func (e *Event) AfterDropped(n int64) Event {
+	return Event{
+		V: e.V, ID: fmt.Sprintf("%s-%d-dropped", e.Source, e.Seq), Seq: e.Seq, At: e.At, Type: EventsDropped, Source: e.Source,
+		Job: e.Job, Node: e.Node, Role: e.Role, Run: e.Run, Dropped: &Dropped{Count: n},
+	}
+}
+
 // Errors of Parse.
 var (
 	ErrVersion = errors.New("an event of a version that is not known")

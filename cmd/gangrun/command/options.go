@@ -305,13 +305,16 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 		return &configError{fmt.Sprintf("the working folder: %v", err)}
 	}
 	o.Dir = dir
-	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.seen.events, &o.meet.Dir,
+	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.seen.events, &o.seen.secrets, &o.meet.Dir,
 		&o.meet.CA, &o.meet.Cert, &o.meet.Key, &o.meet.UserFile, &o.meet.PasswordFile} {
 		if *path != "" && *path != "none" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)
 		}
 	}
 	if err := o.loadRules(); err != nil {
+		return err
+	}
+	if err := o.loadKeys(); err != nil {
 		return err
 	}
 	if err := o.prepareHooks(settings); err != nil {
