@@ -1,5 +1,5 @@
-// Package file keeps events in a file, one on each line, and turns to a new one before it grows too large. Whoever hands
-// events in never waits for the disk: a goroutine of its own writes, and counts what it could not.
+// Package file keeps events in a file, one on each line, and turns to a new one before it grows too large. Whoever
+// hands events in never waits for the disk: a goroutine of its own writes, and counts what it could not.
 package file
 
 import (
@@ -39,8 +39,8 @@ type Writer struct {
 	lost    atomic.Int64
 }
 
-// Open keeps events at path, in files of at most size bytes. The file is opened beside the caller; what is wrong with it
-// is said in the log, once, and training goes on.
+// Open keeps events at path, in files of at most size bytes. The file is opened beside the caller; what is wrong with
+// it is said in the log, once, and training goes on.
 func Open(path string, size int64, log *slog.Logger) *Writer {
 	w := newWriter(path, size, log)
 	crash.Go(func() {

@@ -18,7 +18,8 @@ import (
 func events(from, count int) (list []event.Event) {
 	for i := range count {
 		list = append(list, event.Event{
-			V: 1, ID: fmt.Sprintf("s-%d", from+i), Seq: int64(from + i), Source: "s", At: time.Unix(int64(i), 0).UTC(), Type: event.Progress,
+			V: 1, ID: fmt.Sprintf("s-%d", from+i), Seq: int64(from + i), Source: "s", At: time.Unix(int64(i), 0).UTC(),
+			Type: event.Progress,
 		})
 	}
 	return list

@@ -20,8 +20,9 @@ func TestEntry(t *testing.T) {
 		t.Errorf("%q %v %v", text, priority, fields)
 	}
 	for name, want := range map[string]string{
-		"GANGRUN_EVENT": "worker.failed", "GANGRUN_EVENT_ID": "s-1", "GANGRUN_REASON": "OOMKilled", "GANGRUN_VERDICT": "retry",
-		"GANGRUN_ROUND": "0", "GANGRUN_STEP": "7", "GANGRUN_JOB": "j", "GANGRUN_NODE": "n", "SYSLOG_IDENTIFIER": "gangrun",
+		"GANGRUN_EVENT": "worker.failed", "GANGRUN_EVENT_ID": "s-1", "GANGRUN_REASON": "OOMKilled",
+		"GANGRUN_VERDICT": "retry",
+		"GANGRUN_ROUND":   "0", "GANGRUN_STEP": "7", "GANGRUN_JOB": "j", "GANGRUN_NODE": "n", "SYSLOG_IDENTIFIER": "gangrun",
 	} {
 		if fields[name] != want {
 			t.Errorf("%s is %q", name, fields[name])

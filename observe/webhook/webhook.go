@@ -1,5 +1,5 @@
-// Package webhook sends events to a web server, as Standard Webhooks describes it: each at least once and in order, with
-// the same id at each try, signed. Whoever hands events in never waits for the server.
+// Package webhook sends events to a web server, as Standard Webhooks describes it: each at least once and in order,
+// with the same id at each try, signed. Whoever hands events in never waits for the server.
 package webhook
 
 import (

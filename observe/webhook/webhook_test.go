@@ -71,7 +71,8 @@ func (r *receiver) await(t *testing.T, count int) []event.Event {
 
 func sender(t *testing.T, url string, log io.Writer, keys ...[]byte) *Sender {
 	s := New(Config{
-		URL: url, Keys: keys, Log: slog.New(slog.NewTextHandler(log, nil)), pause: time.Millisecond, mostPause: 5 * time.Millisecond,
+		URL: url, Keys: keys, Log: slog.New(slog.NewTextHandler(log, nil)), pause: time.Millisecond,
+		mostPause: 5 * time.Millisecond,
 	})
 	t.Cleanup(func() { s.stop() })
 	return s
@@ -80,7 +81,10 @@ func sender(t *testing.T, url string, log io.Writer, keys ...[]byte) *Sender {
 // TestOrder: a server that is down, then fails, then lies about where it is, gets every event once it takes them, in
 // order, each with the same id at each try; a redirect is not followed.
 func TestOrder(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("the redirect was followed")
+	}))
 	defer elsewhere.Close()
 	r := &receiver{answer: func(try int, w http.ResponseWriter) bool {
 		switch try % 5 {
@@ -109,7 +113,8 @@ func TestOrder(t *testing.T) {
 	if l, err = net.Listen("tcp", address); err != nil {
 		t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: r, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: r,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}}
 	server.Start()
 	defer server.Close()
 	for i, e := range r.await(t, 20) {
@@ -157,7 +162,8 @@ func TestSigned(t *testing.T) {
 	}
 	body := bytes.TrimSpace(all[0].Encode())
 	for _, h := range r.header {
-		if got, want := h.Get("webhook-signature"), Signatures(keys, "s-1", h.Get("webhook-timestamp"), body); got != want || h.Get("webhook-id") != "s-1" {
+		if got, want := h.Get("webhook-signature"), Signatures(keys, "s-1", h.Get("webhook-timestamp"),
+			body); got != want || h.Get("webhook-id") != "s-1" {
 			t.Errorf("%v; want %s", h, want)
 		}
 	}
@@ -173,11 +179,14 @@ func TestSignature(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-	if got := Signatures(keys, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`)); got != "v1,"+want {
+	if got := Signatures(keys, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330",
+		[]byte(`{"test": 2432232314}`)); got != "v1,"+want {
 		t.Errorf("%s", got)
 	}
-	for _, bad := range []string{"", "\n", "secret", "whsec_!", "whsec_c2hvcnQ=", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\nx"} {
-		if _, err := ParseKeys([]byte(bad)); err == nil || bad != "" && strings.Contains(err.Error(), strings.TrimSpace(bad)) && len(bad) > 3 {
+	for _, bad := range []string{"", "\n", "secret", "whsec_!", "whsec_c2hvcnQ=",
+		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\nx"} {
+		if _, err := ParseKeys([]byte(bad)); err == nil || bad != "" && strings.Contains(err.Error(),
+			strings.TrimSpace(bad)) && len(bad) > 3 {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -209,7 +218,8 @@ func TestSlow(t *testing.T) {
 	}
 	close(release)
 	taken := r.await(t, mostWaiting+2)
-	if d := taken[1]; d.Type != event.EventsDropped || d.Dropped.Count != 500 || taken[2].Seq != 502 || s.Dropped() != 500 {
+	if d := taken[1]; d.Type != event.EventsDropped || d.Dropped.Count != 500 || taken[2].Seq != 502 ||
+		s.Dropped() != 500 {
 		t.Errorf("%+v, then number %d; %d are lost", d, taken[2].Seq, s.Dropped())
 	}
 	for i, e := range taken[2:] {

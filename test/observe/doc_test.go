@@ -122,7 +122,8 @@ func TestLooks(t *testing.T) {
 		t.Fatalf("%d\n%s", result.Code, result.Stderr)
 	}
 	m, a := l.message(), l.account()
-	if *a.Step != *m.Step || a.Restarts.Used != m.Restarts.Used || *a.Round != *m.Round || a.Outcome.Verdict != m.Verdict ||
+	if *a.Step != *m.Step || a.Restarts.Used != m.Restarts.Used || *a.Round != *m.Round ||
+		a.Outcome.Verdict != m.Verdict ||
 		!a.At.Equal(m.FinishedAt) && a.At.Sub(m.FinishedAt).Abs() > time.Second {
 		t.Errorf("the events come to %+v, the message is %+v", a, m)
 	}
@@ -172,7 +173,8 @@ func (l local) reported(a account.Summary, m exitcodes.Message) {
 	if err != nil || strings.Contains(string(page), "<script") || !strings.Contains(string(page), "hostile") {
 		l.t.Errorf("%v %s", err, page)
 	}
-	if strings.Contains(shown, "\x1b") || !strings.Contains(shown, "hostile") || !strings.Contains(shown, "2 interruptions") {
+	if strings.Contains(shown, "\x1b") || !strings.Contains(shown, "hostile") || !strings.Contains(shown,
+		"2 interruptions") {
 		l.t.Errorf("%s", shown)
 	}
 }
@@ -200,7 +202,8 @@ func TestNothingListens(t *testing.T) {
 	t.Parallel()
 	for _, flags := range [][]string{nil, {"--metrics-addr", "127.0.0.1:29400"}} {
 		argv := append([]string{harness.Binary(t), "run"}, flags...)
-		p := harness.Start(t, limit, nil, append(argv, "--", "/bin/sh", "-c", "ls -l /proc/$PPID/fd; cat /proc/net/tcp /proc/net/tcp6")...)
+		p := harness.Start(t, limit, nil, append(argv, "--", "/bin/sh", "-c",
+			"ls -l /proc/$PPID/fd; cat /proc/net/tcp /proc/net/tcp6")...)
 		result := p.Wait()
 		fds, sockets, _ := strings.Cut(result.Stdout, "local_address")
 		listens := false

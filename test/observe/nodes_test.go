@@ -36,9 +36,11 @@ func startNode(t *testing.T, name, store, dir string, env []string) *node {
 		t.Fatal(err)
 	}
 	train, _ := filepath.Abs("testdata/train.py")
-	n.Process = harness.Start(t, 2*limit, env, harness.Binary(t), "run", "--job", "three", "--node", name, "--nodes", "2:3",
+	n.Process = harness.Start(t, 2*limit, env, harness.Binary(t), "run", "--job", "three", "--node", name, "--nodes",
+		"2:3",
 		"--store", store, "--events", n.dir+"/events", "--metrics-addr", address, "--termination-log", n.dir+"/message",
-		"--restart-backoff", "1ms:2ms", "--unknown", "retry", "--max-restarts", "10", "--fence-timeout", "16s", "--restart-grace", "1s", "--grace", "2s",
+		"--restart-backoff", "1ms:2ms", "--unknown", "retry", "--max-restarts", "10", "--fence-timeout", "16s",
+		"--restart-grace", "1s", "--grace", "2s",
 		"--", harness.Program(t, "python3", "install python3"), train)
 	return n
 }
@@ -64,8 +66,9 @@ func (n *node) reasons(metric string) map[string]int {
 	return counts
 }
 
-// TestThreeNodes is a job of three nodes of which one's worker is killed, another one's runs out of memory, and a third
-// node is lost. Whoever is asked says the same: events, status, metrics and message of each node, and the report of all.
+// TestThreeNodes is a job of three nodes of which one's worker is killed, another one's runs out of memory, and a
+// third node is lost. Whoever is asked says the same: events, status, metrics and message of each node, and the
+// report of all.
 func TestThreeNodes(t *testing.T) {
 	t.Parallel()
 	store := strings.Join(etcdserver.StartFor(t, "127.0.0.1", 1, nil).Endpoints(), ",")
@@ -120,7 +123,8 @@ func TestThreeNodes(t *testing.T) {
 		if err := json.Unmarshal([]byte(n.status), &s); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.Equal(a.Reasons, want) || !maps.Equal(s.Reasons, want) || !maps.Equal(n.reasons("gangrun_restarts_total"), want) ||
+		if !maps.Equal(a.Reasons, want) || !maps.Equal(s.Reasons, want) || !maps.Equal(n.reasons("gangrun_restarts_total"),
+			want) ||
 			!maps.Equal(n.reasons("gangrun_disruptions_total"), want) {
 			t.Errorf("%s: restarts %v, status %v, metrics %v", n.name, a.Reasons, s.Reasons, n.reasons("gangrun_restarts_total"))
 		}
@@ -139,7 +143,8 @@ func TestThreeNodes(t *testing.T) {
 		}
 	}
 
-	result := harness.Run(t, limit, nil, harness.Binary(t), "report", "-o", "json", dir+"/n0/events", dir+"/n1/events", dir+"/n2/events")
+	result := harness.Run(t, limit, nil, harness.Binary(t), "report", "-o", "json", dir+"/n0/events", dir+"/n1/events",
+		dir+"/n2/events")
 	var r struct {
 		Step        int64
 		Nodes       []struct{ Node string }
@@ -162,7 +167,8 @@ func TestThreeNodes(t *testing.T) {
 		who = append(who, d.Reason+" "+d.Node)
 	}
 	if !maps.Equal(counts, want) || !slices.Equal(who, []string{"KilledBySIGKILL n1", "OutOfMemory n2", "NodeLost "}) ||
-		r.Step < 1 || len(r.Nodes) != 3 || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0], "n1: its last gangrun has no end") {
+		r.Step < 1 || len(r.Nodes) != 3 || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0],
+		"n1: its last gangrun has no end") {
 		t.Errorf("report: %s", result.Stdout)
 	}
 }

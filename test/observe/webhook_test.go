@@ -34,7 +34,8 @@ func TestWebhook(t *testing.T) {
 		want := webhook.Signatures(keys, e.ID, r.Header.Get("webhook-timestamp"), body)
 		mu.Lock()
 		defer mu.Unlock()
-		if types = append(types, e.Type); err != nil || r.Header.Get("webhook-signature") != want || r.Header.Get("webhook-id") != e.ID {
+		if types = append(types, e.Type); err != nil || r.Header.Get("webhook-signature") != want ||
+			r.Header.Get("webhook-id") != e.ID {
 			t.Errorf("%v %v %s", err, r.Header, body)
 		}
 	}))
@@ -47,7 +48,8 @@ func TestWebhook(t *testing.T) {
 		"--webhook-secret-file", file, "--log-level", "debug", "--", "/bin/sh", "-c", "env")
 	mu.Lock()
 	defer mu.Unlock()
-	want := []event.Type{event.RunStarted, event.RoundBegan, event.RoundRunning, event.RoundStopping, event.RoundEnded, event.RunEnded}
+	want := []event.Type{event.RunStarted, event.RoundBegan, event.RoundRunning, event.RoundStopping, event.RoundEnded,
+		event.RunEnded}
 	if result.Code != 0 || !slices.Equal(types, want) {
 		t.Errorf("%d, %v\n%s", result.Code, types, result.Stderr)
 	}
