@@ -220,28 +220,21 @@ func TestNotStarted(t *testing.T) {
 	)
 }
 
-// TestManyWorkers names a bounded number of workers that fail together.
+// TestManyWorkers names a bounded number of workers that fail together, the cause first, and counts them all.
 func TestManyWorkers(t *testing.T) {
-	const count = 100
-	w := newWorld(t, count)
-	w.at(1, budget(0, 0, ""), node.Begin{Round: 0})
-	w.at(2)
+	const count, cause = 100, 70
+	r, _ := New(Config{Source: "s", StartedAt: noon})
+	r.Step(noon, node.Begin{Round: 0}, []node.Effect{node.Prepare{}})
+	c := node.Concluded{Cause: cause}
 	for i := range count {
-		w.at(2, w.exit(count-1-i, 1, 0))
+		c.Stops = append(c.Stops, exitcodes.NotStopped)
+		c.Findings = append(c.Findings, exitcodes.Finding{Verdict: exitcodes.Retry, Reason: "Error", Rank: i})
 	}
-	named, causes := 0, 0
-	for _, e := range w.events {
-		if e.Failed != nil {
-			named++
-			if e.Failed.Cause {
-				causes++
-			}
-		}
-		if e.RoundEnd != nil && e.RoundEnd.Workers.Failed+e.RoundEnd.Workers.Stopped != count {
-			t.Errorf("%+v", e.RoundEnd)
-		}
+	named := r.Step(noon, node.Tick{}, []node.Effect{c})
+	if len(named) != mostFailed || *named[0].Failed.Rank != cause || !named[0].Failed.Cause || named[1].Failed.Cause {
+		t.Errorf("%d workers are named: %+v", len(named), named)
 	}
-	if named > mostFailed || named == 0 || causes != 1 {
-		t.Errorf("%d workers are named, %d as the cause", named, causes)
+	if over := r.Step(noon, node.Tick{}, []node.Effect{node.Gone{}}); len(over) != 1 || over[0].RoundEnd.Workers.Failed != count {
+		t.Errorf("%+v", over)
 	}
 }

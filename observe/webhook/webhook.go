@@ -36,6 +36,7 @@ type Config struct {
 	Log  *slog.Logger
 
 	pause, mostPause time.Duration // 0: as above
+	now              func() time.Time
 }
 
 // Sender sends events.
@@ -66,6 +67,9 @@ func CheckURL(s string) error {
 func New(cfg Config) *Sender {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Sender{cfg: cfg, poke: make(chan struct{}, 1), stop: stop, done: make(chan struct{})}
+	if cfg.now == nil {
+		s.cfg.now = time.Now
+	}
 	if cfg.pause == 0 {
 		s.cfg.pause, s.cfg.mostPause = firstPause, mostPause
 	}
@@ -235,7 +239,7 @@ func (s *Sender) sign(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	now := strconv.FormatInt(time.Now().Unix(), 10)
+	now := strconv.FormatInt(s.cfg.now().Unix(), 10)
 	r.Header.Set("webhook-timestamp", now)
 	if len(s.cfg.Keys) > 0 {
 		r.Header.Set("webhook-signature", Signatures(s.cfg.Keys, r.Header.Get("webhook-id"), now, content))

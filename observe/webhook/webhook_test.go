@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,10 +70,14 @@ func (r *receiver) await(t *testing.T, count int) []event.Event {
 	}
 }
 
+// clock is one in which each try is a second after the one before.
+var clock atomic.Int64
+
 func sender(t *testing.T, url string, log io.Writer, keys ...[]byte) *Sender {
 	s := New(Config{
 		URL: url, Keys: keys, Log: slog.New(slog.NewTextHandler(log, nil)), pause: time.Millisecond,
 		mostPause: 5 * time.Millisecond,
+		now:       func() time.Time { return time.Unix(clock.Add(1), 0) },
 	})
 	t.Cleanup(func() { s.stop() })
 	return s
@@ -167,8 +172,8 @@ func TestSigned(t *testing.T) {
 			t.Errorf("%v; want %s", h, want)
 		}
 	}
-	if len(r.header) != 2 {
-		t.Errorf("%d tries; steps are not sent", len(r.header))
+	if len(r.header) != 2 || r.header[0].Get("webhook-timestamp") == r.header[1].Get("webhook-timestamp") {
+		t.Errorf("tries %v; steps are not sent, and each try has its own time", r.header)
 	}
 }
 
