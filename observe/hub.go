@@ -1,5 +1,5 @@
-// Package observe is what others see of a run: one account of what happens on this node, kept from the steps of its node,
-// and given to everything that shows it.
+// Package observe is what others see of a run: one account of what happens on this node, kept from the steps of its
+// node, and given to everything that shows it.
 package observe
 
 import (

@@ -6,8 +6,8 @@ import (
 	"github.com/gangrun/gangrun/observe/event"
 )
 
-// Source is where time has gone that was not spent on steps that count. Every moment of a run belongs to one of these or
-// to training.
+// Source is where time has gone that was not spent on steps that count. Every moment of a run belongs to one of these
+// or to training.
 type Source string
 
 // The sources of badput.

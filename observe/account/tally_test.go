@@ -117,7 +117,8 @@ func TestFailure(t *testing.T) {
 	}
 	d := end.Disruptions[0]
 	cost := map[Source]float64{LostProgress: 11, Detection: 6, Stop: 2, Rendezvous: 3, Startup: 5}
-	if d.Round != 0 || d.Reason != "OOMKilled" || *d.LostSteps != 10 || d.Total != 27 || !d.Over || !reflect.DeepEqual(d.Cost, cost) {
+	if d.Round != 0 || d.Reason != "OOMKilled" || *d.LostSteps != 10 || d.Total != 27 || !d.Over ||
+		!reflect.DeepEqual(d.Cost, cost) {
 		t.Errorf("%+v", d)
 	}
 	if c := end.Causes[0]; c != (Cause{"OOMKilled", 1, 27, 10}) {
@@ -134,8 +135,10 @@ func TestFailure(t *testing.T) {
 // TestUnknownResume is a training that finds its checkpoint by itself: what is lost its first step tells.
 func TestUnknownResume(t *testing.T) {
 	s := &story{}
-	s.add(0, event.RunStarted).begin(0, 0, event.Began{}).running(0).step(1, 1).step(11, 11).stop(11, event.ByJob).gone(11, "")
-	s.begin(12, 1, event.Began{Restart: &event.Restart{Kind: event.Departure, Reason: "Preempted"}}).running(12).step(13, 7)
+	s.add(0, event.RunStarted).begin(0, 0, event.Began{}).running(0).step(1, 1).step(11, 11)
+	s.stop(11, event.ByJob).gone(11, "")
+	s.begin(12, 1, event.Began{Restart: &event.Restart{Kind: event.Departure, Reason: "Preempted"}})
+	s.running(12).step(13, 7)
 	now := s.At(noon.Add(13 * time.Second))
 	now.want(t, 5, 10, map[Source]float64{Startup: 2, LostProgress: 5, Rendezvous: 1})
 	if d := now.Disruptions[0]; *d.LostSteps != 5 || d.Kind != event.Departure {
@@ -166,7 +169,8 @@ func TestFallback(t *testing.T) {
 	end := s.At(noon)
 	end.want(t, 55, 110, map[Source]float64{LostProgress: 10 + 45, Stop: 1, Rendezvous: 1})
 	last := end.Disruptions[2]
-	if *end.StepMax != 100 || *end.Step != 55 || !last.Final || last.Kind != event.Departure || last.Reason != "Preempted" {
+	if *end.StepMax != 100 || *end.Step != 55 || !last.Final || last.Kind != event.Departure ||
+		last.Reason != "Preempted" {
 		t.Errorf("%+v", end)
 	}
 }
@@ -256,7 +260,8 @@ func TestMemory(t *testing.T) {
 	if grown := int64(after) - int64(before); grown > 256<<10 {
 		t.Errorf("%d bytes more after 9,000 restarts and 900,000 steps", grown)
 	}
-	if all := s.At(noon); len(all.Disruptions) > mostDisruptions+1 || len(all.Causes) > mostReasons+1 || all.Restarted != 10000 {
+	if all := s.At(noon); len(all.Disruptions) > mostDisruptions+1 || len(all.Causes) > mostReasons+1 ||
+		all.Restarted != 10000 {
 		t.Errorf("%d disruptions, %d causes, %d restarts", len(all.Disruptions), len(all.Causes), all.Restarted)
 	}
 	if n := len(s.progress.samples); n > mostSamples {

@@ -41,7 +41,8 @@ func Time(at time.Time) time.Time {
 func (e *Event) Encode() []byte {
 	line, err := json.Marshal(e)
 	if err != nil { // a time out of JSON's range
-		line, _ = json.Marshal(&Event{V: Version, ID: e.ID, Seq: e.Seq, Type: e.Type, Source: e.Source, Job: e.Job, Node: e.Node})
+		line, _ = json.Marshal(&Event{V: Version, ID: e.ID, Seq: e.Seq, Type: e.Type, Source: e.Source, Job: e.Job,
+			Node: e.Node})
 	}
 	return append(ascii(line), '\n')
 }
@@ -63,6 +64,14 @@ func ascii(b []byte) []byte {
 		b = b[n:]
 	}
 	return out
+}
+
+// AfterDropped tells, before e, that n events are missing.
+func (e *Event) AfterDropped(n int64) Event {
+	return Event{
+		V: e.V, ID: fmt.Sprintf("%s-%d-dropped", e.Source, e.Seq), Seq: e.Seq, At: e.At, Type: EventsDropped,
+		Source: e.Source, Job: e.Job, Node: e.Node, Role: e.Role, Run: e.Run, Dropped: &Dropped{Count: n},
+	}
 }
 
 // Errors of Parse.

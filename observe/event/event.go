@@ -183,8 +183,8 @@ type Leave struct {
 	Why string `json:"why"` // a sentence
 }
 
-// End is how the run has ended on this node, in the words of the termination message. The step and the round are those of
-// the event.
+// End is how the run has ended on this node, in the words of the termination message. The step and the round are
+// those of the event.
 type End struct {
 	Verdict         exitcodes.Verdict    `json:"verdict"`
 	Reason          string               `json:"reason,omitempty"`

@@ -100,7 +100,8 @@ func TestRead(t *testing.T) {
 	for _, p := range problems {
 		lines = append(lines, p.Line)
 	}
-	if !slices.Equal(lines, []int{2, 4, 7}) || !errors.Is(problems[0].Err, ErrVersion) || !errors.Is(problems[1].Err, ErrForm) {
+	if !slices.Equal(lines, []int{2, 4, 7}) || !errors.Is(problems[0].Err, ErrVersion) ||
+		!errors.Is(problems[1].Err, ErrForm) {
 		t.Errorf("problems %v", problems)
 	}
 }

@@ -1,5 +1,5 @@
-// Package file keeps events in a file, one on each line, and turns to a new one before it grows too large. Whoever hands
-// events in never waits for the disk: a goroutine of its own writes, and counts what it could not.
+// Package file keeps events in a file, one on each line, and turns to a new one before it grows too large. Whoever
+// hands events in never waits for the disk: a goroutine of its own writes, and counts what it could not.
 package file
 
 import (
@@ -39,8 +39,8 @@ type Writer struct {
 	lost    atomic.Int64
 }
 
-// Open keeps events at path, in files of at most size bytes. The file is opened beside the caller; what is wrong with it
-// is said in the log, once, and training goes on.
+// Open keeps events at path, in files of at most size bytes. The file is opened beside the caller; what is wrong with
+// it is said in the log, once, and training goes on.
 func Open(path string, size int64, log *slog.Logger) *Writer {
 	w := newWriter(path, size, log)
 	crash.Go(func() {
@@ -78,13 +78,14 @@ func (w *Writer) Take(events []event.Event) {
 // Dropped is how many events are not in the file.
 func (w *Writer) Dropped() int64 { return w.lost.Load() }
 
-// Close writes what still waits, for no longer than limit.
-func (w *Writer) Close(limit time.Duration) {
+// Close writes what still waits, for no longer than limit. The error says that not all is in the file.
+func (w *Writer) Close(limit time.Duration) error {
 	close(w.queue)
 	select {
 	case <-w.done:
+		return nil
 	case <-time.After(limit):
-		w.log.Warn("the last events are not in the file: it does not answer", "path", w.path)
+		return fmt.Errorf("the last events are not in %s: it does not answer", w.path)
 	}
 }
 
@@ -105,7 +106,8 @@ func (w *Writer) write(e event.Event) {
 	}
 	line := e.Encode()
 	if w.dropped > 0 {
-		line = append(dropped(e, w.dropped).Encode(), line...)
+		gap := e.AfterDropped(w.dropped)
+		line = append(gap.Encode(), line...)
 	}
 	err := w.ready(int64(len(line)))
 	if err == nil {
@@ -123,15 +125,6 @@ func (w *Writer) write(e event.Event) {
 		return
 	}
 	w.dropped = 0
-}
-
-// dropped tells how many events before e are missing.
-func dropped(e event.Event, n int64) *event.Event {
-	d := e
-	d.ID, d.Type, d.Dropped = fmt.Sprintf("%s-%d-dropped", e.Source, e.Seq), event.EventsDropped, &event.Dropped{Count: n}
-	d.Started, d.Began, d.Running, d.Checkpoint, d.Stopping = nil, nil, nil, nil, nil
-	d.Failed, d.RoundEnd, d.Leave, d.End = nil, nil, nil, nil
-	return &d
 }
 
 // ready opens the file, or turns to a new one where the next line would make it too large.

@@ -1,5 +1,5 @@
-// Package manager tells whoever has started gangrun how it is, in the protocol of sd_notify(3): systemd, or podman for a
-// container. It is told nothing where NOTIFY_SOCKET is not set.
+// Package manager tells whoever has started gangrun how it is, in the protocol of sd_notify(3): systemd, or podman
+// for a container. It is told nothing where NOTIFY_SOCKET is not set.
 package manager
 
 import (

@@ -19,7 +19,8 @@ import (
 // TestStatus is what a manager is told of a run, line by line.
 func TestStatus(t *testing.T) {
 	var told []string
-	teller := &teller{log: slog.New(slog.DiscardHandler), send: func(s string) error { told = append(told, s); return nil }}
+	teller := &teller{log: slog.New(slog.DiscardHandler)}
+	teller.send = func(s string) error { told = append(told, s); return nil }
 	round, step := 1, int64(7)
 	for _, e := range []event.Event{
 		{Type: event.RunStarted},
@@ -30,7 +31,9 @@ func TestStatus(t *testing.T) {
 		{Type: event.SavingBegan, Round: &round, Step: &step},
 		{Type: event.Leaving, Round: &round, Step: &step, Leave: &event.Leave{Why: "SIGTERM"}},
 		{Type: event.SavingEnded, Round: &round, Step: &step},
-		{Type: event.RoundStopping, Round: &round, Stopping: &event.Stopping{Why: "a\nREADY=0\x1b" + strings.Repeat("x", 500)}},
+		{Type: event.RoundStopping, Round: &round, Stopping: &event.Stopping{
+			Why: "a\nREADY=0\x1b" + strings.Repeat("x", 500),
+		}},
 		{Type: event.RunEnded, Round: &round, End: &event.End{Verdict: exitcodes.Preempted, Reason: "Preempted"}},
 	} {
 		teller.take(e)
@@ -49,7 +52,8 @@ func TestStatus(t *testing.T) {
 		"STOPPING=1\nSTATUS=round 1, checkpoint of step 5, preempted, Preempted",
 	}
 	long := told[9]
-	if strings.Contains(long, "\n") || len(long) > mostStatus+len("STATUS=") || !strings.Contains(long, "stopping: a READY=0 x") {
+	if strings.Contains(long, "\n") || len(long) > mostStatus+len("STATUS=") ||
+		!strings.Contains(long, "stopping: a READY=0 x") {
 		t.Errorf("%q", long)
 	}
 	told[9] = ""

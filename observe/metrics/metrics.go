@@ -30,7 +30,8 @@ type Config struct {
 // reasons are those of gangrun itself. What is none of these, and of no rule, counts as Other.
 func reasons(more []string) []string {
 	list := []string{
-		exitcodes.ReasonError, exitcodes.ReasonOOMKilled, exitcodes.ReasonSharedMemoryFull, exitcodes.ReasonCheckpointUnusable,
+		exitcodes.ReasonError, exitcodes.ReasonOOMKilled, exitcodes.ReasonSharedMemoryFull,
+		exitcodes.ReasonCheckpointUnusable,
 		exitcodes.ReasonNotExecutable, exitcodes.ReasonNotFound, exitcodes.ReasonPreempted, exitcodes.ReasonSuspended,
 		exitcodes.ReasonRendezvousTimeout, exitcodes.ReasonHang, exitcodes.ReasonStoreLost, exitcodes.ReasonNodeUnhealthy,
 		exitcodes.ReasonPeerLost, exitcodes.ReasonPeerUnreachable, exitcodes.ReasonBadConfig, exitcodes.ReasonSpecMismatch,
@@ -63,8 +64,8 @@ type collector struct {
 	shown map[string]float64 // each counter as it was last told
 }
 
-// grown is v, or what was told before where that is more: an event may tell of a moment just before the last scrape, and
-// a counter that goes back by a millisecond would be taken for one that has begun anew.
+// grown is v, or what was told before where that is more: an event may tell of a moment just before the last scrape,
+// and a counter that goes back by a millisecond would be taken for one that has begun anew.
 func (c *collector) grown(name string, v float64) float64 {
 	c.shown[name] = max(v, c.shown[name])
 	return c.shown[name]
@@ -75,35 +76,42 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	build      = describe("build_info", "What this gangrun is. Always 1.", "version", "goversion")
-	phase      = describe("phase", "1 for the phase that this node is in, 0 for the others.", "phase")
-	round      = describe("round", "The current round, or the last; -1 before the first.")
-	workers    = describe("workers", "Workers of this node that run.")
-	exits      = describe("worker_exits_total", "Workers that have ended, by how: succeeded, failed by themselves, stopped.", "how")
-	step       = describe("step", "The last step that every worker of this node which reports has finished; NaN when none was told.")
-	stepMax    = describe("step_max", "The highest step that was ever told; NaN when none was.")
-	stepAt     = describe("step_timestamp_seconds", "When the last new step was told; NaN when none was.")
-	saved      = describe("checkpoint_step", "The step of the newest checkpoint that is known of; NaN when there is none.")
-	savedAge   = describe("checkpoint_age_seconds", "The age of the newest checkpoint that is known of; NaN when there is none.")
+	build   = describe("build_info", "What this gangrun is. Always 1.", "version", "goversion")
+	phase   = describe("phase", "1 for the phase that this node is in, 0 for the others.", "phase")
+	round   = describe("round", "The current round, or the last; -1 before the first.")
+	workers = describe("workers", "Workers of this node that run.")
+	exits   = describe("worker_exits_total",
+		"Workers that have ended, by how: succeeded, failed by themselves, stopped.", "how")
+	step = describe("step",
+		"The last step that every worker of this node which reports has finished; NaN when none was told.")
+	stepMax  = describe("step_max", "The highest step that was ever told; NaN when none was.")
+	stepAt   = describe("step_timestamp_seconds", "When the last new step was told; NaN when none was.")
+	saved    = describe("checkpoint_step", "The step of the newest checkpoint that is known of; NaN when there is none.")
+	savedAge = describe("checkpoint_age_seconds",
+		"The age of the newest checkpoint that is known of; NaN when there is none.")
 	budgetUsed = describe("restart_budget_used", "Restarts without progress that the job has used up.")
 	budgetMax  = describe("restart_budget_max", "Restarts without progress after which the job gives up.")
 	restarts   = describe("restarts_total", "Rounds that were begun again on this node, by the job's reason.", "reason")
-	disrupted  = describe("disruptions_total", "Rounds that were interrupted, by the job's reason: restarts, and an end that is no success.", "reason")
+	disrupted  = describe("disruptions_total",
+		"Rounds that were interrupted, by the job's reason: restarts, and an end that is no success.", "reason")
 	elapsed    = describe("job_elapsed_seconds_total", "Time since gangrun has started on this node.")
 	training   = describe("training_seconds_total", "Time spent on steps, those included that had to be made again.")
-	productive = describe("productive_seconds", "Time spent on steps that count: made, and not lost by a restart. It can go down.")
-	goodput    = describe("goodput_ratio", "Productive time over elapsed time; NaN when no step was told.")
-	badput     = describe("badput_seconds_total", "Time that was not productive, by where it has gone.", "source")
-	stepTimes  = describe("step_seconds", "Time of a step: the mean of those in at most five seconds counts for each of them.")
-	recovery   = describe("recovery_seconds", "Time from a failure until training goes on, by phase.", "phase")
-	dropped    = describe("events_dropped_total", "Events that have not reached a receiver, since it was too slow.", "receiver")
+	productive = describe("productive_seconds",
+		"Time spent on steps that count: made, and not lost by a restart. It can go down.")
+	goodput   = describe("goodput_ratio", "Productive time over elapsed time; NaN when no step was told.")
+	badput    = describe("badput_seconds_total", "Time that was not productive, by where it has gone.", "source")
+	stepTimes = describe("step_seconds",
+		"Time of a step: the mean of those in at most five seconds counts for each of them.")
+	recovery = describe("recovery_seconds", "Time from a failure until training goes on, by phase.", "phase")
+	dropped  = describe("events_dropped_total", "Events that have not reached a receiver, since it was too slow.",
+		"receiver")
 )
 
 // Describe names the metrics.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		build, phase, round, workers, exits, step, stepMax, stepAt, saved, savedAge, budgetUsed, budgetMax, restarts, disrupted,
-		elapsed, training, productive, goodput, badput, stepTimes, recovery, dropped,
+		build, phase, round, workers, exits, step, stepMax, stepAt, saved, savedAge, budgetUsed, budgetMax, restarts,
+		disrupted, elapsed, training, productive, goodput, badput, stepTimes, recovery, dropped,
 	} {
 		out <- d
 	}
@@ -180,7 +188,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 }
 
 // byReason puts out a count for every reason that has a series, and what is left as Other.
-func (c *collector) byReason(counter func(*prometheus.Desc, float64, ...string), d *prometheus.Desc, counts map[string]int) {
+func (c *collector) byReason(counter func(*prometheus.Desc, float64, ...string), d *prometheus.Desc,
+	counts map[string]int) {
 	shown := map[string]int{}
 	for reason, n := range counts {
 		if _, found := slices.BinarySearch(c.reasons, reason); !found {

@@ -32,7 +32,8 @@ type run struct {
 func newRun() *run {
 	r := &run{}
 	r.registry = Registry(Config{
-		Version: "v1", Go: "go1", Reasons: []string{"NCCLTimeout", ""}, Look: func(look func(*account.Tally)) { look(&r.tally) },
+		Version: "v1", Go: "go1", Reasons: []string{"NCCLTimeout", ""},
+		Look:    func(look func(*account.Tally)) { look(&r.tally) },
 		Dropped: map[string]func() int64{"file": func() int64 { return 3 }},
 		Now:     func() time.Time { return noon.Add(time.Duration(r.now * float64(time.Second))) },
 	})
@@ -106,8 +107,9 @@ func TestSeries(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"gangrun_restarts_total/OOMKilled": 67, "gangrun_restarts_total/NCCLTimeout": 67, "gangrun_restarts_total/Other": 66,
-		"gangrun_disruptions_total/OOMKilled": 67, "gangrun_worker_exits_total/failed": 200, "gangrun_worker_exits_total/stopped": 1400,
-		"gangrun_round": 200, "gangrun_step": 0, "gangrun_step_max": 10, "gangrun_restart_budget_used": 1,
+		"gangrun_disruptions_total/OOMKilled": 67, "gangrun_worker_exits_total/failed": 200,
+		"gangrun_worker_exits_total/stopped": 1400,
+		"gangrun_round":                      200, "gangrun_step": 0, "gangrun_step_max": 10, "gangrun_restart_budget_used": 1,
 		"gangrun_step_seconds_count": 1800, "gangrun_step_seconds_sum": 1800, "gangrun_training_seconds_total": 1800,
 		"gangrun_recovery_seconds/startup_count": 199, "gangrun_phase/starting": 1, "gangrun_phase/running": 0,
 		"gangrun_productive_seconds": 0, "gangrun_badput_seconds_total/lost_progress": 2000, "gangrun_goodput_ratio": 0,
@@ -117,7 +119,8 @@ func TestSeries(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	for _, name := range []string{"step", "step_max", "goodput_ratio", "checkpoint_step", "checkpoint_age_seconds", "step_timestamp_seconds"} {
+	for _, name := range []string{"step", "step_max", "goodput_ratio", "checkpoint_step", "checkpoint_age_seconds",
+		"step_timestamp_seconds"} {
 		if v := before["gangrun_"+name]; !math.IsNaN(v) {
 			t.Errorf("%s is %v although nothing is known", name, v)
 		}
@@ -156,7 +159,8 @@ func TestNames(t *testing.T) {
 	const page = "../../docs/metrics.md"
 	known := names()
 	word := regexp.MustCompile(`\bgangrun_[a-z_]+`)
-	for _, file := range []string{page, "../../examples/observability/dashboard.json", "../../examples/observability/alerts.yaml"} {
+	for _, file := range []string{page, "../../examples/observability/dashboard.json",
+		"../../examples/observability/alerts.yaml"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

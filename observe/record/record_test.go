@@ -95,7 +95,8 @@ func budget(total, preemptions int, cause string) node.Event {
 // told is the events in short: second, type, round, step, and what is special.
 func (w *world) told() (lines []string) {
 	for i, e := range w.events {
-		if e.Seq != int64(i+1) || e.ID != fmt.Sprintf("s-%d", e.Seq) || e.V != 1 || e.Source != "s" || e.Node != "n" || e.Job != "j" {
+		if e.Seq != int64(i+1) || e.ID != fmt.Sprintf("s-%d", e.Seq) || e.V != 1 || e.Source != "s" || e.Node != "n" ||
+			e.Job != "j" {
 			w.t.Errorf("event %d: %+v", i, e)
 		}
 		if _, err := event.Parse(e.Encode()); err != nil {
@@ -151,7 +152,8 @@ func TestFailureAndSuccess(t *testing.T) {
 	w := newWorld(t, 2)
 	w.at(1, budget(0, 0, ""), node.Begin{Run: "u", Round: 0, Looked: true})
 	w.at(3, steps(1, 2)).at(4, steps(2, 2)).at(5, steps(2, 3)).at(8, steps(3, 3)).at(10, steps(4, 4))
-	w.at(10.5, node.Saved{Path: "/c/4", Step: 4, Modified: noon}).at(10.6, node.Saved{Path: "/c/4", Step: 4, Modified: noon})
+	w.at(10.5, node.Saved{Path: "/c/4", Step: 4, Modified: noon})
+	w.at(10.6, node.Saved{Path: "/c/4", Step: 4, Modified: noon})
 	w.at(11, node.Reported{{Step: step(5), Saving: true}, {Step: step(5)}}).at(12, steps(5, 5)).at(13, steps(6, 6))
 	w.at(13.5, w.exit(0, 0, 9)).at(14, w.exit(1, 0, 15))
 	w.at(15, budget(1, 0, "Killed/rule/137"), node.Begin{Run: "u", Round: 1, Path: "/c/4", Step: step(4), Looked: true})
@@ -218,28 +220,21 @@ func TestNotStarted(t *testing.T) {
 	)
 }
 
-// TestManyWorkers names a bounded number of workers that fail together.
+// TestManyWorkers names a bounded number of workers that fail together, the cause first, and counts them all.
 func TestManyWorkers(t *testing.T) {
-	const count = 100
-	w := newWorld(t, count)
-	w.at(1, budget(0, 0, ""), node.Begin{Round: 0})
-	w.at(2)
+	const count, cause = 100, 70
+	r, _ := New(Config{Source: "s", StartedAt: noon})
+	r.Step(noon, node.Begin{Round: 0}, []node.Effect{node.Prepare{}})
+	c := node.Concluded{Cause: cause}
 	for i := range count {
-		w.at(2, w.exit(count-1-i, 1, 0))
+		c.Stops = append(c.Stops, exitcodes.NotStopped)
+		c.Findings = append(c.Findings, exitcodes.Finding{Verdict: exitcodes.Retry, Reason: "Error", Rank: i})
 	}
-	named, causes := 0, 0
-	for _, e := range w.events {
-		if e.Failed != nil {
-			named++
-			if e.Failed.Cause {
-				causes++
-			}
-		}
-		if e.RoundEnd != nil && e.RoundEnd.Workers.Failed+e.RoundEnd.Workers.Stopped != count {
-			t.Errorf("%+v", e.RoundEnd)
-		}
+	named := r.Step(noon, node.Tick{}, []node.Effect{c})
+	if len(named) != mostFailed || *named[0].Failed.Rank != cause || !named[0].Failed.Cause || named[1].Failed.Cause {
+		t.Errorf("%d workers are named: %+v", len(named), named)
 	}
-	if named > mostFailed || named == 0 || causes != 1 {
-		t.Errorf("%d workers are named, %d as the cause", named, causes)
+	if over := r.Step(noon, node.Tick{}, []node.Effect{node.Gone{}}); len(over) != 1 || over[0].RoundEnd.Workers.Failed != count {
+		t.Errorf("%+v", over)
 	}
 }

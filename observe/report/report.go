@@ -1,5 +1,5 @@
-// Package report says of a job that has run, or still runs, where its time has gone: from the events of all its nodes. It
-// is pure, but for the files that it reads.
+// Package report says of a job that has run, or still runs, where its time has gone: from the events of all its
+// nodes. It is pure, but for the files that it reads.
 package report
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/gangrun/gangrun/observe/event"
 )
 
-// Report is one job. Its JSON form is stable: keys may be added. Seconds of several nodes are added up, each node from the
-// beginning of the job to its end: two nodes that wait for a second have lost two.
+// Report is one job. Its JSON form is stable: keys may be added. Seconds of several nodes are added up, each node
+// from the beginning of the job to its end: two nodes that wait for a second have lost two.
 type Report struct {
 	V         int       `json:"v"`
 	Job       string    `json:"job,omitempty"`
@@ -246,7 +246,8 @@ func (r *Report) sum(processes []*process) {
 }
 
 func (t *Time) ratio(known bool) {
-	t.NodeTime, t.Productive, t.Training, t.Pending = round(t.NodeTime), round(t.Productive), round(t.Training), round(t.Pending)
+	t.NodeTime, t.Productive = round(t.NodeTime), round(t.Productive)
+	t.Training, t.Pending = round(t.Training), round(t.Pending)
 	if known && t.NodeTime > 0 {
 		ratio := math.Round(t.Productive/t.NodeTime*1e6) / 1e6
 		t.Goodput = &ratio
@@ -303,7 +304,9 @@ func (r *Report) disruptions(processes []*process) {
 			b.Count, b.Seconds = b.Count+1, round(b.Seconds+d.Total)
 		}
 	}
-	slices.SortFunc(r.Disruptions, func(a, b Disruption) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Round, b.Round)) })
+	slices.SortFunc(r.Disruptions, func(a, b Disruption) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Round, b.Round))
+	})
 	r.Causes, r.Blamed = []Cause{}, []Blame{}
 	for _, reason := range slices.Sorted(maps.Keys(causes)) {
 		r.Causes = append(r.Causes, *causes[reason])

@@ -140,11 +140,13 @@ func (r *Report) balanced(t *testing.T) {
 
 func TestTwoNodes(t *testing.T) {
 	r := build(t, job())
-	if r.Elapsed != 121 || r.NodeTime != 242 || !r.Over || r.Rounds != 3 || *r.Step != 60 || *r.StepMax != 60 || r.StepTime != 1 {
+	if r.Elapsed != 121 || r.NodeTime != 242 || !r.Over || r.Rounds != 3 || *r.Step != 60 || *r.StepMax != 60 ||
+		r.StepTime != 1 {
 		t.Errorf("%+v", r)
 	}
 	// Each node made 70 steps, of which 10 had to be made again on b. a's second gangrun does not know of the first.
-	if r.Productive != 120 || r.Training != 140 || r.Badput[account.LostProgress] != 20+1+1 || r.Badput[account.Idle] != 20 {
+	if r.Productive != 120 || r.Training != 140 || r.Badput[account.LostProgress] != 20+1+1 ||
+		r.Badput[account.Idle] != 20 {
 		t.Errorf("productive %v, training %v, badput %v", r.Productive, r.Training, r.Badput)
 	}
 	if len(r.Disruptions) != 2 || len(r.Nodes) != 2 || r.Nodes[0].Processes != 2 {
@@ -155,13 +157,14 @@ func TestTwoNodes(t *testing.T) {
 		!oom.At.Equal(noon.Add(50*time.Second)) || oom.Cost[account.LostProgress] != 21 || oom.Longest >= oom.Total {
 		t.Errorf("%+v", oom)
 	}
-	if lost.Round != 1 || lost.Reason != "NodeLost" || lost.Cause != nil || *lost.LostSteps != 0 || lost.Cost[account.Detection] != 9 {
+	if lost.Round != 1 || lost.Reason != "NodeLost" || lost.Cause != nil || *lost.LostSteps != 0 ||
+		lost.Cost[account.Detection] != 9 {
 		t.Errorf("%+v", lost)
 	}
 	if len(r.Causes) != 2 || len(r.Blamed) != 1 || r.Blamed[0].Node != "b" {
 		t.Errorf("%+v %+v", r.Causes, r.Blamed)
 	}
-	if !slices.ContainsFunc(r.Problems, func(p string) bool { return strings.HasPrefix(p, "a: ") }) != (r.Nodes[0].Outcome != nil) {
+	if len(r.Problems) != 0 { // a's first gangrun has no end, but its second has
 		t.Errorf("%v", r.Problems)
 	}
 	w := r.Words.Google
@@ -174,8 +177,8 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// TestContinued: a gangrun that comes after another one on its node goes on with its training. What it does not resume from
-// is lost; after a success it is another training.
+// TestContinued: a gangrun that comes after another one on its node goes on with its training. What it does not
+// resume from is lost; after a success it is another training.
 func TestContinued(t *testing.T) {
 	told := func(v exitcodes.Verdict) []event.Event {
 		first := &teller{source: "x", node: "a"}
@@ -193,7 +196,8 @@ func TestContinued(t *testing.T) {
 		second.succeed(61)
 		return slices.Concat(first.events, second.events)
 	}
-	if r := build(t, told(exitcodes.Retry)); r.Productive != 20 || r.Badput[account.LostProgress] != 30 || r.Badput[account.Idle] != 7 {
+	if r := build(t, told(exitcodes.Retry)); r.Productive != 20 || r.Badput[account.LostProgress] != 30 ||
+		r.Badput[account.Idle] != 7 {
 		t.Errorf("%+v", r.Time)
 	}
 	if r := build(t, told(exitcodes.Success)); r.Productive != 50 || r.Badput[account.LostProgress] != 0 {
@@ -269,7 +273,8 @@ func TestHTML(t *testing.T) {
 			t.Errorf("the page has %q", bad)
 		}
 	}
-	for _, want := range []string{"&lt;script&gt;", "OOMKilled", "default-src 'none'", "<polyline", `class="running"`, "prefers-color-scheme"} {
+	for _, want := range []string{"&lt;script&gt;", "OOMKilled", "default-src 'none'", "<polyline", `class="running"`,
+		"prefers-color-scheme"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -301,7 +306,8 @@ func TestRead(t *testing.T) {
 	}
 	in := bytes.NewReader(append(bytes.Join(lines[5:15], nil), "nonsense\n"...))
 	read, problems, err := Read([]string{path, path + ".1", "-"}, in)
-	if err != nil || len(read) != len(events) || len(problems) != 1 || !strings.HasPrefix(problems[0], "standard input:11: ") {
+	if err != nil || len(read) != len(events) || len(problems) != 1 ||
+		!strings.HasPrefix(problems[0], "standard input:11: ") {
 		t.Errorf("%d events of %d, %v, %v", len(read), len(events), problems, err)
 	}
 	if _, _, err := Read([]string{path + ".none"}, nil); !errors.Is(err, os.ErrNotExist) {

@@ -25,7 +25,8 @@ func (r *Report) Text(w io.Writer) {
 	case r.Over:
 		state = "has ended"
 	}
-	fmt.Fprintf(w, "job %s: %s, %s, %s", cmp.Or(Plain(r.Job), "without a name"), count(len(r.Nodes), "node"), took(r.Elapsed), Plain(state))
+	fmt.Fprintf(w, "job %s: %s, %s, %s", cmp.Or(Plain(r.Job), "without a name"), count(len(r.Nodes), "node"),
+		took(r.Elapsed), Plain(state))
 	if r.Step != nil {
 		fmt.Fprintf(w, ", step %d", *r.Step)
 	}
@@ -69,7 +70,8 @@ func (r *Report) Text(w io.Writer) {
 				lost = "-"
 			}
 			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Round, d.At.Format(time.DateTime),
-				Plain(cmp.Or(d.Reason, string(d.Kind), "unknown")), Plain(cmp.Or(d.Node, "-")), lost, took(d.Total), most(d.Cost), short(d.Why))
+				Plain(cmp.Or(d.Reason, string(d.Kind), "unknown")), Plain(cmp.Or(d.Node, "-")), lost, took(d.Total), most(d.Cost),
+				short(d.Why))
 		}
 		t.Flush()
 		fmt.Fprintln(w)

@@ -43,7 +43,8 @@ func (r *Report) words() Words {
 var googles = map[account.Source]string{
 	account.Startup: "PROGRAM_STARTUP", account.CheckpointSave: "UNPRODUCTIVE_CHECKPOINT_SAVE_TIME",
 	account.LostProgress: "WASTED_PROGRESS_FROM_DISRUPTION",
-	account.Detection:    "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION", account.Stop: "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
-	account.Rendezvous: "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION", account.Idle: "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+	account.Detection:    "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+	account.Stop:         "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+	account.Rendezvous:   "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION", account.Idle: "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
 	account.Other: "OTHER", account.Unknown: "OTHER",
 }

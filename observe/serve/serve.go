@@ -1,5 +1,5 @@
-// Package serve shows a run over HTTP: metrics, health, and where it stands. It is read-only, and whoever reads slowly is
-// dropped.
+// Package serve shows a run over HTTP: metrics, health, and where it stands. It is read-only, and whoever reads
+// slowly is dropped.
 package serve
 
 import (

@@ -66,7 +66,8 @@ func TestReady(t *testing.T) {
 
 // TestHealth: a gangrun that does not go on says so.
 func TestHealth(t *testing.T) {
-	if answer, _ := get(t, "GET", "http://"+server(t, &account.Summary{Node: "stuck"}, 0)+"/healthz"); answer.StatusCode != 503 {
+	if answer, _ := get(t, "GET", "http://"+server(t, &account.Summary{Node: "stuck"},
+		0)+"/healthz"); answer.StatusCode != 503 {
 		t.Errorf("%d", answer.StatusCode)
 	}
 }

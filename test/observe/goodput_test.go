@@ -9,8 +9,8 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// TestGoodput measures one training by gangrun report and by Google's ml-goodput-measurement. Where the two mean the same
-// they agree within a second; the others are shown side by side.
+// TestGoodput measures one training by gangrun report and by Google's ml-goodput-measurement. Where the two mean the
+// same they agree within a second; the others are shown side by side.
 func TestGoodput(t *testing.T) {
 	t.Parallel()
 	python := harness.Peer(t, "goodput/bin/python3")
@@ -47,7 +47,8 @@ func TestGoodput(t *testing.T) {
 	const lost = "WASTED_PROGRESS_FROM_DISRUPTION"
 	for what, both := range map[string][2]float64{
 		"productive": {ours.ProductiveSeconds, theirs.Productive}, lost: {words[lost], theirs.Badput[lost]},
-		"disruptions": {float64(len(ours.Disruptions)), float64(theirs.Disruptions)}, "step": {float64(ours.Step), float64(theirs.Step)},
+		"disruptions": {float64(len(ours.Disruptions)), float64(theirs.Disruptions)}, "step": {float64(ours.Step),
+			float64(theirs.Step)},
 	} {
 		if math.Abs(both[0]-both[1]) > 1 || both[1] == 0 {
 			t.Errorf("%s: %v, and %v by Google", what, both[0], both[1])
@@ -55,7 +56,8 @@ func TestGoodput(t *testing.T) {
 	}
 	// Google's job begins when the training says so, in Python; gangrun's begins with gangrun.
 	t.Logf("elapsed: %v, and %v by Google", ours.ElapsedSeconds, theirs.Elapsed)
-	for _, name := range []string{"PROGRAM_STARTUP", "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION", "UNPRODUCTIVE_CHECKPOINT_SAVE_TIME", "OTHER"} {
+	for _, name := range []string{"PROGRAM_STARTUP", "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+		"UNPRODUCTIVE_CHECKPOINT_SAVE_TIME", "OTHER"} {
 		t.Logf("%s: %v, and %v by Google", name, words[name], theirs.Badput[name])
 	}
 	t.Logf("productive: %v, %v; lost: %v, %v", ours.ProductiveSeconds, theirs.Productive, words[lost], theirs.Badput[lost])

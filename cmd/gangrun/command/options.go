@@ -327,7 +327,7 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 		return &configError{fmt.Sprintf("the working directory: %v", err)}
 	}
 	o.Dir = dir
-	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.seen.events, &o.location.Dir,
+	for _, path := range []*string{&o.TerminationLog, &o.StateDir, &o.logDir, &o.rulesFile, &o.seen.events, &o.seen.secrets, &o.location.Dir,
 		&o.location.CA, &o.location.Cert, &o.location.Key, &o.location.UserFile, &o.location.PasswordFile} {
 		if *path != "" && *path != "none" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)
@@ -337,6 +337,9 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 		return err
 	}
 	if err := o.settleHangs(); err != nil {
+		return err
+	}
+	if err := o.loadKeys(); err != nil {
 		return err
 	}
 	if err := o.prepareHooks(settings); err != nil {

@@ -4,32 +4,69 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
+	"os"
 	"runtime"
 	"strconv"
 	"time"
 
 	"github.com/gangrun/gangrun/observe"
 	"github.com/gangrun/gangrun/observe/file"
+	"github.com/gangrun/gangrun/observe/journal"
 	"github.com/gangrun/gangrun/observe/manager"
 	"github.com/gangrun/gangrun/observe/metrics"
 	"github.com/gangrun/gangrun/observe/record"
 	"github.com/gangrun/gangrun/observe/serve"
+	"github.com/gangrun/gangrun/observe/webhook"
 )
 
 // seen is what the flags say about how others see the run. Without one of them nothing is recorded.
 type seen struct {
 	events  string // path
 	metrics string // address to listen at
+	webhook string // URL
+	secrets string // path of the file with them
+	keys    *[][]byte
 }
 
 func (o *options) seenSettings() []*setting {
 	return []*setting{
 		{name: "events", group: groupSeen, hint: "FILE", parse: text(&o.seen.events), standard: "none",
 			usage: "append what happens to this file, as one JSON object on one line each; gangrun report reads it"},
+		{name: "webhook", group: groupSeen, hint: "URL", parse: o.parseWebhook, standard: "none",
+			usage: "send events, but for the steps, to this web server, as Standard Webhooks describes it"},
+		{name: "webhook-secret-file", group: groupSeen, hint: "FILE", parse: text(&o.seen.secrets), standard: "not signed",
+			usage: "sign them with the secret in this file, whsec_ and base64; several, one on each line, while one takes the place of another"},
 		{name: "metrics-addr", group: groupSeen, hint: "HOST:PORT", parse: address(&o.seen.metrics), standard: "none",
 			usage: "listen here, such as at :9400, for requests to /metrics (Prometheus), /healthz, /readyz and /status"},
 	}
+}
+
+func (o *options) parseWebhook(s string) error {
+	o.seen.webhook = s
+	return webhook.CheckURL(s)
+}
+
+// loadKeys reads the secrets that sign what goes to the webhook.
+func (o *options) loadKeys() error {
+	if o.seen.secrets == "" {
+		return nil
+	}
+	if o.seen.webhook == "" {
+		return &configError{"--webhook-secret-file: there is no --webhook whose events it could sign"}
+	}
+	data, err := readBounded(o.seen.secrets, 64<<10)
+	var keys [][]byte
+	if err == nil {
+		keys, err = webhook.ParseKeys(data)
+	}
+	if err != nil {
+		return &configError{fmt.Sprintf("--webhook-secret-file %s: %v", o.seen.secrets, err)}
+	}
+	o.seen.keys = &keys
+	return nil
 }
 
 // lastEvents bounds how long the end of a run waits for those who see it.
@@ -49,23 +86,38 @@ func address(p *string) func(string) error {
 
 // openSeen has the supervisor observed where somebody wants to see it. What it returns is called at the end.
 func (o *options) openSeen() (done func()) {
-	if o.seen == (seen{}) && !manager.Wanted() {
+	journals := journal.Wanted() && !o.quiet
+	if o.seen == (seen{}) && !manager.Wanted() && !journals {
 		return func() {}
 	}
 	asks := make(chan chan struct{})
 	o.Alive = asks
 	var receivers []observe.Receiver
-	var closers []func()
+	var closers []func() error
 	dropped := map[string]func() int64{}
 	if o.seen.events != "" {
 		w := file.Open(o.seen.events, file.DefaultSize, o.Log)
 		receivers, dropped["file"] = append(receivers, w.Take), w.Dropped
-		closers = append(closers, func() { w.Close(lastEvents) })
+		closers = append(closers, func() error { return w.Close(lastEvents) })
+	}
+	if o.seen.webhook != "" {
+		cfg := webhook.Config{URL: o.seen.webhook, Log: o.Log}
+		if o.seen.keys != nil {
+			cfg.Keys = *o.seen.keys
+		}
+		w := webhook.New(cfg)
+		receivers, dropped["webhook"] = append(receivers, w.Take), w.Dropped
+		closers = append(closers, func() error { return w.Close(lastEvents) })
+	}
+	if journals {
+		j := journal.Open(o.Log)
+		receivers = append(receivers, j.Take)
+		closers = append(closers, func() error { j.Close(lastEvents); return nil })
 	}
 	if manager.Wanted() {
 		m := manager.New(manager.Config{Alive: func() bool { return answers(asks) }, Log: o.Log})
 		receivers = append(receivers, m.Take)
-		closers = append(closers, func() { m.Close(lastEvents) })
+		closers = append(closers, func() error { m.Close(lastEvents); return nil })
 	}
 	var source [6]byte
 	rand.Read(source[:]) // never fails
@@ -75,11 +127,14 @@ func (o *options) openSeen() (done func()) {
 	}, receivers...)
 	o.Observe = hub.Observe
 	if o.seen.metrics != "" {
-		closers = append(closers, o.serve(hub, asks, dropped))
+		stop := o.serve(hub, asks, dropped)
+		closers = append(closers, func() error { stop(); return nil })
 	}
 	return func() {
 		for _, f := range closers {
-			f()
+			if err := f(); err != nil { // all that goes through the console is out by now
+				slog.New(o.logHandler(os.Stderr)).Warn(err.Error())
+			}
 		}
 	}
 }

@@ -168,6 +168,21 @@ for step in range(1, 1000):
 	u.end("inactive", 143, 0)
 }
 
+// TestJournal finds what has happened to a worker by the fields of the journal.
+func TestJournal(t *testing.T) {
+	u := start(t, `[ $GANGRUN_ROUND = 1 ] || kill -KILL $$`)
+	u.end("inactive", 0, 0)
+	var out []byte
+	found := func() bool {
+		out, _ = u.m.command("journalctl", "--no-pager", "--output=cat", "GANGRUN_JOB="+u.name, "GANGRUN_EVENT=worker.failed",
+			"GANGRUN_REASON=KilledBySIGKILL", "GANGRUN_ROUND=0", "PRIORITY=3").Output()
+		return strings.TrimSpace(string(out)) == "the worker was killed by SIGKILL"
+	}
+	if err := eventually("its entry", found); err != nil {
+		t.Errorf("%v: %s\n%s", err, out, u.journal())
+	}
+}
+
 // TestWatchdog is a gangrun that is stopped and does nothing any more: systemd starts it again.
 func TestWatchdog(t *testing.T) {
 	u := start(t, `echo begun; mkdir /run/$1 || exit 0; sleep 1000`)
