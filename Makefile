@@ -13,7 +13,7 @@ export CGO_ENABLED = 0
 
 # Tests against operators and parsers that the program itself is to have nothing to do with: modules of their own.
 OPERATORS := test/kubernetes test/trainingoperator
-MODULES   := test/examples/compose $(OPERATORS)
+MODULES   := test/examples/compose rendezvous/agent/realstores/etcd35 rendezvous/agent/realstores/etcd36 $(OPERATORS)
 
 UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/...
 # Uncached: go does not know that these tests build and run the program. One package after the other: they wait for

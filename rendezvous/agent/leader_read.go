@@ -100,7 +100,7 @@ func (l *leader) decodeJob() {
 			return
 		}
 		l.view.Job = job
-		if kv, found := l.rows[roundKey(job.Round)]; found {
+		if kv, found := l.rows[roundKey(job.Round)]; found && job.Round >= 0 {
 			round, err := rendezvous.ParseRound(kv.Key, kv.Value)
 			if err != nil {
 				l.bad[jobKey] = err.Error()

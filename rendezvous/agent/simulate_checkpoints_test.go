@@ -45,11 +45,16 @@ func (s *sim) checkpoints() *checkpoint.Directory {
 	}
 }
 
-// save lets the workers of a round save now and then, as long as they live, even while they are being stopped.
+// save lets the workers of a round save now and then, once all of them have started, since nobody gets anywhere alone; and
+// then as long as they live, even while they are being stopped.
 func (n *simNode) save(mine int) {
 	s := n.s
 	s.after(time.Second+s.random(3*time.Second), func() {
 		if n.dead || n.runs == "" || n.started != mine {
+			return
+		}
+		if r := s.rounds[n.runs]; r == nil || s.begun[n.runs] < len(r.Members) {
+			n.save(mine)
 			return
 		}
 		s.steps++

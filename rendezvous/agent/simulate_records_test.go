@@ -21,6 +21,7 @@ type records struct {
 	wrote    map[string]string // the rounds' values
 	previous *rendezvous.Round
 	running  map[string]int  // workers, by round
+	begun    map[string]int  // starts, by round
 	everDone map[string]bool // round and node
 	ends     map[string]rendezvous.End
 }
@@ -29,7 +30,7 @@ func newRecords() records {
 	return records{
 		lists:  map[string]*rendezvous.MemberList{},
 		rounds: map[string]*rendezvous.Round{}, formed: map[string]time.Duration{},
-		wrote: map[string]string{}, running: map[string]int{},
+		wrote: map[string]string{}, running: map[string]int{}, begun: map[string]int{},
 		everDone: map[string]bool{}, ends: map[string]rendezvous.End{},
 	}
 }
@@ -175,6 +176,7 @@ func (s *sim) startedWorkers(n *simNode, start *rendezvous.Round, rank int) {
 	if place != rank || r.MasterAddr != start.MasterAddr || r.MasterPort != start.MasterPort || len(r.Members) != len(start.Members) {
 		s.violate("R4, R7: %s starts %s with another record than the store has", n.incarnation, id)
 	}
+	s.begun[id]++
 	if !n.alone() {
 		s.running[id]++
 	}

@@ -96,7 +96,27 @@ func simConfigOf(seed int64) simConfig {
 	for range rng.IntN(8) {
 		c.faults = append(c.faults, simFault(rng, c))
 	}
+	if slices.ContainsFunc(c.faults, fault.needsMemory) {
+		for i, f := range c.faults {
+			if f.hidesNews() {
+				c.faults[i].kind = "fail"
+			}
+		}
+	}
 	return c
+}
+
+// needsMemory reports whether it takes a leader that remembers to mend this: what is gone from the store is known to nobody
+// else.
+func (f fault) needsMemory() bool {
+	return slices.Contains([]string{"job deleted", "round deleted", "members deleted", "all deleted"}, f.kind)
+}
+
+// hidesNews reports whether it can keep all that have such a memory from seeing that it is needed.
+func (f fault) hidesNews() bool {
+	return strings.HasPrefix(f.kind, "leader ") || slices.Contains([]string{
+		"crash", "cut", "pause", "slow", "late", "move", "outage", "store lost", "flap", "news lost", "drain",
+	}, f.kind)
 }
 
 func simFault(rng *rand.Rand, c simConfig) fault {

@@ -49,18 +49,35 @@ func TestJobsOnTheLinkedEtcd(t *testing.T) {
 	runJobs(t, etcdserver.StartFor(t, "127.0.0.1", 3, nil).Endpoints())
 }
 
-// TestJobsOnOtherEtcds runs jobs on three members of each etcd that GANGRUN_TEST_ETCD names, a list of programs with
-// colons between: that of Debian 12 is 3.4.23, whose progress answers overtake events.
+// TestJobsOnOtherEtcds runs jobs on three members of the releases before, which are built here from etcd's own main, and of
+// each etcd that GANGRUN_TEST_ETCD names, a list of programs with colons between: that of Debian 12 is 3.4.23, whose
+// progress answers overtake events.
 func TestJobsOnOtherEtcds(t *testing.T) {
 	programs := filepath.SplitList(os.Getenv("GANGRUN_TEST_ETCD"))
+	if os.Getenv("GANGRUN_TEST_LONG") != "" {
+		programs = append(programs, build(t, "etcd35"), build(t, "etcd36"))
+	}
 	if len(programs) == 0 {
-		t.Skip("other releases of etcd, named by GANGRUN_TEST_ETCD, are missing: make test-long")
+		t.Skip("etcd 3.5 and 3.6, and others by GANGRUN_TEST_ETCD, are not run: make test-long")
 	}
 	for _, program := range programs {
 		t.Run(strings.Trim(strings.ReplaceAll(program, "/", "_"), "_"), func(t *testing.T) {
 			runJobs(t, startProgram(t, program, 3))
 		})
 	}
+}
+
+// build builds an etcd server of another release, which has a module of its own.
+func build(t *testing.T, module string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), module)
+	cmd := exec.Command("go", "build", "-o", program, ".")
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", module, err, out)
+	}
+	return program
 }
 
 // startProgram starts a cluster of a program's servers, which ends with the test.

@@ -1,0 +1,10 @@
+// Etcd35 is etcd 3.5, by its own main: a server of another release than the one that gangrun brings along.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() { etcdmain.Main(os.Args) }
