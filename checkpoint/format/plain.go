@@ -106,9 +106,14 @@ func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {
 // findIndexed lists models in shards with an index, and returns the names of the other files.
 func findIndexed(l *look, root *dir) (found []*Checkpoint, rest []string) {
 	sets := map[string]bool{}
+	keras := hasKerasShards(root)
 	for _, name := range root.files(func(string) bool { return true }) {
 		index, shard := shardIndex(name)
+		kerasIndex, kerasShard := kerasShard(name)
 		switch {
+		case keras && kerasShard:
+			name = kerasIndex
+		case keras && isKerasIndex(name):
 		case shard && (root.has(index) || strings.HasSuffix(name, ".safetensors")):
 			name = index
 		case strings.HasSuffix(name, ".safetensors"+indexSuffix), strings.HasSuffix(name, ".bin"+indexSuffix):
@@ -121,7 +126,7 @@ func findIndexed(l *look, root *dir) (found []*Checkpoint, rest []string) {
 		}
 		sets[name] = true
 		c := &Checkpoint{Path: root.join(name), Tag: name, Step: -1}
-		if t := titleOf(strings.TrimSuffix(name, indexSuffix)); t.step >= 0 {
+		if t := titleOf(strings.TrimSuffix(strings.TrimSuffix(name, indexSuffix), kerasIndexSuffix)); t.step >= 0 {
 			c.Step, c.Unit, c.StepFrom = t.step, t.unit, StepFromName
 		}
 		found = append(found, c)

@@ -17,7 +17,10 @@ import (
 
 func checkPlain(l *look, c *Checkpoint) error {
 	s := c.save
-	if s == nil {
+	switch {
+	case s == nil && isKerasIndex(c.base()):
+		return checkKerasShards(l, c)
+	case s == nil:
 		return checkIndexed(l, c)
 	}
 	members, has, ranks := s.members, s.has, s.ranks
