@@ -220,6 +220,8 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		return l.torchContent(r, size)
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		return l.unpacked(name, r, size)
+	case ext == ".msgpack", file.IsMsgpack(head):
+		return l.msgpackContent(r, size)
 	case file.IsNpy(head):
 		return content{step: -1, tensors: true, alone: true}, nil
 	case len(head) > 262 && string(head[257:262]) == "ustar":
@@ -243,6 +245,22 @@ func (l *look) torchContent(r io.ReaderAt, size int64) (in content, err error) {
 		return content{step: -1, tensors: true, alone: true}, nil
 	}
 	shape, err := file.TorchShape(r, size)
+	if errors.Is(err, file.ErrNoShape) {
+		return in, nil
+	}
+	if err != nil {
+		return in, err
+	}
+	return contentOf(shape), nil
+}
+
+// msgpackContent looks at what flax has written into one file.
+func (l *look) msgpackContent(r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	if l.Level < Manifests {
+		return in, nil
+	}
+	shape, err := file.MsgpackShape(r, size)
 	if errors.Is(err, file.ErrNoShape) {
 		return in, nil
 	}
@@ -363,6 +381,8 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	switch {
 	case torch:
 		return true, nil
+	case file.IsMsgpack(head):
+		return likely || path.Ext(name) == ".msgpack", nil
 	case bytes.HasPrefix(head, []byte("\x89HDF")), bytes.HasPrefix(head, []byte{0x1f, 0x8b}), file.IsNpy(head):
 		return true, nil
 	case len(head) > 262 && string(head[257:262]) == "ustar":

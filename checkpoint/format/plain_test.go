@@ -108,3 +108,25 @@ func TestPlainShardIndex(t *testing.T) {
 func TestPlainUnreadable(t *testing.T) {
 	unknownWhenUnreadable(t, []op{write("model_100.pt", anyTorch())}, "", "model_100.pt", "model_100.pt")
 }
+
+// TestFlax knows what flax keeps in one file of MessagePack, under its own names without an ending.
+func TestFlax(t *testing.T) {
+	state := []byte("\x82\xa4step\xcd\x01\x2c\xa9opt_state\x81\xa10\xc7\x0f\x01\x93\x91\x01\xa7float32\xc4\x02ww")
+	mutate(t, Options{}, "checkpoint_300", []op{write("checkpoint_200", state), write("checkpoint_300", state)}, []mutation{
+		{"whole", nil, ""},
+		{"cut", []op{truncated("checkpoint_300", -1)}, problem.Truncated},
+		{"longer", []op{appended("checkpoint_300", []byte{0})}, problem.SizeMismatch},
+		{"zeros", []op{zeroed("checkpoint_300", 0, len(state))}, problem.BadZip},
+		{"weights", []op{write("checkpoint_300", []byte("\x81\xa6params\x81\xa10"+string(state[22:])))}, problem.WeightsOnly},
+	})
+	d := newDisk(t)
+	d.play(write("checkpoint_7", state))
+	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "checkpoint_7"); c.Step != 300 || !c.Optimizer {
+		t.Errorf("%+v", c)
+	}
+	d = newDisk(t)
+	d.play(write("data_7", state))
+	if cs := see(t, d.fs(), Options{Level: Manifests}); len(cs) != 0 {
+		t.Errorf("data of somebody's: %s", list(cs))
+	}
+}
