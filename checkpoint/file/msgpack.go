@@ -244,12 +244,11 @@ func (m *msgpack) scalar(length uint64) (int64, bool) {
 	if len(b) < 6 || b[0] != 0x93 || b[1] != 0x90 || b[2]&0xe0 != 0xa0 {
 		return 0, false
 	}
-	name, rest := b[3:], b[3:]
-	if n := int(b[2] & 0x1f); n+2 < len(rest) {
-		name, rest = rest[:n], rest[n:]
-	} else {
+	length = uint64(b[2] & 0x1f) // of the type's name
+	if length+5 > uint64(len(b)) {
 		return 0, false
 	}
+	name, rest := b[3:3+length], b[3+length:]
 	bytes := int(rest[1])
 	if rest[0] != 0xc4 || len(rest) != 2+bytes || bytes < 1 || bytes > 8 || !strings.Contains(string(name), "int") {
 		return 0, false
