@@ -291,6 +291,10 @@ func compare(all []*save) {
 				s.required = slices.DeleteFunc(s.required, func(t string) bool { return !slices.Contains(o.has, t) })
 				s.world = min(s.world, o.ranks)
 			}
+			// A configuration is no part of a state: it is written once, or beside weights that load without it.
+			s.required = slices.DeleteFunc(s.required, func(t string) bool {
+				return strings.HasPrefix(path.Base(t), "args|") && strings.HasSuffix(t, ".json")
+			})
 			// Nothing in common: they were written in different ways.
 			if len(s.has) > 0 && !slices.ContainsFunc(s.required, func(t string) bool { return slices.Contains(s.has, t) }) {
 				s.required, s.world = nil, 0

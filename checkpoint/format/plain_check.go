@@ -47,6 +47,9 @@ func checkPlain(l *look, c *Checkpoint) error {
 	if err := wholeRanks(c, members, max(ranks, s.world)); err != nil {
 		return err
 	}
+	if err := wholeShards(c, members); err != nil {
+		return err
+	}
 	paths := make([]string, len(members))
 	for i, m := range members {
 		paths[i] = m.path
@@ -99,6 +102,32 @@ func wholeRanks(c *Checkpoint, members []member, world int64) error {
 		if first > 1 || int64(len(set)) < world || set[len(set)-1] != first+int64(len(set))-1 {
 			return problem.New(problem.MissingRankState, "%s has files of %d of %d ranks (%s)", c.Path, len(set), world,
 				strings.ReplaceAll(role, " #", ""))
+		}
+	}
+	return nil
+}
+
+// wholeShards wants all of a set of files whose names say how many there are: model-00001-of-00003.safetensors. Of a save
+// over one with another number some of that may be left.
+func wholeShards(c *Checkpoint, members []member) error {
+	type set struct {
+		template string
+		of       int64
+	}
+	sets, whole := map[set]rankSet{}, map[string]bool{}
+	for _, m := range members {
+		if m.of > 0 && m.rank >= 0 && m.of < maxRanks {
+			k := set{m.template(""), m.of}
+			sets[k] = append(sets[k], m.rank)
+		}
+	}
+	for k, numbers := range sets {
+		sets[k] = numbers.sorted()
+		whole[k.template] = whole[k.template] || int64(len(sets[k])) == k.of
+	}
+	for k, numbers := range sets {
+		if !whole[k.template] {
+			return problem.New(problem.MissingShard, "%s has %d of %d files like %s", c.Path, len(numbers), k.of, readable(k.template))
 		}
 	}
 	return nil
