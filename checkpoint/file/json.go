@@ -20,6 +20,9 @@ func (s *scanner) wrong(want string, got byte) error {
 	if s.w.err != nil {
 		return s.w.err
 	}
+	if s.w.left() == 0 {
+		return errShort
+	}
 	return fmt.Errorf("%w: %s expected at byte %d, found %q", errJSON, want, s.w.offset(), got)
 }
 

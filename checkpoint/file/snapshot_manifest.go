@@ -1,12 +1,11 @@
 package file
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"math"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -36,26 +35,26 @@ const (
 	// before version 0.1, which cannot be read piece by piece.
 	maxSnapshot     = 1 << 30
 	maxSnapshotYAML = 16 << 20
-	// maxSnapshotFiles bounds the memory.
-	maxSnapshotFiles = 1 << 20
-	maxSnapshotEntry = 8 << 20
+	// maxSnapshotFiles and maxSnapshotNumbers, those of a shape or of a range, bound the memory.
+	maxSnapshotFiles   = 1 << 20
+	maxSnapshotNumbers = 64
 )
 
 // snapshotEntry is one value of the manifest, or the tensor of a shard.
 type snapshotEntry struct {
-	Type       string          `json:"type" yaml:"type"`
-	Location   string          `json:"location" yaml:"location"`
-	Serializer string          `json:"serializer" yaml:"serializer"`
-	Dtype      string          `json:"dtype" yaml:"dtype"`
-	Shape      []int64         `json:"shape" yaml:"shape"`
-	Range      []int64         `json:"byte_range" yaml:"byte_range"`
-	Replicated bool            `json:"replicated" yaml:"replicated"`
-	Shards     []snapshotShard `json:"shards" yaml:"shards"`
-	Chunks     []snapshotShard `json:"chunks" yaml:"chunks"`
+	Type       string          `yaml:"type"`
+	Location   string          `yaml:"location"`
+	Serializer string          `yaml:"serializer"`
+	Dtype      string          `yaml:"dtype"`
+	Shape      []int64         `yaml:"shape"`
+	Range      []int64         `yaml:"byte_range"`
+	Replicated bool            `yaml:"replicated"`
+	Shards     []snapshotShard `yaml:"shards"`
+	Chunks     []snapshotShard `yaml:"chunks"`
 }
 
 type snapshotShard struct {
-	Tensor snapshotEntry `json:"tensor" yaml:"tensor"`
+	Tensor snapshotEntry `yaml:"tensor"`
 }
 
 // snapshotSizes are the bytes of one element.
@@ -97,27 +96,17 @@ func ReadSnapshot(r io.ReaderAt, size int64) (*Snapshot, error) {
 		return nil, problem.New(problem.BadJSON, "it has %d bytes, at most %d expected", size, maxSnapshot)
 	}
 	s := &Snapshot{Files: map[string]SnapshotFile{}}
-	source := &remember{r: io.NewSectionReader(r, 0, size)}
-	b := bufio.NewReaderSize(source, 64<<10)
-	first, err := b.Peek(1)
-	if err == nil {
-		if first[0] == '{' {
-			err = s.json(&limited{b, 0, maxSnapshotEntry})
-		} else {
-			err = s.yaml(b, size)
-		}
-	}
-	if source.err != nil {
-		return nil, source.err
-	}
-	if e, ok := errors.AsType[*problem.Error](err); ok {
-		return nil, e
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, problem.New(problem.Truncated, "it ends early")
+	var first [1]byte
+	err := readAt(r, first[:], 0)
+	switch {
+	case err != nil:
+	case first[0] == '{':
+		err = s.json(&scanner{w: newWindow(r, 0, size)})
+	default:
+		err = s.yaml(r, size)
 	}
 	if err != nil {
-		return nil, problem.New(problem.BadJSON, "%v", err)
+		return nil, err
 	}
 	if s.WorldSize < 1 || s.WorldSize > math.MaxInt32 {
 		return nil, problem.New(problem.BadJSON, "it has a world_size of %d", s.WorldSize)
@@ -126,61 +115,94 @@ func ReadSnapshot(r io.ReaderAt, size int64) (*Snapshot, error) {
 }
 
 // json reads the file piece by piece.
-func (s *Snapshot) json(source *limited) error {
-	d := json.NewDecoder(source)
-	err := object(d, source, func(key string) error {
+func (s *Snapshot) json(in *scanner) error {
+	err := in.object(func(key string, _ bool) (err error) {
 		switch key {
 		case "world_size":
-			return d.Decode(&s.WorldSize)
+			var n int64
+			n, err = in.number()
+			s.WorldSize = int(min(n, math.MaxInt32+1))
+			return err
 		case "manifest":
-			return object(d, source, func(string) error {
-				var e snapshotEntry
-				if err := d.Decode(&e); err != nil {
+			return in.object(func(string, bool) error {
+				e, err := snapshotValue(in)
+				if err != nil {
 					return err
 				}
 				return s.add(e)
 			})
 		}
-		var other json.RawMessage
-		return d.Decode(&other)
+		return in.skip()
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = in.end()
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the object")
+	switch {
+	case err == errShort:
+		return problem.New(problem.Truncated, "it ends early")
+	case errors.Is(err, errJSON):
+		return problem.New(problem.BadJSON, "it is %v", err)
 	}
-	return nil
-}
-
-// object reads an object and calls value where the value of each key begins.
-func object(d *json.Decoder, source *limited, value func(key string) error) error {
-	if token, err := d.Token(); err != nil {
-		return err
-	} else if token != json.Delim('{') {
-		return errors.New("an object expected")
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		source.used = 0
-		if err := value(key.(string)); err != nil {
-			return err
-		}
-	}
-	_, err := d.Token()
 	return err
 }
 
+// snapshotValue reads one value of the manifest, or a tensor in it.
+func snapshotValue(in *scanner) (e snapshotEntry, err error) {
+	texts := map[string]*string{"type": &e.Type, "location": &e.Location, "serializer": &e.Serializer, "dtype": &e.Dtype}
+	err = in.object(func(key string, _ bool) error {
+		switch c := in.next(); {
+		case c == '"' && texts[key] != nil:
+			text, whole, err := in.string()
+			if err == nil && !whole {
+				err = problem.New(problem.BadJSON, "a %s of more than %d bytes", key, maxText)
+			}
+			*texts[key] = strings.Clone(text)
+			return err
+		case c == '[' && key == "shape":
+			return snapshotNumbers(in, &e.Shape)
+		case c == '[' && key == "byte_range":
+			return snapshotNumbers(in, &e.Range)
+		case c == '[' && (key == "shards" || key == "chunks"):
+			return in.array(func() error {
+				return in.object(func(key string, _ bool) error {
+					if key != "tensor" {
+						return in.skip()
+					}
+					tensor, err := snapshotValue(in)
+					e.Shards = append(e.Shards, snapshotShard{tensor})
+					if len(e.Shards) > maxSnapshotFiles {
+						return problem.New(problem.BadJSON, "a value in more than %d parts", maxSnapshotFiles)
+					}
+					return err
+				})
+			})
+		case key == "replicated":
+			e.Replicated = c == 't'
+		}
+		return in.skip()
+	})
+	return e, err
+}
+
+// snapshotNumbers reads a few whole numbers.
+func snapshotNumbers(in *scanner, into *[]int64) error {
+	return in.array(func() error {
+		n, err := in.number()
+		if err == nil && len(*into) == maxSnapshotNumbers {
+			err = problem.New(problem.BadJSON, "more than %d numbers", maxSnapshotNumbers)
+		}
+		*into = append(*into, n)
+		return err
+	})
+}
+
 // yaml reads the file as a whole.
-func (s *Snapshot) yaml(r io.Reader, size int64) error {
+func (s *Snapshot) yaml(r io.ReaderAt, size int64) error {
 	if size > maxSnapshotYAML {
 		return problem.New(problem.BadJSON, "it has %d bytes of YAML, at most %d expected", size, maxSnapshotYAML)
 	}
-	text, err := io.ReadAll(r)
-	if err != nil {
+	text := make([]byte, size)
+	if err := readAt(r, text, 0); err != nil {
 		return err
 	}
 	var all struct {
@@ -188,7 +210,7 @@ func (s *Snapshot) yaml(r io.Reader, size int64) error {
 		Manifest  map[string]snapshotEntry `yaml:"manifest"`
 	}
 	if err := yaml.Unmarshal(text, &all); err != nil {
-		return err
+		return problem.New(problem.BadJSON, "%v", err)
 	}
 	s.WorldSize = all.WorldSize
 	for _, e := range all.Manifest {
@@ -248,33 +270,4 @@ func (s *Snapshot) file(e snapshotEntry) error {
 	}
 	s.Files[e.Location] = f
 	return nil
-}
-
-// limited ends what takes too much at once.
-type limited struct {
-	r         io.Reader
-	used, max int
-}
-
-func (l *limited) Read(b []byte) (int, error) {
-	if l.used > l.max {
-		return 0, errors.New("one value is too long")
-	}
-	n, err := l.r.Read(b)
-	l.used += n
-	return n, err
-}
-
-// remember tells an error of reading from one of what is read.
-type remember struct {
-	r   io.Reader
-	err error
-}
-
-func (m *remember) Read(b []byte) (int, error) {
-	n, err := m.r.Read(b)
-	if err != nil && err != io.EOF {
-		m.err = err
-	}
-	return n, err
 }

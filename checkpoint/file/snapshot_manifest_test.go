@@ -80,7 +80,9 @@ func TestSnapshotEntries(t *testing.T) {
 		{"empty", "", nil, false, problem.EmptyFile},
 		{"zeros", "\x00\x00\x00\x00", nil, false, problem.BadJSON},
 		{"cut", manifest("")[:60], nil, false, problem.Truncated},
-		{"one long value", `{"world_size": 2, "version": "` + strings.Repeat("x", 10<<20) + `"}`, nil, false, problem.BadJSON},
+		{"one long value", `{"world_size": 2, "version": "` + strings.Repeat("x", 10<<20) + `"}`, nil, false, ""},
+		{"a long location", manifest(`,"0/x/t":{"type":"Tensor","location":"` + strings.Repeat("x", 2000) + `"}`), nil, false, problem.BadJSON},
+		{"a shape of many numbers", manifest(`,"0/x/t":{"shape":[1` + strings.Repeat(",1", 64) + `]}`), nil, false, problem.BadJSON},
 		{"much in YAML", "x: " + strings.Repeat("y", maxSnapshotYAML), nil, false, problem.BadJSON},
 	} {
 		s, err := snapshotOf(t, []byte(test.text))

@@ -90,7 +90,7 @@ func checkAccelerate(l *look, c *Checkpoint) error {
 		return problem.New(problem.MissingRankState, "%s is missing: %d are there",
 			d.join(fmt.Sprintf("%s%d.pkl", accelerateRanks, rank)), len(ranks))
 	}
-	c.Elastic, c.WorldSize = true, len(ranks)
+	c.Elastic, c.WorldSize, c.Training = true, len(ranks), true
 	engine, err := checkAccelerateWeights(l, c, d)
 	if err != nil {
 		return err
@@ -265,8 +265,8 @@ func isAccelerateScheduler(name string) bool {
 	return isBin && isNth(stem, "scheduler")
 }
 
-// checkAccelerateBefore compares schedulers, samplers and registered objects, without which nothing loads that had them,
-// with those of the checkpoint before.
+// checkAccelerateBefore compares optimizers, schedulers, samplers and registered objects, without which nothing loads that
+// had them, with those of the checkpoint before.
 func checkAccelerateBefore(l *look, c *Checkpoint, d *dir) error {
 	objects := ranksOf(d, accelerateObject, ".pkl")
 	if n, missing := objects.gap(); missing {
@@ -296,7 +296,7 @@ func checkAccelerateBefore(l *look, c *Checkpoint, d *dir) error {
 	}
 	for _, name := range previous.names {
 		stem, isBin := strings.CutSuffix(name, ".bin")
-		if isBin && (isNth(stem, "scheduler") || isNth(stem, "sampler")) && !d.has(name) {
+		if isBin && (isNth(stem, "optimizer") || isNth(stem, "scheduler") || isNth(stem, "sampler")) && !d.has(name) {
 			return problem.New(problem.MissingShard, "%s is missing, which %s has", d.join(name), previous.path)
 		}
 	}

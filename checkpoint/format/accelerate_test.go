@@ -106,6 +106,8 @@ func TestAccelerateScheduler(t *testing.T) {
 	}{
 		{"the one before has it", slices.Concat(accelerateSave("checkpoint_0"), accelerateSave("checkpoint_1"),
 			[]op{remove("checkpoint_1/scheduler.bin")}), problem.MissingShard, false},
+		{"and an optimizer", slices.Concat(accelerateSave("checkpoint_0"), accelerateSave("checkpoint_1"),
+			[]op{remove("checkpoint_1/optimizer.bin")}), problem.MissingShard, false},
 		{"and a sampler", slices.Concat(accelerateSave("checkpoint_0"), []op{write("checkpoint_0/sampler.bin", anyTorch())},
 			accelerateSave("checkpoint_1")), problem.MissingShard, false},
 		{"neither has", slices.Concat(without("checkpoint_0"), without("checkpoint_1")), "", false},

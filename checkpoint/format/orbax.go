@@ -284,6 +284,9 @@ func (l *look) orbaxItem(c *Checkpoint, item *dir) error {
 		return err
 	}
 	if l.Level >= Manifests && item.isFile("_METADATA") {
+		if _, err := l.parts(&Checkpoint{}, []string{item.join("_METADATA")}, false); err != nil {
+			return err
+		}
 		var tree map[string]json.RawMessage
 		if err := l.orbaxJSON(item.join("_METADATA"), &tree); err != nil {
 			return err

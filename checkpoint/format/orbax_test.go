@@ -96,7 +96,7 @@ func TestOrbaxMutations(t *testing.T) {
 		{"a hole in the manifest", []op{zeroed("100/state/manifest.ocdbt", 12, 15)}, problem.HashMismatch},
 		{"a process without a manifest", []op{remove("100/state/ocdbt.process_1/manifest.ocdbt")}, ""},
 		{"a cut manifest of a process", []op{truncated("100/state/ocdbt.process_1/manifest.ocdbt", -1)}, ""},
-		{"an empty description of the tree", []op{truncated("100/state/_METADATA", 0)}, ""},
+		{"an empty description of the tree", []op{truncated("100/state/_METADATA", 0)}, problem.EmptyFile},
 		{"a torn description of the tree", []op{truncated("100/state/_METADATA", 9)}, problem.BadJSON},
 		{"an item is missing", []op{remove("100/extra")}, problem.MissingShard},
 		{"all items are missing", []op{remove("100/extra"), remove("100/state")}, problem.MissingShard},

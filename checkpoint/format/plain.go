@@ -106,9 +106,14 @@ func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {
 // findIndexed lists models in shards with an index, and returns the names of the other files.
 func findIndexed(l *look, root *dir) (found []*Checkpoint, rest []string) {
 	sets := map[string]bool{}
+	keras := hasKerasShards(root)
 	for _, name := range root.files(func(string) bool { return true }) {
 		index, shard := shardIndex(name)
+		kerasIndex, kerasShard := kerasShard(name)
 		switch {
+		case keras && kerasShard:
+			name = kerasIndex
+		case keras && isKerasIndex(name):
 		case shard && (root.has(index) || strings.HasSuffix(name, ".safetensors")):
 			name = index
 		case strings.HasSuffix(name, ".safetensors"+indexSuffix), strings.HasSuffix(name, ".bin"+indexSuffix):
@@ -121,7 +126,7 @@ func findIndexed(l *look, root *dir) (found []*Checkpoint, rest []string) {
 		}
 		sets[name] = true
 		c := &Checkpoint{Path: root.join(name), Tag: name, Step: -1}
-		if t := titleOf(strings.TrimSuffix(name, indexSuffix)); t.step >= 0 {
+		if t := titleOf(strings.TrimSuffix(strings.TrimSuffix(name, indexSuffix), kerasIndexSuffix)); t.step >= 0 {
 			c.Step, c.Unit, c.StepFrom = t.step, t.unit, StepFromName
 		}
 		found = append(found, c)
@@ -286,6 +291,10 @@ func compare(all []*save) {
 				s.required = slices.DeleteFunc(s.required, func(t string) bool { return !slices.Contains(o.has, t) })
 				s.world = min(s.world, o.ranks)
 			}
+			// A configuration is no part of a state: it is written once, or beside weights that load without it.
+			s.required = slices.DeleteFunc(s.required, func(t string) bool {
+				return strings.HasPrefix(path.Base(t), "args|") && strings.HasSuffix(t, ".json")
+			})
 			// Nothing in common: they were written in different ways.
 			if len(s.has) > 0 && !slices.ContainsFunc(s.required, func(t string) bool { return slices.Contains(s.has, t) }) {
 				s.required, s.world = nil, 0

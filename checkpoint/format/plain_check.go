@@ -17,7 +17,10 @@ import (
 
 func checkPlain(l *look, c *Checkpoint) error {
 	s := c.save
-	if s == nil {
+	switch {
+	case s == nil && isKerasIndex(c.base()):
+		return checkKerasShards(l, c)
+	case s == nil:
 		return checkIndexed(l, c)
 	}
 	members, has, ranks := s.members, s.has, s.ranks
@@ -42,6 +45,9 @@ func checkPlain(l *look, c *Checkpoint) error {
 		}
 	}
 	if err := wholeRanks(c, members, max(ranks, s.world)); err != nil {
+		return err
+	}
+	if err := wholeShards(c, members); err != nil {
 		return err
 	}
 	paths := make([]string, len(members))
@@ -96,6 +102,32 @@ func wholeRanks(c *Checkpoint, members []member, world int64) error {
 		if first > 1 || int64(len(set)) < world || set[len(set)-1] != first+int64(len(set))-1 {
 			return problem.New(problem.MissingRankState, "%s has files of %d of %d ranks (%s)", c.Path, len(set), world,
 				strings.ReplaceAll(role, " #", ""))
+		}
+	}
+	return nil
+}
+
+// wholeShards wants all of a set of files whose names say how many there are: model-00001-of-00003.safetensors. Of a save
+// over one with another number some of that may be left.
+func wholeShards(c *Checkpoint, members []member) error {
+	type set struct {
+		template string
+		of       int64
+	}
+	sets, whole := map[set]rankSet{}, map[string]bool{}
+	for _, m := range members {
+		if m.of > 0 && m.rank >= 0 && m.of < maxRanks {
+			k := set{m.template(""), m.of}
+			sets[k] = append(sets[k], m.rank)
+		}
+	}
+	for k, numbers := range sets {
+		sets[k] = numbers.sorted()
+		whole[k.template] = whole[k.template] || int64(len(sets[k])) == k.of
+	}
+	for k, numbers := range sets {
+		if !whole[k.template] {
+			return problem.New(problem.MissingShard, "%s has %d of %d files like %s", c.Path, len(numbers), k.of, readable(k.template))
 		}
 	}
 	return nil
@@ -217,6 +249,8 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		return l.torchContent(r, size)
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		return l.unpacked(name, r, size)
+	case ext == ".msgpack", file.IsMsgpack(head):
+		return l.msgpackContent(r, size)
 	case file.IsNpy(head):
 		return content{step: -1, tensors: true, alone: true}, nil
 	case len(head) > 262 && string(head[257:262]) == "ustar":
@@ -240,6 +274,22 @@ func (l *look) torchContent(r io.ReaderAt, size int64) (in content, err error) {
 		return content{step: -1, tensors: true, alone: true}, nil
 	}
 	shape, err := file.TorchShape(r, size)
+	if errors.Is(err, file.ErrNoShape) {
+		return in, nil
+	}
+	if err != nil {
+		return in, err
+	}
+	return contentOf(shape), nil
+}
+
+// msgpackContent looks at what flax has written into one file.
+func (l *look) msgpackContent(r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	if l.Level < Manifests {
+		return in, nil
+	}
+	shape, err := file.MsgpackShape(r, size)
 	if errors.Is(err, file.ErrNoShape) {
 		return in, nil
 	}
@@ -360,6 +410,8 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	switch {
 	case torch:
 		return true, nil
+	case file.IsMsgpack(head):
+		return likely || path.Ext(name) == ".msgpack", nil
 	case bytes.HasPrefix(head, []byte("\x89HDF")), bytes.HasPrefix(head, []byte{0x1f, 0x8b}), file.IsNpy(head):
 		return true, nil
 	case len(head) > 262 && string(head[257:262]) == "ustar":

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/gangrun/gangrun/checkpoint/problem"
@@ -107,4 +108,46 @@ func TestPlainShardIndex(t *testing.T) {
 
 func TestPlainUnreadable(t *testing.T) {
 	unknownWhenUnreadable(t, []op{write("model_100.pt", anyTorch())}, "", "model_100.pt", "model_100.pt")
+}
+
+// TestPlainShards counts shards whose names say how many there are, and misses no configuration.
+func TestPlainShards(t *testing.T) {
+	shard := func(step, n, of int) op {
+		return write(fmt.Sprintf("save-%d/model-%05d-of-%05d.safetensors", step, n, of), anySafetensors())
+	}
+	var ops []op
+	for step := 1; step <= 3; step++ {
+		ops = append(ops, shard(step, 1, 3), shard(step, 2, 3), shard(step, 3, 3), writeText(fmt.Sprintf("save-%d/config.json", step), "{}"),
+			write(fmt.Sprintf("save-%d/optimizer.pt", step), anyState(step)))
+	}
+	mutate(t, Options{}, "save-3", ops, []mutation{
+		{"whole", nil, ""},
+		{"a shard is missing", []op{remove("save-3/model-00002-of-00003.safetensors")}, problem.MissingShard},
+		{"the last shard is missing", []op{remove("save-3/model-00003-of-00003.safetensors")}, problem.MissingShard},
+		{"one of an earlier save is left", []op{shard(3, 4, 4)}, ""},
+		{"the configuration is missing", []op{remove("save-3/config.json")}, ""},
+		{"the optimizer is missing", []op{remove("save-3/optimizer.pt")}, problem.MissingShard},
+	})
+}
+
+// TestFlax knows what flax keeps in one file of MessagePack, under its own names without an ending.
+func TestFlax(t *testing.T) {
+	state := []byte("\x82\xa4step\xcd\x01\x2c\xa9opt_state\x81\xa10\xc7\x0f\x01\x93\x91\x01\xa7float32\xc4\x02ww")
+	mutate(t, Options{}, "checkpoint_300", []op{write("checkpoint_200", state), write("checkpoint_300", state)}, []mutation{
+		{"whole", nil, ""},
+		{"cut", []op{truncated("checkpoint_300", -1)}, problem.Truncated},
+		{"longer", []op{appended("checkpoint_300", []byte{0})}, problem.SizeMismatch},
+		{"zeros", []op{zeroed("checkpoint_300", 0, len(state))}, problem.BadZip},
+		{"weights", []op{write("checkpoint_300", []byte("\x81\xa6params\x81\xa10"+string(state[22:])))}, problem.WeightsOnly},
+	})
+	d := newDisk(t)
+	d.play(write("checkpoint_7", state))
+	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "checkpoint_7"); c.Step != 300 || !c.Optimizer {
+		t.Errorf("%+v", c)
+	}
+	d = newDisk(t)
+	d.play(write("data_7", state))
+	if cs := see(t, d.fs(), Options{Level: Manifests}); len(cs) != 0 {
+		t.Errorf("data of somebody's: %s", list(cs))
+	}
 }

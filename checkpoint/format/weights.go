@@ -70,8 +70,11 @@ func checkWeights(l *look, c *Checkpoint, dir string) (bool, error) {
 
 // checkHFConfigs wants the files that say what the weights are of to be whole: nothing loads the weights otherwise. They
 // are written in place and before the weights, so that a save over an earlier one may leave the weights as they were.
+//
+// That of an adapter counts for an adapter by itself (plainDirs) alone: a trainer is given the adapter, and reads its
+// weights.
 func checkHFConfigs(l *look, d *dir) error {
-	names := d.files(func(name string) bool { return name == "config.json" || name == "adapter_config.json" })
+	names := d.files(func(name string) bool { return name == "config.json" })
 	paths := prefixed(d, names)
 	if _, err := l.parts(&Checkpoint{}, paths, false); err != nil || l.Level < Manifests {
 		return err

@@ -50,6 +50,7 @@ def bundle_load(path):
 
 # Keras: whole models, weights, and the backup of a training under way.
 
+SHARD = 0.002  # GB
 LAYERS = 8  # each with three arrays: its weights, and two of the optimizer; Keras takes its time for every layer
 
 
@@ -164,5 +165,6 @@ FORMATS = {
     "CheckpointManager": (bundle_write, bundle_load),
     "BackupAndRestore": (backup_write, backup_load),
     ".keras": (keras_write("model_{}.keras", lambda made, path: made.save(path)), keras_load),
+    ".weights.json": (keras_write("model_{}.weights.json", lambda made, path: made.save_weights(path, max_shard_size=SHARD)), weights_load),
     ".weights.h5": (keras_write("model_{}.weights.h5", lambda made, path: made.save_weights(path)), weights_load),
 }

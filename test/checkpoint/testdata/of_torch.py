@@ -12,6 +12,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 warnings.simplefilter("ignore")
 
 import accelerate
+import lightning_fabric
 import pytorch_lightning as lightning
 import safetensors
 import safetensors.torch
@@ -324,6 +325,37 @@ def lightning_load(path):
     return loaded.found
 
 
+# Fabric: one file, by the loop of whoever uses it.
+
+def fabricated():
+    fabric = lightning_fabric.Fabric(accelerator="cpu", devices=1)
+    model = Model(Config())
+    model, optimizer = fabric.setup(model, torch.optim.AdamW(model.parameters()))
+    return fabric, model, optimizer
+
+
+def fabric_write(folder, in_place, journal):
+    fabric, model, optimizer = fabricated()
+    fabric.backward(model()["loss"])
+    optimizer.step()
+    for now, step in numbered(in_place):
+        fill(model, optimizer.optimizer, now)
+        path = folder / f"step-{step}.ckpt"
+        journal.begin(now)
+        fabric.save(path, {"model": model, "optimizer": optimizer, "step": now})
+        journal.end(now, path)
+
+
+def fabric_load(path):
+    fabric, model, optimizer = fabricated()
+    state = {"model": model, "optimizer": optimizer, "step": 0}
+    fabric.load(path, state)
+    found = filled(model, optimizer.optimizer)
+    if state["step"] != found:
+        raise ValueError(f"of step {state['step']}, and the weights are of {found}")
+    return found
+
+
 FORMATS = {
     "torch.save": files("model_{}.pt", torch.save, torch.load),
     "torch.save, legacy": files("model_{}.pt", save_legacy, torch.load),
@@ -335,4 +367,5 @@ FORMATS = {
     "Trainer": (trainer_write, trainer_load),
     "Accelerate": (accelerate_write, accelerate_load),
     "Lightning": (lightning_write, lightning_load),
+    "Fabric": (fabric_write, fabric_load),
 }
