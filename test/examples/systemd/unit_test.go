@@ -178,7 +178,7 @@ func TestJournal(t *testing.T) {
 			"GANGRUN_REASON=KilledBySIGKILL", "GANGRUN_ROUND=0", "PRIORITY=3").Output()
 		return strings.TrimSpace(string(out)) == "the worker was killed by SIGKILL"
 	}
-	if err := eventually("its entry", found); err != nil {
+	if err := harness.Until(time.Minute, "its entry", found); err != nil {
 		t.Errorf("%v: %s\n%s", err, out, u.journal())
 	}
 }
