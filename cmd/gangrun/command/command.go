@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/signals"
 )
@@ -30,6 +31,10 @@ type program struct {
 // Run does what the arguments say, of which the first is the program's name, and returns the exit code. What went wrong
 // has been said on standard error then.
 func Run(args []string) (code int) {
+	crash.Handle(func(what any, stack []byte) { // until there is a termination message to say it in
+		fmt.Fprintf(os.Stderr, "gangrun: internal error: %v\n%s", what, stack)
+		os.Exit(exitcodes.CodeInternalError)
+	})
 	if filepath.Base(args[0]) == launcherName {
 		args = append([]string{"gangrun", "launch"}, args[1:]...)
 	}
