@@ -9,8 +9,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// Extensions of flax (flax/serialization.py): an array is its shape, its type and its bytes, packed once more, and so is
-// a single number of numpy.
+// Extensions of flax (flax/serialization.py): an array is its shape, its type and its bytes, packed once more, and so
+// is a single number of numpy.
 const (
 	flaxArray  = 1
 	flaxScalar = 3
@@ -48,8 +48,8 @@ func IsMsgpack(head []byte) bool {
 	return ' ' < rest[0] && rest[0] < 0x7f
 }
 
-// MsgpackShape follows a file of MessagePack (github.com/msgpack/msgpack/blob/master/spec.md) to its end, without the bytes
-// of its arrays, and returns what it holds; nothing and ErrNoShape when that is more than is kept.
+// MsgpackShape follows a file of MessagePack (github.com/msgpack/msgpack/blob/master/spec.md) to its end, without the
+// bytes of its arrays, and returns what it holds; nothing and ErrNoShape when that is more than is kept.
 func MsgpackShape(r io.ReaderAt, size int64) (*Shape, error) {
 	if size == 0 {
 		return nil, problem.New(problem.EmptyFile, "it is empty")
@@ -235,7 +235,8 @@ func (m *msgpack) extension(length uint64) (*Shape, error) {
 	return s, m.w.err
 }
 
-// scalar reads an array without dimensions that is one whole number: its shape, which is empty, its type, and its bytes.
+// scalar reads an array without dimensions that is one whole number: its shape, which is empty, its type, and its
+// bytes.
 func (m *msgpack) scalar(length uint64) (int64, bool) {
 	if length < 6 || length > maxScalar {
 		return 0, false

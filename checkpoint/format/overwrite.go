@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -23,9 +24,9 @@ func (l *look) marked(c *Checkpoint, marker string, at time.Time, before []part)
 	return l.inOrder(c, marker, at, before)
 }
 
-// inOrder looks whether a save over an earlier one was cut: then a part is younger than the marker, which is the earlier
-// save's. So it is in a copy too, and where a script has added something. It is proof where the part was there when the
-// marker was written, and what was made then was not still being written: else it is a doubt, and no more.
+// inOrder looks whether a save over an earlier one was cut: then a part is younger than the marker, which is the
+// earlier save's. So it is in a copy too, and where a script has added something. It is proof where the part was there
+// when the marker was written, and what was made then was not still being written: else it is a doubt, and no more.
 func (l *look) inOrder(c *Checkpoint, marker string, at time.Time, before []part) error {
 	for _, p := range before {
 		if !p.mod.After(at.Add(slack)) {
@@ -33,14 +34,15 @@ func (l *look) inOrder(c *Checkpoint, marker string, at time.Time, before []part
 		}
 		age := p.mod.Sub(at).Round(time.Second)
 		made, known := l.made(p.path)
-		if known && !made.After(at) && p.mod.Sub(made) > oneWrite+time.Duration(float64(p.size)/writeSpeed*float64(time.Second)) {
+		writing := oneWrite + time.Duration(float64(p.size)/writeSpeed*float64(time.Second))
+		if known && !made.After(at) && p.mod.Sub(made) > writing {
 			return problem.New(problem.OverwriteInProgress,
 				"%s had been there before %s, which is written after it, and is %v younger: a save over an earlier one was cut "+
 					"(if it was not, touch %[2]s)", p.path, marker, age)
 		}
 		if c.Doubt == "" {
-			c.Doubt = problem.New(problem.OverwriteInProgress, "%s is %v younger than %s, which is written after it: a copy, or a "+
-				"save over an earlier one that was cut", p.path, age, marker).Detail
+			c.Doubt = fmt.Sprintf("%s is %v younger than %s, which is written after it: a copy, or a save over an earlier "+
+				"one that was cut", p.path, age, marker)
 		}
 	}
 	return nil

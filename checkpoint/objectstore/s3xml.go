@@ -35,8 +35,8 @@ type listed struct {
 	tag      string
 }
 
-// shallowXML hands on the tokens of a document that is no deeper than it should be. Whether ends match starts is checked
-// by the decoder that reads them.
+// shallowXML hands on the tokens of a document that is no deeper than it should be. Whether ends match starts is
+// checked by the decoder that reads them.
 type shallowXML struct {
 	*xml.Decoder
 	depth int
@@ -124,8 +124,8 @@ func ended(d *xml.Decoder) error {
 	}
 }
 
-// decode takes the URL encoding off the keys, which was asked for since XML cannot hold all of them. It comes last: some
-// servers say at the end whether they did encode.
+// decode takes the URL encoding off the keys, which was asked for since XML cannot hold all of them. It comes last:
+// some servers say at the end whether they did encode.
 func (p *page) decode(encoded bool) (err error) {
 	key := func(s string) string {
 		if encoded && strings.ContainsAny(s, "%+") {

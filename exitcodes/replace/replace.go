@@ -1,5 +1,5 @@
-// Package replace gives files a new content atomically: a reader, a kill, or a machine that loses its power finds the old
-// content or the new one.
+// Package replace gives files a new content atomically: a reader, a kill, or a machine that loses its power finds the
+// old content or the new one.
 package replace
 
 import (
@@ -12,10 +12,11 @@ import (
 	"syscall"
 )
 
-// File replaces the content of a file by what write writes, and makes the file where it is missing. It has the mode then.
-// The content reaches the disk before it takes the old one's place, which takes as long as the volume does. Errors are
-// those of write and of package os; the old content is then still there, but for one of syncing the directory after the
-// rename. A kill may leave a temporary file beside the file, whose name begins with a dot and ends in ".tmp".
+// File replaces the content of a file by what write writes, and makes the file where it is missing. It has the mode
+// then. The content reaches the disk before it takes the old one's place, which takes as long as the volume does.
+// Errors are those of write and of package os; the old content is then still there, but for one of syncing the
+// directory after the rename. A kill may leave a temporary file beside the file, whose name begins with a dot and ends
+// in ".tmp".
 func File(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(name)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*.tmp")

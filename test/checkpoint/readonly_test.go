@@ -27,9 +27,9 @@ if first:
     signal.pause()
 `
 
-// TestReadOnly has two nodes whose checkpoint directories are mounted so that nothing can be written there, and a worker
-// that is killed: both rounds resume on both nodes from the newest step that they have in common, and each says once that
-// nothing can be kept.
+// TestReadOnly has two nodes whose checkpoint directories are mounted so that nothing can be written there, and a
+// worker that is killed: both rounds resume on both nodes from the newest step that they have in common, and each says
+// once that nothing can be kept.
 func TestReadOnly(t *testing.T) {
 	python := harness.Program(t, "python3", "install it")
 	unshare := harness.Program(t, "unshare", "install util-linux")
@@ -40,7 +40,8 @@ func TestReadOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, step := range steps {
-			pickle := filetest.NewPickle(2).Op("}(").Text("optimizer").Op("}(").Text("m").Op("K\x01u").Text("step").Int(step).Op("u").Stop()
+			pickle := filetest.NewPickle(2).Op("}(").Text("optimizer").Op("}(").Text("m").Op("K\x01u").Text("step").Int(step).
+				Op("u").Stop()
 			if err := os.WriteFile(filepath.Join(saved, fmt.Sprintf("ckpt_%d.pkl", step)), pickle, 0o666); err != nil {
 				t.Fatal(err)
 			}
