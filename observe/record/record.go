@@ -105,6 +105,10 @@ func (r *Recorder) effect(at time.Time, e node.Effect, all []node.Effect) {
 			when = at
 		}
 		r.stops(when, event.ByWorker, ended(e.Outcome))
+	case node.Failing:
+		if e.Outcome.Reason == exitcodes.ReasonHang { // they are ended only now, and say why they hang
+			r.stops(at, event.ByHealth, e.Outcome.Message)
+		}
 	case node.Record:
 		r.message = e.Message
 	case node.Leave:

@@ -220,6 +220,25 @@ func TestNotStarted(t *testing.T) {
 	)
 }
 
+// TestHang: a round whose workers get nowhere stops when that is found, not when the last of them has ended.
+func TestHang(t *testing.T) {
+	w := newWorld(t, 1)
+	w.at(1, budget(0, 0, ""), node.Begin{Round: 0}).at(2, steps(7))
+	hang := rendezvous.Outcome{Reason: exitcodes.ReasonHang, Message: "the workers get nowhere"}
+	at := noon.Add(60 * time.Second)
+	w.events = append(w.events, w.r.Step(at, node.Tick{}, []node.Effect{node.Failing{Outcome: hang}})...)
+	w.at(70, w.exit(0, 0, 6))
+	w.want(
+		"0 run.started",
+		"1 round.began r0",
+		"1 round.running r0 workers=1 recovery=0",
+		"2 progress r0 s7",
+		"60 round.stopping r0 s7 health: the workers get nowhere",
+		"70 worker.failed r0 s7 KilledBySIGABRT cause=true rank=0",
+		"70 round.ended r0 s7 retry KilledBySIGABRT {0 1 0}",
+	)
+}
+
 // TestManyWorkers names a bounded number of workers that fail together, the cause first, and counts them all.
 func TestManyWorkers(t *testing.T) {
 	const count, cause = 100, 70
