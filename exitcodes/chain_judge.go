@@ -138,9 +138,16 @@ func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 	return Match{}, 0, false
 }
 
-// head is the line that names an exception; gRPC tells its status in the lines behind it.
+// head is the line that names an exception; gRPC tells its status in the lines behind it, TensorFlow what was wrong.
 func (r *reader) head(m member) string {
 	text := r.lines[m.lines[0]].shown()
+	if strings.HasSuffix(text, "Graph execution error:") {
+		for n, i := range m.lines {
+			if n > 1 && r.lines[i].contains("[[{{node ") {
+				return text + " " + r.lines[m.lines[n-1]].shown()
+			}
+		}
+	}
 	if !strings.HasSuffix(text, "terminated with:") {
 		return text
 	}
@@ -193,11 +200,14 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 	return best, at, found
 }
 
-// raisedAlone judges an exception that stands without a traceback, as a program prints it that catches everything.
+// raisedAlone judges an exception that stands without a traceback, as a program prints it that catches everything, or one
+// of another language.
 func raisedAlone(l *line) *Rule {
 	class, message, ok := exceptionHead(l.text)
 	if !ok || !looksRaised(class) {
-		return nil
+		if class, message, ok = foreignHead(l.text); !ok {
+			return nil
+		}
 	}
 	f := familyOf(class, []byte(message))
 	if !f.known() || f.verdict == Fatal {

@@ -60,7 +60,7 @@ func isHeader(text []byte) bool {
 func isRichHeader(text []byte) bool {
 	text = bytes.TrimLeft(text, " ")
 	return (bytes.HasPrefix(text, []byte("╭")) || bytes.HasPrefix(text, []byte("+---"))) &&
-		bytes.Contains(text, []byte("Traceback (most recent call last)"))
+		bytes.Contains(text, []byte(" Traceback (most"))
 }
 
 func isRichBox(text []byte) bool {
@@ -274,6 +274,10 @@ func (p *parser) frame(i int, text []byte) {
 		p.chain.frames = append(p.chain.frames, i)
 		return
 	}
+	if p.rich { // beside the columns of rich's log
+		text = bytes.TrimLeft(text, " ")
+		l.text, p.base = text, 0
+	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return
 	}
@@ -286,6 +290,17 @@ func (p *parser) frame(i int, text []byte) {
 		p.drop()
 		return
 	}
+	p.name(i, class)
+}
+
+// behindRule reports whether the line before is the rule that is drawn above each member of a group.
+func (p *parser) behindRule() bool {
+	return len(p.heading) > 0 && p.r.lines[p.heading[len(p.heading)-1]].contains("+---------------- ")
+}
+
+// name adds the exception that line i names to the chain.
+func (p *parser) name(i int, class string) {
+	l := &p.r.lines[i]
 	if p.group > 0 {
 		l.text = trimMargin(l.text)
 		if n := len(p.chain.members); n > 0 && p.link == linkNested && p.chain.members[n-1].link >= linkNested {
@@ -343,6 +358,15 @@ func (p *parser) after(i int, text []byte) {
 	case len(bytes.TrimSpace(text)) == 0:
 	case l.says("-- Process ") || p.group > 0 && isRichBox(text):
 		p.chain.end = i
+	case p.group > 0 && p.behindRule():
+		class, _, ok := exceptionHead(text)
+		if !ok || !looksRaised(class) {
+			return
+		}
+		if p.link == linkNone {
+			p.link = linkNested
+		}
+		p.name(i, class)
 	default:
 		if p.between++; p.between > maxBetween {
 			p.close()

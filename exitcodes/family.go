@@ -45,7 +45,7 @@ func familyOf(class string, message []byte) family {
 	if f := interrupted(name); f.known() {
 		return f
 	}
-	if logicErrors[name] {
+	if isLogicError(name) {
 		return family{} // a bug, whatever text it quotes; the base rule says fatal
 	}
 	message = message[:min(len(message), maxMessageText)]
@@ -72,7 +72,7 @@ var (
 	saysTries = phrases.list("attempts", "retries", " tries")
 
 	saysCode             = phrases.list("<code>", "an error occurred (", "aws error ", "code:")
-	saysErrno            = phrases.list("(1", "(3", "(5", "(7", "(os error", "name: e", "rrno")
+	saysErrno            = phrases.list("os { code", "(1", "(3", "(5", "(7", "(os error", "name: e", "rrno")
 	saysDevice           = phrases.list("nvml", "cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse", "hip", "miopen", "rocm")
 	saysDeviceError      = phrases.list("nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_", "cuda driver error", "cuda error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error", "cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
 	saysMemory           = phrases.list("alloc_failed", "out of memory")
@@ -82,10 +82,10 @@ var (
 	saysFailure          = phrases.list("abort", "closed", "error", "fail", "reset", "timed out", "timeout", "watchdog")
 	saysCertificate      = phrases.list("certificate verify failed", "certificate_verify_failed")
 	saysPeerLost         = phrases.list("stream removed", "peer closed", "lost connection", "connection broken", "connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost", "connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "remote end closed", "socket closed")
-	saysUnreachable      = phrases.list("unreachable", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
+	saysUnreachable      = phrases.list("unreachable", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
 	saysFileServer       = phrases.list("cannot read file data", "input/output error", "remote i/o error", "stale file handle", "transport endpoint is not connected")
 	saysTimeout          = phrases.list("deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
-	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
+	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "encountered an internal error", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
 	saysChildGone        = phrases.list("abruptly", "died unexpectedly", "exited unexpectedly", "has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources      = phrases.list("can't start new thread", "resource temporarily unavailable")
 	saysSignal           = phrases.list("= -", "code -", "code: -", "ignal", "sig", "status -")
@@ -113,13 +113,16 @@ var logicErrors = set("TypeError", "NameError", "UnboundLocalError", "SyntaxErro
 
 // ownErrors are mostly raised by a program about its own input. Only a message that names the condition plainly tells
 // that it is something else.
-var ownErrors = set("ValueError", "LookupError", "ArithmeticError", "OverflowError", "FloatingPointError", "SystemExit", "Warning")
+var ownErrors = set("ValueError", "LookupError", "ArithmeticError", "OverflowError", "FloatingPointError", "SystemExit")
 
 // programs reports whether the class speaks about the program itself, so that other lines do not explain it.
 func programs(class string) bool {
 	name := class[strings.LastIndexByte(class, '.')+1:]
-	return logicErrors[name] || ownErrors[name]
+	return isLogicError(name) || ownErrors[name]
 }
+
+// isLogicError reports whether the name is one of logicErrors, or a warning that was made an error.
+func isLogicError(name string) bool { return logicErrors[name] || strings.HasSuffix(name, "Warning") }
 
 func set(names ...string) map[string]bool {
 	m := map[string]bool{}
@@ -159,7 +162,7 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$`)
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -185,7 +188,7 @@ func status(n int) family {
 	return family{}
 }
 
-var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|^(?:\w+: )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |code = ([A-Z][A-Za-z]+) desc =`)
+var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |code = ([A-Z][A-Za-z]+) desc =`)
 
 // rpcStatus reads a status of gRPC, which JAX and TensorFlow use for everything. INTERNAL, UNKNOWN and
 // RESOURCE_EXHAUSTED say nothing by themselves.
@@ -211,7 +214,7 @@ func rpcStatus(class, name string, message []byte, h heard) family {
 	return family{}
 }
 
-var errnoPattern = lazy(`\[Errno (-?\d+)\]|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]`)
+var errnoPattern = lazy(`\[Errno (-?\d+)\]|\bOs \{ code: (\d+)|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]`)
 
 // errnoFamily reads an errno: a network or a file server that is away comes back; a disk that is full, a path and a
 // permission stay as they are.
@@ -306,7 +309,12 @@ func classFamily(class, name string, message []byte, h heard) family {
 		return transient("class", ReasonPeerLost, RoleCascade)
 	case "gaierror", "herror", "NameResolutionError":
 		return transient("class", "NameResolution", RoleSuspect)
-	case "RetryError", "MaxRetryError", "SSLError", "ProxyError", "CommError", "InternalServerError", "ServerError", "ServiceRequestError",
+	case "RetryError": // of tenacity, which names what was raised, or of a cloud's client
+		if m := raisedPattern().FindSubmatch(message); m != nil {
+			return familyOf(string(m[1]), nil)
+		}
+		return transient("class", "ServiceUnavailable", RoleSuspect)
+	case "MaxRetryError", "SSLError", "ProxyError", "CommError", "InternalServerError", "ServerError", "ServiceRequestError",
 		"ServiceResponseError", "NoBrokersAvailable", "OperationalError":
 		return transient("class", "ServiceUnavailable", RoleSuspect)
 	}
@@ -314,16 +322,18 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "TimeoutException") || strings.HasSuffix(name, "DeadlineExceeded"):
 		return transient("class", "Timeout", RoleSuspect)
 	case strings.HasSuffix(name, "ConnectionError") || strings.HasSuffix(name, "ConnectError") || strings.HasSuffix(name, "ConnectorError") ||
-		strings.Contains(name, "ConnectionFailed") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
+		strings.HasSuffix(name, "ConnectException") || strings.HasSuffix(name, "HostException") || strings.Contains(name, "ConnectionFailed") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
 		strings.HasSuffix(name, "ConnectionRefusedError") || strings.HasSuffix(name, "ConnectionException") || strings.HasSuffix(name, "Unreachable"):
 		return transient("class", ReasonPeerUnreachable, RoleSuspect)
 	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimitError"):
 		return transient("class", "ServiceUnavailable", RoleRoot)
-	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost"):
+	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || name == "SocketException":
 		return transient("class", ReasonPeerLost, RoleCascade)
 	}
 	return family{}
 }
+
+var raisedPattern = lazy(`state=finished raised (\w+)>`)
 
 var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed)`)
 

@@ -77,8 +77,9 @@ const (
 // readLines splits an output, with the times at which it arrived, into lines. A carriage return ends one, too: what it
 // overwrites is a line that was read before.
 func readLines(output []byte, arrived []Arrival, m *meter) []line {
-	m.pass(4, len(output)) // labels, line ends, carriage returns twice
+	m.pass(3, len(output)) // labels, line ends, carriage returns
 	labels := hasLabels(output)
+	shippers := findShippers(output, labels, m)
 	var lines []line
 	number, offset, next := 0, 0, 0
 	var at time.Time
@@ -90,13 +91,24 @@ func readLines(output []byte, arrived []Arrival, m *meter) []line {
 		}
 		offset += len(full)
 		full = bytes.Trim(bytes.TrimRight(full, "\r\n"), "\x00")
-		full = lastWritten(full)
+		from := line{number: number, at: at, stream: stream}
+		if len(shippers) == 0 || !m.afford(len(shippers), min(len(full), maxShipped)) {
+			// nothing to take off, or too much to look for
+		} else if s := shippedBy(shippers, full); s != nil {
+			full = s.take(&from, full, labels)
+		}
+		if bytes.IndexByte(full, '\r') >= 0 {
+			m.pass(2, len(full))
+			full = lastWritten(full)
+		}
 		for part := range bytes.SplitSeq(full, []byte{'\r'}) {
 			if len(bytes.TrimSpace(part)) == 0 && (len(part) != len(full) || len(lines) > 0 && len(lines[len(lines)-1].text) == 0) {
 				continue // overwritten, or a second blank line
 			}
 			m.pass(2, len(part)) // escape sequences, heads
-			lines = tokenize(lines, line{number: number, raw: part, at: at, stream: stream}, labels, m)
+			l := from
+			l.raw = part
+			lines = tokenize(lines, l, labels, m)
 		}
 		number++
 		if len(lines) > 2*maxLines {

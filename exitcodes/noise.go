@@ -44,7 +44,7 @@ var (
 		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt ", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsWrong = wordings.list("rror:", "rror ", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
-		"could not", "unable to")
+		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer")
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",

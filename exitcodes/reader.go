@@ -227,7 +227,7 @@ func (r *reader) mark() {
 		switch {
 		case ch.ignored:
 			k = kindNoise
-		case ch.warned && (c+1 < len(r.chains) || r.othersAfter(ch.end, ch.tag)) || r.survived(ch.end, ch.tag, ch.own):
+		case ch.warned && (c+1 < len(r.chains) || !r.looksUncaught(ch) && r.othersAfter(ch.end, ch.tag)) || r.survived(ch.end, ch.tag, ch.own):
 			k = kindSurvived
 		}
 		for i := ch.begin; i <= ch.end; i++ {

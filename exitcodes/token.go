@@ -7,11 +7,7 @@ import "bytes"
 func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	l.raw = stripEscapes(l.raw)
 	l.text = l.raw
-	for range maxPrefixes {
-		if len(l.text) == 0 || !l.prefix(labels) {
-			break
-		}
-	}
+	l.takePrefixes(labels)
 	if record := jsonRecord(l.text, m); record != nil {
 		return record.expand(lines, l, labels, m)
 	}
@@ -31,6 +27,15 @@ func tokenize(lines []line, l line, labels bool, m *meter) []line {
 
 // maxPrefixes bounds how many prefixes are taken off one line.
 const maxPrefixes = 8
+
+// takePrefixes takes off what the tokenizer knows.
+func (l *line) takePrefixes(labels bool) {
+	for range maxPrefixes {
+		if len(l.text) == 0 || !l.prefix(labels) {
+			return
+		}
+	}
+}
 
 // prefix takes one prefix off the line and reports whether there was one.
 func (l *line) prefix(labels bool) bool {

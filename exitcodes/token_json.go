@@ -3,6 +3,8 @@ package exitcodes
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +37,9 @@ func jsonRecord(text []byte, m *meter) *record {
 	if json.Unmarshal(text, &fields) != nil {
 		return nil
 	}
+	if payload, ok := fields["jsonPayload"].(map[string]any); ok { // a cloud's, around what the program logged
+		maps.Copy(fields, payload)
+	}
 	r := &record{}
 	for _, k := range levelKeys {
 		if s, ok := fields[k].(string); ok {
@@ -47,10 +52,15 @@ func jsonRecord(text []byte, m *meter) *record {
 		}
 	}
 	stream, _ := fields["stream"].(string)
+	known := false // by what only a log has
 	for _, k := range slices.Concat(messageKeys, exceptionKeys) {
 		switch v := fields[k].(type) {
 		case string:
 			r.parts = append(r.parts, v)
+		case []any:
+			if text := stackText(v); text != "" {
+				r.parts, known = append(r.parts, text), true
+			}
 		case map[string]any: // structlog's and zerolog's nested errors
 			for _, inner := range slices.Concat(messageKeys, exceptionKeys) {
 				if s, ok := v[inner].(string); ok {
@@ -59,10 +69,35 @@ func jsonRecord(text []byte, m *meter) *record {
 			}
 		}
 	}
-	if len(r.parts) == 0 || r.level == levelNone && r.at.IsZero() && stream == "" && !strings.Contains(strings.Join(r.parts, ""), traceback) {
+	if len(r.parts) == 0 || r.level == levelNone && r.at.IsZero() && stream == "" && !known && !strings.Contains(strings.Join(r.parts, ""), traceback) {
 		return nil
 	}
 	return r
+}
+
+// stackText writes the exceptions that structlog tells as a list, the last one first, as Python prints them.
+func stackText(stacks []any) string {
+	var b strings.Builder
+	for i := len(stacks) - 1; i >= 0; i-- {
+		stack, _ := stacks[i].(map[string]any)
+		class, _ := stack["exc_type"].(string)
+		if class == "" {
+			return ""
+		}
+		b.WriteString(traceback + "\n")
+		frames, _ := stack["frames"].([]any)
+		for _, f := range frames[:min(len(frames), 2)] { // where it begins tells whether it was caught
+			frame, _ := f.(map[string]any)
+			fmt.Fprintf(&b, "  File \"%v\", line %v, in %v\n", frame["filename"], frame["lineno"], frame["name"])
+		}
+		fmt.Fprintf(&b, "%s: %v\n", class, stack["exc_value"])
+		if cause, _ := stack["is_cause"].(bool); i > 0 && cause {
+			b.WriteString("\n" + chainedCause + ":\n\n")
+		} else if i > 0 {
+			b.WriteString("\n" + chainedContext + ":\n\n")
+		}
+	}
+	return b.String()
 }
 
 // expand appends the record's lines.

@@ -1,0 +1,41 @@
+package exitcodes
+
+import "bytes"
+
+// foreignHead splits a line in which a program of another language than Python says what it ended of: Java's, Go's, Rust's.
+// Go and Rust have no classes; theirs is called a panic.
+func foreignHead(text []byte) (class, message string, ok bool) {
+	if rest, found := bytes.CutPrefix(text, []byte(`Exception in thread "`)); found {
+		if i := bytes.Index(rest[:min(len(rest), 100)], []byte(`" `)); i >= 0 {
+			return exceptionHead(rest[i+2:])
+		}
+		return "", "", false
+	}
+	if rest, found := bytes.CutPrefix(text, []byte("Caused by: ")); found {
+		return exceptionHead(rest)
+	}
+	for _, head := range [][]byte{goPanic, rustUnwrap} {
+		if bytes.HasPrefix(text, head) {
+			return "panic", string(text[len(head):]), true
+		}
+	}
+	return "", "", false
+}
+
+var (
+	goPanic    = []byte("panic: ")
+	rustUnwrap = []byte("called `Result::") // on an `Err` value, which follows
+)
+
+// rustPanic is the first line of the panic in Rust to whose backtrace line i belongs; its message is in the next line. -1
+// when there is none.
+func (r *reader) rustPanic(i int) int {
+	for at := i; at >= 0 && at > i-backtrace; at-- {
+		if l := &r.lines[at]; l.says("thread '") && l.contains("' panicked at ") && at+1 < len(r.lines) {
+			return at
+		}
+	}
+	return -1
+}
+
+const backtrace = 200 // lines of one
