@@ -157,8 +157,8 @@ type Config struct {
 
 	// Hang says how long the workers may get nowhere, and what follows then.
 	Hang hang.Policy
-	// Framework is how the output of the workers shows their steps; nil: as the first one does that fits.
-	Framework *progress.Profile
+	// StepLines is how the output of the workers shows their steps; nil: as the first profile does that fits.
+	StepLines *progress.Profile
 	// PythonStacks gives the workers PYTHONFAULTHANDLER=1, unless their environment says something about it, and has
 	// those that get nowhere write their stacks.
 	PythonStacks bool

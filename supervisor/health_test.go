@@ -27,7 +27,7 @@ func TestHangs(t *testing.T) {
 			dir := t.TempDir()
 			r := newTrial(t, shell("for i in 1 2 3; do echo step $i; sleep 0.2; done; sleep 3"))
 			var err error
-			if r.cfg.Framework, err = progress.Custom(`step (\d+)`); err != nil {
+			if r.cfg.StepLines, err = progress.Custom(`step (\d+)`); err != nil {
 				t.Fatal(err)
 			}
 			r.cfg.Hang = hang.Policy{Mode: test.mode, Timeout: 700 * time.Millisecond}

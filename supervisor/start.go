@@ -142,7 +142,7 @@ func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err 
 		return err
 	}
 	if s.cfg.Hang.Mode != hang.Off {
-		w.progress = progress.NewReader(s.cfg.Framework)
+		w.progress = progress.NewReader(s.cfg.StepLines)
 	}
 	w.files[0] = os.Stdin
 	if w.spec.NoInput {

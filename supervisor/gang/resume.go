@@ -28,7 +28,6 @@ var Presets = map[string][]string{
 	"deepspeed":  nil,
 	"tf":         nil,
 	"orbax":      nil,
-	"custom":     nil,
 }
 
 // Workers wraps what makes the workers of a round.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -114,7 +113,7 @@ var profiles = []Profile{
 			Example: " 12/938 [..............................] - ETA: 1:02 - loss: 2.3041 - accuracy: 0.1042",
 		}},
 	},
-	{Name: "tensorflow",
+	{Name: "tf",
 		Steps: []Pattern{{
 			Literal: []string{"loss = ", "step = "}, RE: `\bloss = \S+, step = (\d+)`,
 			Example: "INFO:tensorflow:loss = 0.5123, step = 200 (1.204 sec)",
@@ -169,14 +168,14 @@ func Profiles() []string {
 	return names
 }
 
-// Find returns the profile of that name.
-func Find(name string) (*Profile, error) {
+// Find returns the profile of that name, nil where there is none.
+func Find(name string) *Profile {
 	for i := range profiles {
 		if profiles[i].Name == name {
-			return &profiles[i], nil
+			return &profiles[i]
 		}
 	}
-	return nil, fmt.Errorf("unknown framework %q; want %s", name, strings.Join(Profiles(), ", "))
+	return nil
 }
 
 // mostPattern bounds a pattern of the user's own, in bytes.

@@ -60,11 +60,7 @@ type writer func([]byte)
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 func TestReader(t *testing.T) {
-	megatron, err := Find("megatron")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := NewReader(megatron)
+	r := NewReader(Find("megatron"))
 	out, errs := r.Stream(), r.Stream()
 	wants := func(step int64, steps int, phase string, stepped bool) {
 		t.Helper()
@@ -136,8 +132,8 @@ func TestCustom(t *testing.T) {
 	if s := r.Sign(); s.Step != 5 || s.Steps != 1 {
 		t.Errorf("%+v", s)
 	}
-	if _, err := Find("no such"); err == nil || !strings.Contains(err.Error(), "deepspeed, fairseq") {
-		t.Error(err)
+	if p := Find("no such"); p != nil {
+		t.Error(p.Name)
 	}
 }
 

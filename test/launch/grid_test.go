@@ -131,6 +131,8 @@ var allowed = []struct {
 	{"TORCHELASTIC_SIGNALS_TO_HANDLE", "torchrun's way to tell itself its --signals-to-handle", absent},
 	{"LC_CTYPE", "set by the Python that torchrun is", absent},
 	{"NOTIFY_SOCKET", "gangrun's heartbeats", added},
+	{"PYTHONFAULTHANDLER", "the Python stack of a worker that a signal ends, --python-stacks",
+		func(theirs, ours string) bool { return theirs == "" && ours == "1" }},
 	{"GANGRUN_*", "what gangrun tells beyond torchrun", added},
 	{"_", "the shell's own, the launcher's path", func(string, string) bool { return true }},
 }

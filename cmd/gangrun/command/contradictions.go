@@ -20,7 +20,7 @@ func (o *options) contradictions(settings []*setting, lookup func(string) (strin
 	}
 	if o.resuming.dir == "" {
 		for _, s := range settings {
-			if s.group == groupCheckpoint && s.name != "framework" && s.name != "resume-args" && len(s.given) > 0 {
+			if s.group == groupCheckpoint && s.name != "resume-args" && len(s.given) > 0 {
 				return &configError{fmt.Sprintf("--%s goes with --checkpoint-dir, which is not given", s.name)}
 			}
 		}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"log/slog"
-	"strings"
 
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/progress"
@@ -10,13 +9,6 @@ import (
 
 // hangSettings are the settings of how a hang is found, and what follows.
 func (o *options) hangSettings() []*setting {
-	return append(o.hangSettingsOfLocal(),
-		&setting{name: "framework", group: groupHang, hint: "NAME", parse: o.parseFramework, standard: "the first that fits",
-			usage: "whose lines of output show the steps: " + strings.Join(progress.Profiles(), ", ")})
-}
-
-// hangSettingsOfLocal are those without --framework, which says something else there.
-func (o *options) hangSettingsOfLocal() []*setting {
 	return []*setting{
 		{name: "hang-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.Timeout), standard: "60s, or five times the slowest step if that is longer",
 			usage: "without a step for so long it is a hang; where none is told: without output, and 15m is the default"},
@@ -25,34 +17,25 @@ func (o *options) hangSettingsOfLocal() []*setting {
 			usage: "act: end the workers with 212 (Hang), which is worth a restart; observe: say so and keep the evidence"},
 		{name: "python-stacks", group: groupHang, hint: "on|off", parse: choice(&o.stacks, "on", "off"), standard: "on",
 			usage: "set PYTHONFAULTHANDLER=1 for the workers, unless it is set, and have those that hang write their stacks"},
-		{name: "step-regex", group: groupHang, hint: "RE", parse: o.parseStepRegex, standard: "none",
+		{name: "step-regex", group: groupHang, hint: "RE", parse: o.parseStepRegex, standard: "the lines of --framework, or the first that fit",
 			usage: `a line of output that matches shows a step; the first group is its number: "step (\d+)"`},
 	}
 }
 
-func (o *options) parseFramework(s string) (err error) {
-	o.Framework, err = progress.Find(s)
-	return err
-}
-
 func (o *options) parseStepRegex(s string) (err error) {
-	o.stepRegex, err = progress.Custom(s)
+	o.StepLines, err = progress.Custom(s)
 	return err
 }
 
 // settleHangs completes what is said about hangs.
-func (o *options) settleHangs() error {
-	if o.Framework != nil && o.stepRegex != nil {
-		return &configError{"--framework and --step-regex both say how steps are shown: want one of them"}
-	}
-	if o.stepRegex != nil {
-		o.Framework = o.stepRegex
+func (o *options) settleHangs() {
+	if o.StepLines == nil {
+		o.StepLines = progress.Find(o.framework)
 	}
 	o.PythonStacks = o.stacks == "on"
 	if o.HangDir == nil {
 		o.HangDir = func() string { return o.logDir }
 	}
-	return nil
 }
 
 // sayHangs says at the start what a hang would come to where nothing is restarted.

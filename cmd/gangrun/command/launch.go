@@ -74,7 +74,7 @@ func (o *options) launchSettings() []*setting {
 		})
 	}
 	theirs := settingNames(settings)
-	for _, s := range slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(true)) {
+	for _, s := range slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(), o.frameworkSettings()) {
 		if s.name == "nodes" { // it is --nnodes here
 			continue
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/platform"
-	"github.com/gangrun/gangrun/supervisor/progress"
 	"github.com/gangrun/gangrun/supervisor/signals"
 )
 
@@ -36,8 +35,8 @@ type options struct {
 	prefix        string
 	stopVerdict   string
 	unknown       string
-	stacks        string            // on or off
-	stepRegex     *progress.Profile // of the user's own
+	stacks        string // on or off
+	framework     string // that the command is written with
 	quiet         bool
 	logFormat     string
 	logLevel      slog.Level
@@ -336,9 +335,7 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if err := o.loadRules(); err != nil {
 		return err
 	}
-	if err := o.settleHangs(); err != nil {
-		return err
-	}
+	o.settleHangs()
 	if err := o.loadKeys(); err != nil {
 		return err
 	}

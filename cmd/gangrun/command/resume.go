@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,8 +29,7 @@ type resuming struct {
 	quarantine           bool
 	timeout              time.Duration
 	args                 []string // appended to the workers' command line
-	framework            string
-	own                  string // who finds the checkpoint: resumeChosen or resumeOwn
+	own                  string   // who finds the checkpoint: resumeChosen or resumeOwn
 	openTree             OpenTree
 }
 
@@ -48,9 +46,8 @@ func defaultResuming() resuming {
 	}
 }
 
-// checkpointSettings are those about what to go on from. presets says whether there is --framework: under local it is
-// about other things.
-func (o *options) checkpointSettings(presets bool) []*setting {
+// checkpointSettings are those about what to go on from.
+func (o *options) checkpointSettings() []*setting {
 	r := &o.resuming
 	s := []*setting{
 		{name: "checkpoint-dir", hint: "DIR|URL", parse: text(&r.dir), standard: "none",
@@ -79,11 +76,6 @@ func (o *options) checkpointSettings(presets bool) []*setting {
 			parse: choice(&o.SilentRestart, supervisor.SilentRestartFatal, supervisor.SilentRestartFallback, supervisor.SilentRestartIgnore),
 			usage: "when a worker was given a checkpoint and reports an earlier step: end the job, restart it from an older one, or let it be"},
 	}
-	if presets {
-		known := slices.Sorted(maps.Keys(gang.Presets))
-		s = append(s, &setting{name: "framework", hint: strings.Join(known, "|"), parse: choice(&r.framework, known...), standard: "custom",
-			usage: "whose way of being told to resume the command has: the --resume-args that go with it"})
-	}
 	s = slices.Insert(s, 1, r.formatFlags.settings()...)
 	for _, setting := range s {
 		setting.group = groupCheckpoint
@@ -110,8 +102,8 @@ func (o *options) settleResume(argv []string, ranks int) error {
 				return &configError{fmt.Sprintf("%q is filled in from --checkpoint-dir, which is not given", arg)}
 			}
 		}
-		if len(r.args) > 0 || r.framework != "" {
-			return &configError{"--resume-args and --framework go with --checkpoint-dir, which is not given"}
+		if len(r.args) > 0 {
+			return &configError{"--resume-args goes with --checkpoint-dir, which is not given"}
 		}
 		return nil
 	}
@@ -158,7 +150,7 @@ func (o *options) resumed(
 	if o.resuming.dir == "" {
 		return workers
 	}
-	args := slices.Concat(gang.Presets[o.resuming.framework], o.resuming.args)
+	args := slices.Concat(gang.Presets[o.framework], o.resuming.args)
 	return gang.Resume{Args: args}.Workers(workers)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // runSettings are the settings of run.
 func (o *options) runSettings() []*setting {
-	return append(slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(true)),
+	return append(slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(), o.frameworkSettings()),
 		&setting{name: "log-dir", group: groupOutput, hint: "DIR", parse: text(&o.logDir), standard: "none",
 			usage: "keep the worker's output as round_<n>/0/stdout.log and stderr.log here"},
 		&setting{name: "log-prefix", group: groupOutput, hint: "TEXT", parse: text(&o.prefix), standard: "none",

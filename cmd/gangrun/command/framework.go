@@ -1,0 +1,26 @@
+package command
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/supervisor/gang"
+	"github.com/gangrun/gangrun/supervisor/progress"
+)
+
+// noFramework is the name for a command that is written with none that is known.
+const noFramework = "custom"
+
+// frameworkSettings are --framework, from which follows how the command is told to resume, and by which lines of its
+// output it shows its steps. local has another flag of that name, since it starts the ranks itself.
+func (o *options) frameworkSettings() []*setting {
+	known := slices.AppendSeq(progress.Profiles(), maps.Keys(gang.Presets))
+	known = append(known, noFramework)
+	slices.Sort(known)
+	known = slices.Compact(known)
+	return []*setting{{
+		name: "framework", group: groupJob, hint: strings.Join(known, "|"), standard: noFramework, parse: choice(&o.framework, known...),
+		usage: "that the command is written with: the --resume-args that go with it, and the lines of output that show its steps",
+	}}
+}
