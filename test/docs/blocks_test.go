@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gangrun/gangrun/checkpoint/file/filetest"
 	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
@@ -99,6 +100,8 @@ func newReader(t *testing.T) reader {
 		"bin/kubectl":    "#!/bin/sh\ncase $1 in\nlogs) cat train.log ;;\nget) echo '{\"v\":1,\"verdict\":\"retry\",\"reason\":\"OOMKilled\",\"message\":\"m\",\"exitCode\":137}' ;;\nesac\n",
 		"bin/accelerate": "#!/bin/sh\nshift 3\nexec python3 \"$@\"\n",
 	}
+	saved := filetest.NewPickle(2).Op("}(").Text("optimizer").Op("}(").Text("m").Op("K\x01u").Text("step").Int(100).Op("u").Stop()
+	files["ckpt/ckpt_100.pkl"] = string(saved)
 	for name, text := range files {
 		path := filepath.Join(r.dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -115,7 +118,7 @@ func newReader(t *testing.T) reader {
 			t.Fatal(err)
 		}
 	}
-	for _, dir := range []string{"ckpt", "home", "tmp", "logs"} {
+	for _, dir := range []string{"home", "tmp", "logs"} {
 		if err := os.Mkdir(filepath.Join(r.dir, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +128,7 @@ func newReader(t *testing.T) reader {
 
 // types has the reader type a block. One for several nodes is typed on each, which is several at once here.
 func (r reader) types(b block) string {
-	text := strings.NewReplacer("http://etcd:2379", "http://"+r.etcd, "etcd:2379", r.etcd, "/mnt/ckpt", r.dir+"/ckpt", "/tmp/", r.dir+"/tmp/").Replace(b.text)
+	text := strings.NewReplacer("http://etcd:2379", "http://"+r.etcd, "etcd:2379", r.etcd, "/mnt/ckpt", r.dir+"/ckpt", "/var/log/", r.dir+"/logs/", "/tmp/", r.dir+"/tmp/").Replace(b.text)
 	if strings.Contains(text, "host0") {
 		text = strings.NewReplacer("host0:29400", fmt.Sprintf("127.0.0.1:%d", freePort()), "--master-addr host0", fmt.Sprintf("--master-addr 127.0.0.1 --store-port %d", freePort())).Replace(text)
 	}
