@@ -13,14 +13,16 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// reader notes what it was given to resume from, and is killed once on the node a.
+// reader notes what it was given to resume from, and is killed once on the node a, when both have noted that.
 const reader = `
-import os, pickle, signal, sys
-journal, node = sys.argv[1:3]
+import os, pickle, signal, sys, time
+journal, other, node = sys.argv[1:4]
 path = os.environ["GANGRUN_RESUME_PATH"]
 step = pickle.load(open(path, "rb"))["step"] if path else 0
-first = not os.path.exists(journal)
+first = os.environ["GANGRUN_ROUND"] == "0"
 print(os.environ["GANGRUN_RESUME_DECISION"], step, file=open(journal, "a"), flush=True)
+while not os.path.exists(other):
+    time.sleep(0.01)
 if first and node == "a":
     os.kill(os.getpid(), signal.SIGKILL)
 if first:
@@ -64,7 +66,8 @@ func TestReadOnly(t *testing.T) {
 		log := filepath.Join(dir, name+".log")
 		argv := append(append([]string{}, mounted...), saved, harness.Binary(t), "run", "--nodes", "2", "--endpoint", endpoint,
 			"--node", name, "--job", "readonly", "--max-restarts", "2", "--restart-backoff", "1ms:2ms", "--termination-log", log,
-			"--checkpoint-dir", saved, "--", python, "-c", reader, filepath.Join(dir, name+".journal"), name)
+			"--checkpoint-dir", saved, "--", python, "-c", reader, filepath.Join(dir, name+".journal"),
+			filepath.Join(dir, map[string]string{"a": "b", "b": "a"}[name]+".journal"), name)
 		nodes = append(nodes, &harness.Running{Process: harness.Start(t, limit, nil, argv...), Log: log})
 	}
 	for i, n := range nodes {

@@ -21,7 +21,9 @@ import sys
 import time
 import traceback
 
-AGE = 60  # seconds by which a finished checkpoint is made older before the next is saved over it
+AGE = 60  # seconds that are put between two saves
+WAIT = 75  # seconds between two saves that are so long apart
+COARSE = 5  # CLOCK_REALTIME_COARSE, by which file systems give times
 WARM = 2  # saves before the one that is killed: the first load what is loaded late
 
 
@@ -31,7 +33,7 @@ class Journal:
     def __init__(self, pipe, request):
         self.pipe, self.folder, self.in_place = pipe, request["folder"], request["in_place"]
         self.by, self.at = request["by"], request["at"]
-        self.saves, self.operations, self.last = 0, 0, 0
+        self.saves, self.operations, self.last, self.waits = 0, 0, 0, request["waits"]
         sys.addaudithook(self.audit)
 
     def note(self, **line):
@@ -40,11 +42,14 @@ class Journal:
     def begin(self, generation):
         self.last, self.operations = self.operations, 0
         self.saves += 1
-        self.note(begin=generation)
+        if self.waits and self.saves == WARM + 1:
+            time.sleep(WAIT)
+        before = time.clock_gettime_ns(COARSE)
+        while time.clock_gettime_ns(COARSE) == before:  # what the last save has written is older than what this one writes
+            pass
+        self.note(begin=generation, at=time.clock_gettime_ns(COARSE))
 
     def end(self, generation, path):
-        if self.in_place:
-            age(self.folder)
         self.note(end=generation, path=str(path), operations=self.operations)
         if self.by == "end" and self.saves == WARM:
             os.killpg(0, signal.SIGKILL)
@@ -68,11 +73,12 @@ class Journal:
 OPERATIONS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.link", "os.symlink"}
 
 
-def age(folder):
-    """Makes all files older, the oldest first, so that a kill meanwhile leaves them in their order."""
-    files = [(path.stat(), path) for path in pathlib.Path(folder).rglob("*") if path.is_file()]
-    for stat, path in sorted(files, key=lambda file: file[0].st_mtime_ns):
-        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns - AGE * 10**9))
+def postpone(folder, begin):
+    """Makes what was written since then younger, as if that save had begun AGE later. When a file was made cannot be set:
+    making what is older older would put that behind the time at which it was written."""
+    for path in pathlib.Path(folder).rglob("*"):
+        if path.is_file() and (stat := path.stat()).st_mtime_ns >= begin:
+            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + AGE * 10**9))
 
 
 def fork(work):
@@ -115,7 +121,7 @@ def kill(write, request):
     child, pipe = fork(lambda pipe: write(folder, request["in_place"], Journal(pipe, request)))
     journal, began, took, operations, until, late = [], 0.0, [], 0, None, False
     incoming, wait = lines(pipe), None
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 60 + WAIT
     while True:
         try:
             line = incoming.send(wait)
@@ -135,10 +141,12 @@ def kill(write, request):
         if until is not None and now >= until or now >= limit:
             late = now >= limit
             os.killpg(child, signal.SIGKILL)
-            until, limit, wait = None, now + 60, None
+            until, limit, wait = None, now + 60 + WAIT, None
         else:
             wait = (until or limit) - now
     os.waitpid(child, 0)
+    if request["in_place"] and not request["waits"] and journal and "begin" in journal[-1]:
+        postpone(folder, journal[-1]["at"])
     return {"journal": journal, "late": late}
 
 
