@@ -84,7 +84,7 @@ func TestSettingsAreRestored(t *testing.T) {
 
 // ticking says that it lives. It is no shell: one that has just forked by vfork cannot be stopped (the child can, and
 // holds it up), whoever supervises it.
-var ticking = []string{"python3", "-c", "import time\nwhile True: print('tick', flush=True); time.sleep(0.05)"}
+var ticking = []string{"python3", "-c", "import os, time\nwhile True: print('tick', os.environ['RANK'], flush=True); time.sleep(0.05)"}
 
 // TestSuspend presses ^Z under a shell with job control, and brings the ranks back by fg. A rank that has not got the
 // terminal leads a session of its own, in which no shell could continue it, so the kernel drops the signal of the key
@@ -98,7 +98,8 @@ func TestSuspend(t *testing.T) {
 			term.shell(job{flags: append([]string{"-n", "2"}, flags...), worker: ticking})
 			term.Type("stty -echo -ixon; before=$(stty -g); PS1= PS2=\n") // bash itself sets more while it reads a line
 			term.Type("sh " + term.dir + "/go\n")
-			term.Sees("tick")
+			term.Sees("tick 0")
+			term.Sees("tick 1")
 			term.Type("\x1a")
 			if !stops(term) {
 				t.Fatal("the key has no effect: the ranks run on in the foreground")
@@ -107,7 +108,8 @@ func TestSuspend(t *testing.T) {
 			term.Sees("still 42")
 			term.Type("fg\n")
 			term.Sees("/go")
-			term.Sees("tick")
+			term.Sees("tick 0")
+			term.Sees("tick 1")
 			term.Type("\x03")
 			term.Sees("rank  verdict")
 			term.Type("echo code $?; [ \"$before\" = \"$(stty -g)\" ] && echo same' 'settings\n")

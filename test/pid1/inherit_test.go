@@ -185,7 +185,7 @@ func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	j := launch{mode: asChild, env: []string{"ODD= two  spaces ", "EMPTY="}, worker: []string{"env"}}.start(t)
 	j.exits(0)
-	own := regexp.MustCompile(`^(GANGRUN_\w+|NOTIFY_SOCKET|TORCHELASTIC_ERROR_FILE|PATH|HOME|TMPDIR|TEST_RUN_DIR)=`)
+	own := regexp.MustCompile(`^(GANGRUN_\w+|NOTIFY_SOCKET|PYTHONFAULTHANDLER|TORCHELASTIC_ERROR_FILE|PATH|HOME|TMPDIR|TEST_RUN_DIR)=`)
 	others := slices.DeleteFunc(strings.Split(strings.TrimSuffix(j.output(), "\n"), "\n"), own.MatchString)
 	slices.Sort(others)
 	if want := []string{"EMPTY=", "ODD= two  spaces "}; !slices.Equal(others, want) {

@@ -156,7 +156,10 @@ func TestQuiet(t *testing.T) {
 			inBothModes(t, func(t *testing.T, m mode) {
 				l := tt.launch
 				l.mode = m
-				l.flags = []string{"--quiet", "--grace=10ms", "--restart-backoff=1ms:1ms", "--max-restarts=2"}
+				l.flags = []string{"--quiet", "--grace=10ms"}
+				if l.restarts {
+					l.flags = append(l.flags, "--restart-backoff=1ms:1ms", "--max-restarts=2")
+				}
 				j := l.start(t)
 				j.ready("worker")
 				if tt.sig != 0 {
