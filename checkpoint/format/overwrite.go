@@ -16,8 +16,6 @@ const (
 	// A file is written in oneWrite at most, and its bytes at writeSpeed, in bytes a second.
 	oneWrite   = 10 * time.Second
 	writeSpeed = 50 << 20
-	// betweenSaves passes at least between two saves, and not between two files of a copy.
-	betweenSaves = time.Minute
 )
 
 // marked takes the time of the marker, the file that is written last, and compares those of what is written before it.
@@ -28,56 +26,26 @@ func (l *look) marked(c *Checkpoint, marker string, at time.Time, before []part)
 
 // inOrder looks whether a save over an earlier one was cut: then a part is younger than the marker, which is the
 // earlier save's. So it is in a copy too, and where a script has added something. It is proof where the part was there
-// when the marker was written, and what was made then was not still being written; or, of libraries that replace each
-// file by a new one, where nothing was made for longer after the marker than copying all would take. Else it is a doubt,
-// and no more.
+// when the marker was written, and what was made then was not still being written: else it is a doubt, and no more.
 func (l *look) inOrder(c *Checkpoint, marker string, at time.Time, before []part) error {
-	var younger []part
-	var size int64
 	for _, p := range before {
-		size += p.size
-		if p.mod.After(at.Add(slack)) {
-			younger = append(younger, p)
+		if !p.mod.After(at.Add(slack)) {
+			continue
 		}
-	}
-	if len(younger) == 0 {
-		return nil
-	}
-	anew := l.writtenNow(marker, at)
-	var first time.Time // that a part was made again
-	for _, p := range younger {
+		age := p.mod.Sub(at).Round(time.Second)
 		made, known := l.made(p.path)
-		if known && !made.After(at) && p.mod.Sub(made) > writing(p.size) {
+		writing := oneWrite + time.Duration(float64(p.size)/writeSpeed*float64(time.Second))
+		if known && !made.After(at) && p.mod.Sub(made) > writing {
 			return problem.New(problem.OverwriteInProgress,
 				"%s had been there before %s, which is written after it, and is %v younger: a save over an earlier one was cut "+
-					"(if it was not, touch %[2]s)", p.path, marker, p.mod.Sub(at).Round(time.Second))
+					"(if it was not, touch %[2]s)", p.path, marker, age)
 		}
-		anew = anew && known && !made.After(p.mod)
-		if first.IsZero() || made.Before(first) {
-			first = made
+		if c.Doubt == "" {
+			c.Doubt = fmt.Sprintf("%s is %v younger than %s, which is written after it: a copy, or a save over an earlier "+
+				"one that was cut", p.path, age, marker)
 		}
-	}
-	if pause := first.Sub(at); anew && pause > betweenSaves+writing(size) {
-		return problem.New(problem.OverwriteInProgress,
-			"%s was made anew %v after %s, which is written after it: a save over an earlier one was cut "+
-				"(if it was not, touch %[3]s)", younger[0].path, pause.Round(time.Second), marker)
-	}
-	if c.Doubt == "" {
-		c.Doubt = fmt.Sprintf("%s is %v younger than %s, which is written after it: a copy, or a save over an earlier "+
-			"one that was cut", younger[0].path, younger[0].mod.Sub(at).Round(time.Second), marker)
 	}
 	return nil
-}
-
-// writing is how long it takes at most to write a file of that many bytes.
-func writing(size int64) time.Duration {
-	return oneWrite + time.Duration(float64(size)/writeSpeed*float64(time.Second))
-}
-
-// writtenNow reports whether a file has the time at which it was written, and not that of what it is a copy of.
-func (l *look) writtenNow(name string, mod time.Time) bool {
-	made, known := l.made(name)
-	return known && !made.After(mod)
 }
 
 // madeFS is a tree that knows when a file was made.

@@ -83,35 +83,6 @@ func TestOverwriteStillWritten(t *testing.T) {
 	}
 }
 
-// TestOverwriteByNewFiles refuses parts that were made long after the marker, as by a library that writes each file beside
-// the old one and renames it. A copy makes one file after the other, and one that keeps times was made after them.
-func TestOverwriteByNewFiles(t *testing.T) {
-	for _, tt := range []struct {
-		name         string
-		marker, part time.Duration // when they were made, after the marker was written
-		at           time.Duration // when the part was written
-		want         problem.Reason
-	}{
-		{"saved anew", -time.Second, 2 * betweenSaves, 2*betweenSaves + time.Second, problem.OverwriteInProgress},
-		{"a copy", -time.Second, betweenSaves, time.Hour, ""},
-		{"a copy that keeps times", time.Hour, time.Hour, 2*betweenSaves + time.Second, ""},
-		{"a part that was copied back with its times", -time.Second, time.Hour, 2 * betweenSaves, ""},
-	} {
-		d := newDisk(t)
-		d.play(dcpSave("step-100")...)
-		marker, err := os.Stat(d.path("step-100/.metadata"))
-		d.must(err)
-		d.born["step-100/.metadata"] = marker.ModTime().Add(tt.marker)
-		name := "step-100/__0_0.distcp"
-		d.born[name] = marker.ModTime().Add(tt.part)
-		at := marker.ModTime().Add(tt.at)
-		d.must(os.Chtimes(d.path(name), at, at))
-		if got := one(t, see(t, d.fs(), dcpOptions), "step-100"); got.Reason != tt.want {
-			t.Errorf("%s: %q (%s), want %q", tt.name, got.Reason, got.Detail, tt.want)
-		}
-	}
-}
-
 // TestMade asks the file system itself.
 func TestMade(t *testing.T) {
 	dir := t.TempDir()

@@ -104,9 +104,8 @@ type attack struct {
 	Format  string  `json:"format"`
 	Folder  string  `json:"folder"`
 	InPlace bool    `json:"in_place"`
-	Waits   bool    `json:"waits"` // between the saves, in place of other times for the files
-	By      string  `json:"by"`    // clock, end of a save, or operation: just before a file is opened, renamed or removed
-	At      float64 `json:"at"`    // how far into a save, from 0 to 1
+	By      string  `json:"by"` // clock, end of a save, or operation: just before a file is opened, renamed or removed
+	At      float64 `json:"at"` // how far into a save, from 0 to 1
 }
 
 // event is a line in the journal of a process that saves.

@@ -22,7 +22,6 @@ import time
 import traceback
 
 AGE = 60  # seconds that are put between two saves
-WAIT = 75  # seconds between two saves that are so long apart
 COARSE = 5  # CLOCK_REALTIME_COARSE, by which file systems give times
 WARM = 2  # saves before the one that is killed: the first load what is loaded late
 
@@ -33,7 +32,7 @@ class Journal:
     def __init__(self, pipe, request):
         self.pipe, self.folder, self.in_place = pipe, request["folder"], request["in_place"]
         self.by, self.at = request["by"], request["at"]
-        self.saves, self.operations, self.last, self.waits = 0, 0, 0, request["waits"]
+        self.saves, self.operations, self.last = 0, 0, 0
         sys.addaudithook(self.audit)
 
     def note(self, **line):
@@ -42,12 +41,10 @@ class Journal:
     def begin(self, generation):
         self.last, self.operations = self.operations, 0
         self.saves += 1
-        if self.waits and self.saves == WARM + 1:
-            time.sleep(WAIT)
-        before = time.clock_gettime_ns(COARSE)
-        while time.clock_gettime_ns(COARSE) == before:  # what the last save has written is older than what this one writes
+        before = time.time_ns()
+        while (at := time.clock_gettime_ns(COARSE)) <= before:  # what the last save has written is older than what this one writes
             pass
-        self.note(begin=generation, at=time.clock_gettime_ns(COARSE))
+        self.note(begin=generation, at=at)
 
     def end(self, generation, path):
         self.note(end=generation, path=str(path), operations=self.operations)
@@ -121,7 +118,7 @@ def kill(write, request):
     child, pipe = fork(lambda pipe: write(folder, request["in_place"], Journal(pipe, request)))
     journal, began, took, operations, until, late = [], 0.0, [], 0, None, False
     incoming, wait = lines(pipe), None
-    limit = time.monotonic() + 60 + WAIT
+    limit = time.monotonic() + 60
     while True:
         try:
             line = incoming.send(wait)
@@ -141,11 +138,11 @@ def kill(write, request):
         if until is not None and now >= until or now >= limit:
             late = now >= limit
             os.killpg(child, signal.SIGKILL)
-            until, limit, wait = None, now + 60 + WAIT, None
+            until, limit, wait = None, now + 60, None
         else:
             wait = (until or limit) - now
     os.waitpid(child, 0)
-    if request["in_place"] and not request["waits"] and journal and "begin" in journal[-1]:
+    if request["in_place"] and journal and "begin" in journal[-1]:
         postpone(folder, journal[-1]["at"])
     return {"journal": journal, "late": late}
 
