@@ -69,19 +69,20 @@ func blames(t *testing.T, c *exitcodes.RootCause, node string, code int) {
 
 // TestBudgetIsSpent lets ranks fail until no restart is left.
 func TestBudgetIsSpent(t *testing.T) {
+	one := []string{"--max-restarts", "1", "--restart-backoff", "1ms:2ms"}
 	tests := []struct {
 		name  string
 		flags []string
 		want  end
 	}{
-		{"retry", nil, end{200, exitcodes.Retry, "RestartBudgetExhausted"}},
-		{"fatal", []string{"--on-exhausted", "fatal"}, end{90, exitcodes.Fatal, "RestartBudgetExhausted"}},
+		{"retry", one, end{200, exitcodes.Retry, "RestartBudgetExhausted"}},
+		{"fatal", append(one, "--on-exhausted", "fatal"), end{90, exitcodes.Fatal, "RestartBudgetExhausted"}},
 		{"none", []string{"--no-restart"}, end{200, exitcodes.Retry, "Error"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := sharedParty(t, "2", append([]string{"--max-restarts", "1", "--restart-backoff", "1ms:2ms"}, tt.flags...)...)
+			p := sharedParty(t, "2", tt.flags...)
 			nodes := p.startAll(2)
 			last := p.round(0, 2)
 			if tt.name != "none" {
