@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
 
@@ -72,8 +73,8 @@ func TestRecordBreaksInARound(t *testing.T) {
 	p.all(nodes, succeeded)
 }
 
-// TestRecordsAreDeleted deletes a record by hand while a round runs. The job begins anew, or restarts as ever, and never
-// beside what still runs.
+// TestRecordsAreDeleted deletes a record by hand while a round runs. It is put back, training goes on, and the job
+// restarts as ever, never beside what still runs.
 func TestRecordsAreDeleted(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"job", "nodes/n1"} {
@@ -82,16 +83,15 @@ func TestRecordsAreDeleted(t *testing.T) {
 			p := sharedParty(t, "2", quickFence...)
 			nodes := p.startAll(2)
 			first := p.round(0, 2)
-			if _, err := shared.get(t).Admin(t).Delete(context.Background(), key(t, name)); err != nil {
+			client := shared.get(t).Admin(t)
+			if _, err := client.Delete(context.Background(), key(t, name)); err != nil {
 				t.Fatal(err)
 			}
-			if name == "job" {
-				for _, w := range first {
-					p.stopped(w)
-				}
-			} else {
-				first[1].do("kill 9")
-			}
+			harness.Eventually(t, limit, name+" is put back", func() bool {
+				r, err := client.Get(context.Background(), key(t, name))
+				return err == nil && r.Count == 1
+			})
+			first[1].do("kill 9")
 			var last []*worker
 			p.until("another round", func(all []*worker) bool {
 				last = nil
