@@ -25,6 +25,12 @@ func Prefix(namespace, job string) (string, error) {
 	return root + Escape(namespace) + "/" + Escape(job) + "/", nil
 }
 
+// NamespacePrefix returns the prefix of all keys of a namespace's jobs.
+func NamespacePrefix(namespace string) (string, error) {
+	prefix, err := Prefix(namespace, "any")
+	return strings.TrimSuffix(prefix, "any/"), err
+}
+
 // Escape makes a name fit to be one part of a key: bytes other than letters, digits, '.', '_' and '-' become %XX.
 // Different names stay different.
 func Escape(name string) string {

@@ -2,10 +2,13 @@ package rounds_test
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous"
@@ -47,11 +50,62 @@ func TestFromOutside(t *testing.T) {
 	p.round(2, 1)
 	p.takes("stop")
 	p.all(nodes, end{exitcodes.CodeFatalByRule, exitcodes.Fatal, rendezvous.ReasonStopped})
+	if res := remote(t, "status", job); res.Code != 0 || !strings.Contains(res.Stdout, "\nended: fatal, ") ||
+		!strings.Contains(res.Stdout, "\nn0    -     0     ") {
+		t.Errorf("status of a job that has ended: exit code %d\n%s%s", res.Code, res.Stdout, res.Stderr)
+	}
+	if res := remote(t, "status"); res.Code != 0 || !strings.HasPrefix(res.Stdout, "job ") || !strings.Contains(res.Stdout, "\n"+job+" ") {
+		t.Errorf("all jobs: exit code %d\n%s%s", res.Code, res.Stdout, res.Stderr)
+	}
+	if res := remote(t, "status", "--namespace", "empty", "-o", "json"); res.Code != 0 || res.Stdout != "{\"jobs\":[]}\n" {
+		t.Errorf("no jobs: exit code %d\n%s%s", res.Code, res.Stdout, res.Stderr)
+	}
 	res := remote(t, "status", "-o", "json", job)
 	var status struct{ Job struct{ Phase string } }
 	if err := json.Unmarshal([]byte(res.Stdout), &status); err != nil || res.Code != 0 || status.Job.Phase != string(rendezvous.Failed) {
 		t.Errorf("status: exit code %d, %v\n%s%s", res.Code, err, res.Stdout, res.Stderr)
 	}
+}
+
+// TestWatch looks at a job on a terminal: it is drawn in place, and nothing else is on the screen. Without one, each state
+// comes after the last.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	p, job := sharedParty(t, "1", quickFence...), jobName(t)
+	nodes := p.startAll(1)
+	p.round(0, 1)
+	argv := []string{harness.Binary(t), "status", "--store", storeOf(shared.get(t)), "--watch", job}
+	plain := harness.Start(t, limit, nil, argv...)
+	term := harness.OpenTerminal(t, limit)
+	term.Control(func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 12, Col: 60}) })
+	watch := exec.Command(argv[0], argv[1:]...)
+	watch.Env = append(os.Environ(), "TERM=xterm")
+	watch.Stdin, watch.Stdout, watch.Stderr = term.Program, term.Program, term.Program
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	term.Sees("round 0")
+	plain.Await("round 0")
+	p.takes("restart")
+	p.round(1, 1)
+	term.Sees("round 1")
+	plain.Await("round 1")
+	for frame := range strings.SplitSeq(strings.TrimPrefix(term.Shown(), "\x1b[?2026h\x1b[H\x1b[2J"), "\x1b[?2026h\x1b[H") {
+		lines := strings.Split(frame, "\x1b[K\r\n")
+		if len(lines) > 12 || strings.Contains(strings.TrimSuffix(strings.Join(lines, ""), "\x1b[J\x1b[?2026l"), "\x1b") {
+			t.Errorf("%q", frame)
+		}
+	}
+	if err := watch.Process.Signal(unix.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	_ = watch.Wait() // by the signal
+	plain.Signal(unix.SIGTERM)
+	if out := plain.Wait().Stdout; strings.Contains(out, "\x1b") || !strings.Contains(out, "\n\njob "+job+": ") {
+		t.Errorf("%q", out)
+	}
+	p.takes("stop")
+	p.all(nodes, end{exitcodes.CodeFatalByRule, exitcodes.Fatal, rendezvous.ReasonStopped})
 }
 
 // TestFromOutsideInVain has jobs that are not there, or have nobody who could take a command.

@@ -49,13 +49,13 @@ func (r *jobClient) settings(own ...*setting) []*setting {
 		&setting{name: "config", group: groupOwn, hint: "FILE", parse: text(&r.config), usage: "YAML file with these settings by name"})
 }
 
-// connect opens the store of the job that the argument names.
-func (r *jobClient) connect(ctx context.Context, c *cli.Context, settings []*setting, readOnly bool) (store.Store, error) {
+// locate reads where the record of the job is that the argument names.
+func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly bool) error {
 	if err := resolve(settings, os.LookupEnv); err != nil {
-		return nil, err
+		return err
 	}
 	if c.NArg() > 1 {
-		return nil, &configError{fmt.Sprintf("one job at a time: %q is one too many", c.Args().Get(1))}
+		return &configError{fmt.Sprintf("one job at a time: %q is one too many", c.Args().Get(1))}
 	}
 	e := &r.location
 	e.Namespace, e.Job, e.ReadOnly, e.Visitor = cmp.Or(r.namespace, "default"), c.Args().First(), readOnly, true
@@ -68,14 +68,34 @@ func (r *jobClient) connect(ctx context.Context, c *cli.Context, settings []*set
 			host, port = r.endpoint, strconv.Itoa(location.DefaultPort)
 		}
 		e.Endpoints = []string{"http://" + net.JoinHostPort(host, port)}
-		e.Job = cmp.Or(e.Job, "job") // the only one there
 	default:
-		return nil, &configError{"where is the job's record? give --store, the URL of an etcd, or --endpoint, the address of a store within gangrun"}
+		return &configError{"where is the job's record? give --store, the URL of an etcd, or --endpoint, the address of a store within gangrun"}
 	}
-	if e.Job == "" {
+	return nil
+}
+
+// connect opens the store of the job.
+func (r *jobClient) connect(ctx context.Context) (store.Store, error) {
+	switch {
+	case r.location.Job != "":
+	case r.endpoint != "":
+		r.location.Job = "job" // the only one there
+	default:
 		return nil, &configError{"which job? give its name"}
 	}
 	return location.Open(ctx, r.location)
+}
+
+// alone names the only job of a store within gangrun, whatever it is called.
+func (r *jobClient) alone(ctx context.Context) bool {
+	if r.endpoints != "" {
+		return false
+	}
+	jobs, more, err := location.Jobs(ctx, r.location)
+	if err == nil && !more && len(jobs) == 1 {
+		r.location.Job = jobs[0].Name
+	}
+	return r.location.Job != ""
 }
 
 // jobCommand is what such a command has of its own.
@@ -85,7 +105,10 @@ type jobCommand struct {
 	note        string // the end of the help
 	readOnly    bool
 	own         []*setting
+	arguments   string                                   // empty: flags and one job
 	act         func(context.Context, store.Store) error // with the job's store; the context ends with the time limit
+	// unnamed is what is done where no job is named; nil: that is a mistake, unless there is only one.
+	unnamed func(context.Context, location.Location) error
 }
 
 // command makes a command that opens the store of a job and does with it what it is there for.
@@ -94,14 +117,20 @@ func (r *jobClient) command(rc jobCommand) *cli.Command {
 	return &cli.Command{
 		Name:               rc.name,
 		Usage:              rc.usage,
-		CustomHelpTemplate: help(rc.name, "[flags] JOB", rc.name+" --store http://etcd:2379 "+rc.example, rc.note, settings),
+		CustomHelpTemplate: help(rc.name, cmp.Or(rc.arguments, "[flags] JOB"), rc.name+" --store http://etcd:2379 "+rc.example, rc.note, settings),
 		Before:             withoutSupervising,
 		Flags:              flags(settings),
 		OnUsageError:       func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
 			ctx, cancel := context.WithTimeout(c.Context, r.timeout)
 			defer cancel()
-			st, err := r.connect(ctx, c, settings, rc.readOnly)
+			if err := r.locate(c, settings, rc.readOnly); err != nil {
+				return r.failed(err)
+			}
+			if r.location.Job == "" && !r.alone(ctx) && rc.unnamed != nil {
+				return r.failed(rc.unnamed(ctx, r.location))
+			}
+			st, err := r.connect(ctx)
 			if err != nil {
 				return r.failed(err)
 			}

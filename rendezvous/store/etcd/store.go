@@ -66,6 +66,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return open(ctx, c, prefix)
+}
+
+// open is Open for what is below a prefix.
+func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 	a, err := c.access()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,300 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/rendezvous/location"
+)
+
+// notSaid stands for what the job's record does not say.
+const notSaid = "?"
+
+// showStatus writes where a job stands, of at most that many nodes; 0 is all.
+func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most int) {
+	for _, key := range slices.Sorted(maps.Keys(s.Unreadable)) {
+		fmt.Fprintln(w, "unreadable:", printable(s.Unreadable[key]))
+	}
+	j := s.Job
+	if j == nil {
+		fmt.Fprintf(w, "job %s: the store has no record of it\n", quoted(name))
+		return
+	}
+	round := "no round yet"
+	if j.Round >= 0 {
+		round = fmt.Sprintf("round %d", j.Round)
+	}
+	fmt.Fprintf(w, "job %s: %s for %v, %s, run %s\n", quoted(name), j.Phase, ago(now, j.Since), round, printable(j.RunUID))
+	fmt.Fprintf(w, "restarts: %d of %d without progress, %d in all, %d after preemptions\n",
+		j.Budget.Used, j.Spec.Restarts.Max, j.Budget.Total, j.Budget.Preemptions)
+	fmt.Fprintln(w, "checkpoint:", checkpointText(j, s.Round))
+	fmt.Fprintln(w, "furthest step:", furthest(s))
+	if stop := lastStop(j); stop != nil {
+		showStop(w, *stop, now)
+	}
+	switch {
+	case j.End != nil:
+		fmt.Fprintf(w, "ended: %s, %s (exit code %d): %s\n", j.End.Verdict, printable(j.End.Reason), j.End.Code, printable(j.End.Message))
+		fmt.Fprintf(w, "this record is kept for another %v\n", max(0, j.Since.Add(time.Duration(j.Spec.TTL)).Sub(now)).Round(time.Second))
+	case s.Why.Text != "":
+		fmt.Fprintln(w, "now:", printable(s.Why.Text))
+	}
+	showNodes(w, s, most)
+	for _, p := range slices.Backward(j.History) {
+		what := p.Kind
+		for _, word := range []string{p.Node, p.Reason} {
+			if word != "" && !strings.EqualFold(word, p.Kind) {
+				what += " " + word
+			}
+		}
+		fmt.Fprintf(w, "round %d stopped %v ago: %s\n", p.Round, ago(now, p.At), printable(what))
+	}
+}
+
+func ago(now, at time.Time) time.Duration { return max(0, now.Sub(at)).Round(time.Second) }
+
+// checkpointText is what the record says of the checkpoints: the newest that every node had, and what the round began with.
+func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
+	text := "none is known that all nodes have"
+	if j.Reached != nil {
+		text = fmt.Sprintf("step %d is the newest that all nodes had", *j.Reached)
+	}
+	switch {
+	case r == nil:
+	case r.Resume.Step != nil:
+		text += fmt.Sprintf("; round %d began from %s %d", r.Number, cmp.Or(printable(r.Resume.Unit), "step"), *r.Resume.Step)
+	case r.Resume.Identity != "":
+		text += fmt.Sprintf("; round %d began from one that says no step", r.Number)
+	default:
+		text += fmt.Sprintf("; round %d was given none", r.Number)
+	}
+	return text
+}
+
+// furthest is the highest step that the record knows of.
+func furthest(s agent.Status) string {
+	most := s.Job.Budget.Mark.Step
+	for _, n := range s.Nodes {
+		if n.Step != nil && (most == nil || *n.Step > *most) {
+			most = n.Step
+		}
+	}
+	if most == nil {
+		return "not in the job's record"
+	}
+	return strconv.FormatInt(*most, 10)
+}
+
+// lastStop is why the last round stopped, or the run ended.
+func lastStop(j *rendezvous.Job) *rendezvous.Stop {
+	if j.End != nil && j.End.Cause != nil {
+		return j.End.Cause
+	}
+	return j.Stop
+}
+
+func showStop(w io.Writer, s rendezvous.Stop, now time.Time) {
+	what := "last stop"
+	switch s.Kind {
+	case rendezvous.StopFailure, rendezvous.StopLoss, rendezvous.StopStore:
+		what = "last failure"
+	}
+	where := []string{fmt.Sprintf("round %d", s.Round)}
+	if s.Node != "" {
+		where = append(where, printable(s.Node))
+	}
+	if s.Outcome != nil && s.Outcome.Rank >= 0 {
+		where = append(where, fmt.Sprintf("rank %d", s.Outcome.Rank))
+	}
+	fmt.Fprintf(w, "%s: %s, %s, %v ago", what, printable(cmp.Or(s.Reason, s.Kind)), strings.Join(where, ", "), ago(now, s.At))
+	if s.Message != "" {
+		fmt.Fprint(w, ": ", printable(s.Message))
+	}
+	fmt.Fprintln(w)
+	if o := s.Outcome; o != nil && o.Evidence != "" && !strings.Contains(s.Message, o.Evidence) {
+		fmt.Fprintln(w, "  evidence:", printable(o.Evidence))
+	}
+	if o := s.Outcome; o != nil && o.Rule != "" {
+		fmt.Fprintln(w, "  by the rule", printable(o.Rule))
+	}
+}
+
+// statusRow is a node as the record shows it, or a member of the round that has no key any more.
+type statusRow struct {
+	name, role  string
+	rank        int // -1: none
+	state       string
+	round       int
+	step        *int64
+	behind      *int64 // steps, of the furthest node of the same round
+	checkpoint  *int64
+	slots       int
+	address     string
+	failure     string
+	conspicuous bool // shown first where not all are
+}
+
+// statusRows are the nodes in the order of their ranks. Members of a round whose keys have gone, as those of a job that has
+// ended, are there all the same.
+func statusRows(s agent.Status) []statusRow {
+	var rows []statusRow
+	furthest := map[int]int64{}
+	told := map[int]int{}
+	for name, n := range s.Nodes {
+		row := statusRow{
+			name: name, role: n.Role, rank: -1, state: string(n.State), round: n.Round, step: n.Step, slots: n.Slots, address: n.Address,
+		}
+		if s.Round != nil {
+			row.rank = s.Round.Rank(name, n.Incarnation)
+			if row.rank < 0 && n.Rank != nil && n.Round == s.Round.Number { // it took another one's place in the round
+				row.rank = *n.Rank
+			}
+		}
+		if n.Leaving {
+			row.state += ", leaving"
+		}
+		if c := n.Checkpoints; c != nil && c.Unit == "" && len(c.Steps) > 0 {
+			row.checkpoint = &c.Steps[0]
+		}
+		if n.Outcome != nil && n.Outcome.Verdict != "success" {
+			row.failure = n.Outcome.Message
+		}
+		if n.Step != nil {
+			furthest[n.Round] = max(furthest[n.Round], *n.Step)
+			told[n.Round]++
+		}
+		row.conspicuous = n.Leaving || row.failure != "" || s.Job.Phase == rendezvous.Running && n.State != rendezvous.NodeRunning
+		rows = append(rows, row)
+	}
+	if s.Round != nil {
+		for rank, m := range s.Round.Members {
+			if n, found := s.Nodes[m.Name]; found && (n.Incarnation == m.Incarnation || n.Rank != nil && *n.Rank == rank) {
+				continue
+			}
+			row := statusRow{
+				name: m.Name, role: m.Role, rank: rank, state: "gone", round: s.Round.Number, slots: m.Slots, address: notSaid,
+				conspicuous: s.Job.End == nil,
+			}
+			if stop := lastStop(s.Job); stop != nil && stop.Node == m.Name && stop.Round == s.Round.Number {
+				row.failure = stop.Message
+			}
+			rows = append(rows, row)
+		}
+	}
+	for i, r := range rows {
+		if r.step != nil && told[r.round] > 1 {
+			behind := furthest[r.round] - *r.step
+			rows[i].behind = &behind
+		}
+	}
+	slices.SortFunc(rows, func(a, b statusRow) int {
+		if a.rank >= 0 != (b.rank >= 0) {
+			return cmp.Compare(b.rank, a.rank) // those without come last
+		}
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name))
+	})
+	return rows
+}
+
+func showNodes(w io.Writer, s agent.Status, most int) {
+	rows := statusRows(s)
+	var rest []statusRow
+	if most > 0 && len(rows) > most {
+		slices.SortStableFunc(rows, func(a, b statusRow) int {
+			switch {
+			case a.conspicuous == b.conspicuous:
+				return 0
+			case a.conspicuous:
+				return -1
+			}
+			return 1
+		})
+		rows, rest = rows[:most], rows[most:]
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "node\trole\trank\tstate\tround\tslots\taddress\tstep\tbehind\tcheckpoint\tlast failure")
+	unsaid := false
+	for _, r := range rows {
+		rank := "-"
+		if r.rank >= 0 {
+			rank = strconv.Itoa(r.rank)
+		}
+		round := "-" // it has not run one yet
+		if r.round >= 0 {
+			round = strconv.Itoa(r.round)
+		}
+		unsaid = unsaid || r.step == nil || r.checkpoint == nil
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", printable(r.name), cmp.Or(printable(r.role), "-"), rank, r.state,
+			round, r.slots, printable(r.address), said(r.step), said(r.behind), said(r.checkpoint), cmp.Or(printable(r.failure), "-"))
+	}
+	t.Flush()
+	if len(rest) > 0 {
+		states := map[string]int{}
+		for _, r := range rest {
+			states[r.state]++
+		}
+		var list []string
+		for _, state := range slices.Sorted(maps.Keys(states)) {
+			list = append(list, fmt.Sprintf("%d %s", states[state], state))
+		}
+		fmt.Fprintf(w, "and %d more: %s\n", len(rest), strings.Join(list, ", "))
+	}
+	switch {
+	case unsaid && s.Job.End != nil:
+		fmt.Fprintln(w, notSaid+": not in the job's record; a node takes its own along when it ends")
+	case unsaid:
+		fmt.Fprintln(w, notSaid+": not in the job's record. A node's step is there once a worker has failed or its round is over;")
+		fmt.Fprintln(w, "   while it runs, the node itself tells at --metrics-addr.")
+	}
+}
+
+func said(n *int64) string {
+	if n == nil {
+		return notSaid
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// showJobs writes a line for each job.
+func showJobs(w io.Writer, namespace string, jobs []location.Job, more bool, now time.Time) {
+	if len(jobs) == 0 {
+		fmt.Fprintf(w, "no job in the namespace %s\n", quoted(namespace))
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "job\tphase\tfor\tround\tnodes\trestarts\tcheckpoint\tlast stop")
+	for _, found := range jobs {
+		j := found.Record
+		switch {
+		case found.Unreadable != "":
+			fmt.Fprintf(t, "%s\tunreadable\t\t\t\t\t\t%s\n", quoted(found.Name), printable(found.Unreadable))
+			continue
+		case j == nil:
+			fmt.Fprintf(t, "%s\tno record\t\t\t\t\t\t-\n", quoted(found.Name))
+			continue
+		}
+		nodes := strconv.Itoa(j.Spec.MinNodes)
+		if j.Spec.MaxNodes != j.Spec.MinNodes {
+			nodes += ":" + strconv.Itoa(j.Spec.MaxNodes)
+		}
+		last := ""
+		if stop := lastStop(j); stop != nil {
+			last = fmt.Sprintf("%s, %v ago", strings.TrimSpace(printable(stop.Node)+" "+printable(cmp.Or(stop.Reason, stop.Kind))), ago(now, stop.At))
+		}
+		fmt.Fprintf(t, "%s\t%s\t%v\t%d\t%s\t%d of %d\t%s\t%s\n", quoted(found.Name), j.Phase, ago(now, j.Since), j.Round, nodes,
+			j.Budget.Used, j.Spec.Restarts.Max, said(j.Reached), cmp.Or(last, "-"))
+	}
+	t.Flush()
+	if more {
+		fmt.Fprintln(w, "and more")
+	}
+}
