@@ -62,8 +62,23 @@ func (h *Hub) Look(look func(*account.Tally)) {
 	look(&h.tally)
 }
 
-// At is the account at that time.
-func (h *Hub) At(now time.Time) (s account.Summary) {
-	h.Look(func(t *account.Tally) { s = t.At(now) })
+// At is the account at that time, with what is known of the moment besides.
+func (h *Hub) At(now time.Time) account.Summary {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.tally.At(now)
+	if p := h.recorder.Now(); p.Behind > 0 {
+		s.Behind = &account.Behind{Steps: p.Behind}
+		if p.Rank >= 0 {
+			s.Behind.Rank = &p.Rank
+		}
+	}
 	return s
+}
+
+// Now is where the workers are right now, and the account at that time.
+func (h *Hub) Now(now time.Time) (record.Place, account.Summary) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.recorder.Now(), h.tally.At(now)
 }

@@ -53,16 +53,19 @@ type Summary struct {
 	Source string `json:"source"`
 	Run    string `json:"run,omitempty"`
 
-	Phase      Phase             `json:"phase"`
-	Since      time.Time         `json:"since"` // of the phase
-	Leaving    string            `json:"leaving,omitempty"`
-	Round      *int              `json:"round,omitempty"`
-	Workers    int               `json:"workers"`
-	Exits      event.Ends        `json:"workerExits"`    // over all rounds
-	Step       *int64            `json:"step,omitempty"` // that all workers which report have finished
-	StepMax    *int64            `json:"stepMax,omitempty"`
-	StepAt     time.Time         `json:"stepAt,omitzero"` // when it was told
-	StepTime   float64           `json:"stepSeconds,omitzero"`
+	Phase    Phase      `json:"phase"`
+	Since    time.Time  `json:"since"` // of the phase
+	Leaving  string     `json:"leaving,omitempty"`
+	Round    *int       `json:"round,omitempty"`
+	Workers  int        `json:"workers"`
+	Exits    event.Ends `json:"workerExits"`    // over all rounds
+	Step     *int64     `json:"step,omitempty"` // that all workers which report have finished
+	StepMax  *int64     `json:"stepMax,omitempty"`
+	StepAt   time.Time  `json:"stepAt,omitzero"` // when it was told
+	StepTime float64    `json:"stepSeconds,omitzero"`
+	// Behind is who of this node's workers is behind the others; left out where those that report are level. It is of the
+	// moment: no event tells it.
+	Behind     *Behind           `json:"behind,omitempty"`
 	Checkpoint *event.Checkpoint `json:"checkpoint,omitempty"`
 
 	StartedAt time.Time `json:"startedAt"`
@@ -84,6 +87,12 @@ type Summary struct {
 	First       *Disruption    `json:"firstDisruption,omitempty"`
 	Disruptions []Disruption   `json:"disruptions"` // the latest, the newest last
 	Outcome     *event.End     `json:"outcome,omitempty"`
+}
+
+// Behind is a worker that is behind others.
+type Behind struct {
+	Rank  *int  `json:"rank,omitempty"`
+	Steps int64 `json:"steps"` // of the furthest
 }
 
 // Disruption is one round that was interrupted, and what that has cost this node, in seconds.

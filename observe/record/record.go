@@ -48,6 +48,9 @@ type Recorder struct {
 	workers  int  // of the round
 	ends     event.Ends
 	saving   bool
+	ranks    []int // of the workers; -1 where that is not known
+	behind   int64 // steps, of the furthest
+	slowest  int   // index of the worker that is
 
 	step   *int64 // of the round; nil: none was told
 	stepAt time.Time
@@ -77,6 +80,10 @@ func (r *Recorder) Step(at time.Time, ev node.Event, effects []node.Effect) []ev
 		r.begins(at, ev, effects)
 	case node.Prepared:
 		r.workers = max(len(ev.Workers), 1)
+		r.ranks = r.ranks[:0]
+		for _, w := range ev.Workers {
+			r.ranks = append(r.ranks, w.Rank)
+		}
 	case node.Forked:
 		r.forked(at, ev, effects)
 	case node.Reported:
@@ -169,7 +176,7 @@ func (r *Recorder) begins(at time.Time, b node.Begin, effects []node.Effect) {
 	}
 	number := b.Round
 	r.run, r.round = b.Run, &number
-	r.active, r.stopping, r.saving = true, false, false
+	r.active, r.stopping, r.saving, r.behind = true, false, false, 0
 	r.workers, r.ends = 1, event.Ends{}
 	r.step, r.told = nil, nil
 	began := &event.Began{Restarts: r.restarts(), Restart: r.restart()}
@@ -239,13 +246,19 @@ func (r *Recorder) reported(at time.Time, reports node.Reported) {
 	if !r.active {
 		return
 	}
-	var lowest *int64
+	var lowest, highest *int64
 	saving := false
-	for _, report := range reports {
+	for i, report := range reports {
 		if report.Step != nil && (lowest == nil || *report.Step < *lowest) {
-			lowest = report.Step
+			lowest, r.slowest = report.Step, i
+		}
+		if report.Step != nil && (highest == nil || *report.Step > *highest) {
+			highest = report.Step
 		}
 		saving = saving || report.Saving
+	}
+	if lowest != nil {
+		r.behind = *highest - *lowest
 	}
 	if lowest != nil && (r.step == nil || *lowest != *r.step) {
 		step := *lowest
@@ -263,6 +276,29 @@ func (r *Recorder) reported(at time.Time, reports node.Reported) {
 		}
 		r.emit(event.Event{At: at, Type: kind})
 	}
+}
+
+// Place is where the workers of the round are right now, which events tell only now and then.
+type Place struct {
+	Step   *int64 // that every worker which reports has finished; nil: none was told
+	Saving bool   // a worker says that it saves a checkpoint
+	// Behind is how many steps the slowest of those that report is behind the fastest, and Rank is that one's; -1 where it
+	// has none.
+	Behind int64
+	Rank   int
+}
+
+// Now is where the workers are; nowhere without a round.
+func (r *Recorder) Now() Place {
+	p := Place{Rank: -1}
+	if !r.active {
+		return p
+	}
+	p.Step, p.Saving, p.Behind = r.step, r.saving, r.behind
+	if r.behind > 0 && r.slowest < len(r.ranks) {
+		p.Rank = r.ranks[r.slowest]
+	}
+	return p
 }
 
 // saidWrong is what the node has said about a worker that it stops because of what was reported.

@@ -257,3 +257,29 @@ func TestManyWorkers(t *testing.T) {
 		t.Errorf("%+v", over)
 	}
 }
+
+// TestNow: the slowest of those that report is known at any moment, by its rank, and by nobody's once the round is over.
+func TestNow(t *testing.T) {
+	w := newWorld(t, 3)
+	if p := w.r.Now(); p.Step != nil || p.Rank != -1 {
+		t.Errorf("before the first round: %+v", p)
+	}
+	w.at(1, node.Begin{Run: "u"})
+	w.at(2, node.Reported{{}, {}, {}})
+	if p := w.r.Now(); p.Step != nil || p.Behind != 0 || p.Rank != -1 {
+		t.Errorf("nobody reports: %+v", p)
+	}
+	w.at(3, node.Reported{{Step: step(9)}, {Step: step(5), Saving: true}, {}})
+	if p := w.r.Now(); p.Step == nil || *p.Step != 5 || p.Behind != 4 || p.Rank != 1 || !p.Saving {
+		t.Errorf("one is behind: %+v", p)
+	}
+	w.at(4, steps(9, 9, 9))
+	if p := w.r.Now(); p.Step == nil || *p.Step != 9 || p.Behind != 0 || p.Rank != -1 || p.Saving {
+		t.Errorf("level: %+v", p)
+	}
+	w.at(5, steps(12, 10, 11))
+	w.at(6, w.exit(0, 1, 0), w.exit(1, 1, 0), w.exit(2, 1, 0))
+	if p := w.r.Now(); p.Step != nil || p.Behind != 0 || p.Rank != -1 {
+		t.Errorf("after the round: %+v", p)
+	}
+}
