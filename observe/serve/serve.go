@@ -1,4 +1,4 @@
-// Package serve shows a run over HTTP: metrics, health, and where it stands. It is read-only, and whoever reads
+// Package serve shows a run over HTTP: metrics, health, where it stands, and all of that on a page. It is read-only, and whoever reads
 // slowly is dropped.
 package serve
 
@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,10 +22,11 @@ import (
 )
 
 const (
-	mostConnections = 64               // at once; a further one waits until another is gone
-	requestTime     = 10 * time.Second // for a request to come in, and for the answer to go out
-	idleTime        = 2 * time.Minute  // between two requests of a connection
-	mostHeader      = 16 << 10         // bytes
+	mostConnections = 64                     // at once; a further one waits until another is gone
+	requestTime     = 10 * time.Second       // for a request to come in, and for the answer to go out
+	idleTime        = 2 * time.Minute        // between two requests of a connection
+	mostHeader      = 16 << 10               // bytes
+	lastWords       = 300 * time.Millisecond // for those who look at the page to be shown the end
 )
 
 // Config is what is shown.
@@ -32,6 +34,7 @@ type Config struct {
 	Metrics *prometheus.Registry
 	At      func(now time.Time) account.Summary
 	Alive   func() bool // whether gangrun does its work; it may take a moment
+	Feed    *Feed
 	Log     *slog.Logger
 
 	patience time.Duration // 0: requestTime
@@ -39,8 +42,11 @@ type Config struct {
 
 // Server listens at one address.
 type Server struct {
-	http   *http.Server
-	listen net.Listener
+	http    *http.Server
+	listen  net.Listener
+	once    sync.Once
+	closing chan struct{}
+	looking *atomic.Int64 // at the page
 }
 
 // Listen serves at an address such as :9400 until Close.
@@ -50,8 +56,9 @@ func Listen(address string, cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	patience := cmp.Or(cfg.patience, requestTime)
-	s := &Server{listen: &limited{Listener: l, free: make(chan struct{}, mostConnections)}, http: &http.Server{
-		Handler: handler(cfg), ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: idleTime,
+	closing, looking := make(chan struct{}), new(atomic.Int64)
+	s := &Server{closing: closing, looking: looking, listen: &limited{Listener: l, free: make(chan struct{}, mostConnections)}, http: &http.Server{
+		Handler: handler(cfg, stream(cfg, patience, looking, closing)), ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: idleTime,
 		MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}}
 	crash.Go(func() { _ = s.http.Serve(s.listen) }) // it ends with Close
@@ -61,11 +68,23 @@ func Listen(address string, cfg Config) (*Server, error) {
 // Addr is where it listens.
 func (s *Server) Addr() net.Addr { return s.listen.Addr() }
 
-// Close ends the listening and all connections.
-func (s *Server) Close() { _ = s.http.Close() }
+// Close ends the listening and all connections. Who looks at the page is shown the end.
+func (s *Server) Close() { s.once.Do(s.close) }
 
-func handler(cfg Config) http.Handler {
+func (s *Server) close() {
+	close(s.closing)
+	if s.looking.Load() > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+		defer cancel()
+		_ = s.http.Shutdown(ctx) // who is too slow for that is dropped
+	}
+	_ = s.http.Close()
+}
+
+func handler(cfg Config, events http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", servePage())
+	mux.HandleFunc("/events", events)
 	mux.Handle("/metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !cfg.Alive() {

@@ -17,16 +17,21 @@ import (
 
 func server(t *testing.T, s *account.Summary, patience time.Duration) string {
 	t.Helper()
+	return serving(t, func() account.Summary { return *s }, patience, NewFeed(nil)).Addr().String()
+}
+
+func serving(t *testing.T, at func() account.Summary, patience time.Duration, feed *Feed) *Server {
+	t.Helper()
 	server, err := Listen("127.0.0.1:0", Config{
-		Metrics: prometheus.NewRegistry(), At: func(time.Time) account.Summary { return *s },
-		Log: slog.New(slog.DiscardHandler), patience: patience,
-		Alive: func() bool { return s.Node != "stuck" },
+		Metrics: prometheus.NewRegistry(), At: func(time.Time) account.Summary { return at() },
+		Log: slog.New(slog.DiscardHandler), patience: patience, Feed: feed,
+		Alive: func() bool { return at().Node != "stuck" },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	return server.Addr().String()
+	return server
 }
 
 func get(t *testing.T, method, url string) (*http.Response, string) {
@@ -89,7 +94,7 @@ func TestStatus(t *testing.T) {
 func TestOnlyShows(t *testing.T) {
 	url := "http://" + server(t, &account.Summary{}, 0)
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"} {
-		for _, path := range []string{"/", "/metrics", "/status", "/healthz", "/readyz"} {
+		for _, path := range []string{"/", "/events", "/metrics", "/status", "/healthz", "/readyz"} {
 			if answer, _ := get(t, method, url+path); answer.StatusCode != http.StatusMethodNotAllowed {
 				t.Errorf("%s %s: %d", method, path, answer.StatusCode)
 			}

@@ -164,6 +164,10 @@ func (a *Agent) Gone(round int, o rendezvous.Outcome, step *int64) {
 // others know.
 func (a *Agent) Leave() { a.report((*node).leave) }
 
+// Heard is the newest record of the job, and of a round, that this node has heard of; nil where it has heard of none. They
+// are not to be changed.
+func (a *Agent) Heard() (*rendezvous.Job, *rendezvous.Round) { return a.heard.Load(), a.newest.Load() }
+
 // report hands something to the node's goroutine, which never waits for long; after the end nobody listens.
 func (a *Agent) report(f func(*node)) {
 	select {

@@ -40,7 +40,7 @@ func (o *options) seenSettings() []*setting {
 		{name: "webhook-secret-file", group: groupSeen, hint: "FILE", parse: text(&o.seen.secrets), standard: "not signed",
 			usage: "sign them with the secret in this file, whsec_ and base64; several, one on each line, while one takes the place of another"},
 		{name: "metrics-addr", group: groupSeen, hint: "HOST:PORT", parse: address(&o.seen.metrics), standard: "none",
-			usage: "listen here, such as at :9400, for requests to /metrics (Prometheus), /healthz, /readyz and /status"},
+			usage: "listen here, such as at :9400, for requests to / (a page), /metrics (Prometheus), /healthz, /readyz and /status"},
 	}
 }
 
@@ -119,6 +119,15 @@ func (o *options) openSeen() (done func()) {
 		receivers = append(receivers, m.Take)
 		closers = append(closers, func() error { m.Close(lastEvents); return nil })
 	}
+	var feed *serve.Feed
+	if o.seen.metrics != "" {
+		self, heard := o.Node, o.Agent.Heard
+		feed = serve.NewFeed(func() *serve.Job {
+			job, round := heard()
+			return serve.JobOf(job, round, self)
+		})
+		receivers = append(receivers, feed.Take)
+	}
 	var source [6]byte
 	rand.Read(source[:]) // never fails
 	hub := observe.New(record.Config{
@@ -127,7 +136,7 @@ func (o *options) openSeen() (done func()) {
 	}, receivers...)
 	o.Observe = hub.Observe
 	if o.seen.metrics != "" {
-		stop := o.serve(hub, asks, dropped)
+		stop := o.serve(hub, feed, asks, dropped)
 		closers = append(closers, func() error { stop(); return nil })
 	}
 	return func() {
@@ -160,7 +169,7 @@ func answers(asks chan<- chan struct{}) bool {
 }
 
 // serve listens. A run that cannot be looked at trains all the same.
-func (o *options) serve(hub *observe.Hub, asks chan<- chan struct{}, dropped map[string]func() int64) (done func()) {
+func (o *options) serve(hub *observe.Hub, feed *serve.Feed, asks chan<- chan struct{}, dropped map[string]func() int64) (done func()) {
 	var reasons []string
 	for _, rule := range o.Rules().All() {
 		reasons = append(reasons, rule.Reason)
@@ -169,7 +178,7 @@ func (o *options) serve(hub *observe.Hub, asks chan<- chan struct{}, dropped map
 		Metrics: metrics.Registry(metrics.Config{
 			Version: versionText(), Go: runtime.Version(), Reasons: reasons, Look: hub.Look, Dropped: dropped, Now: time.Now,
 		}),
-		At: hub.At, Alive: func() bool { return answers(asks) }, Log: o.Log,
+		At: hub.At, Alive: func() bool { return answers(asks) }, Feed: feed, Log: o.Log,
 	})
 	if err != nil {
 		o.Log.Error("this run cannot be looked at", "err", err)

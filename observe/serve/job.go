@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+)
+
+// mostMembers is how many members of a round are named; the others are counted.
+const mostMembers = 48
+
+// Job is what the job's record says, as far as this node has heard of it: nobody is asked for it, and nothing is written.
+type Job struct {
+	Phase    rendezvous.Phase `json:"phase"`
+	Since    time.Time        `json:"since"`
+	Round    int              `json:"round"` // -1 before the first
+	MinNodes int              `json:"minNodes"`
+	MaxNodes int              `json:"maxNodes"`
+	// Members are those of the newest round: all, or those that say most. MemberCount is how many there are.
+	Members     []Member `json:"members"`
+	MemberCount int      `json:"memberCount"`
+	Workers     int      `json:"workers"` // of all members
+	// Stops are the latest, the newest last.
+	Stops   []Stop `json:"stops"`
+	Reached *int64 `json:"checkpointStep,omitempty"` // of the newest checkpoint that all nodes had
+	End     *End   `json:"end,omitempty"`
+}
+
+// Member is a node of the newest round.
+type Member struct {
+	Rank  int    `json:"rank"`
+	Name  string `json:"name"`
+	Role  string `json:"role,omitempty"`
+	Slots int    `json:"slots"`
+}
+
+// Stop is why a round of the job has stopped, and on which node.
+type Stop struct {
+	Round   int       `json:"round"`
+	Kind    string    `json:"kind"`
+	Node    string    `json:"node,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"` // of the latest only
+	At      time.Time `json:"at"`
+}
+
+// End is how the run of the job has ended.
+type End struct {
+	Verdict string `json:"verdict"`
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+	Code    int    `json:"code"`
+}
+
+// JobOf is what the records say; nil without one. self is this node, which is always among those that are named.
+func JobOf(j *rendezvous.Job, r *rendezvous.Round, self string) *Job {
+	if j == nil {
+		return nil
+	}
+	job := &Job{
+		Phase: j.Phase, Since: j.Since.UTC(), Round: j.Round, MinNodes: j.Spec.MinNodes, MaxNodes: j.Spec.MaxNodes,
+		Members: []Member{}, Stops: []Stop{}, Reached: j.Reached,
+	}
+	for _, p := range j.History {
+		job.Stops = append(job.Stops, Stop{Round: p.Round, Kind: p.Kind, Node: p.Node, Reason: p.Reason, At: p.At.UTC()})
+	}
+	stop := j.Stop
+	if e := j.End; e != nil {
+		job.End = &End{Verdict: string(e.Verdict), Reason: e.Reason, Message: e.Message, Code: e.Code}
+		if e.Cause != nil {
+			stop = e.Cause
+		}
+	}
+	if stop != nil {
+		latest := Stop{Round: stop.Round, Kind: stop.Kind, Node: stop.Node, Reason: stop.Reason, Message: stop.Message, At: stop.At.UTC()}
+		if n := len(job.Stops); n > 0 && job.Stops[n-1].Round == stop.Round {
+			job.Stops = job.Stops[:n-1]
+		}
+		job.Stops = append(job.Stops, latest)
+	}
+	if r != nil {
+		job.MemberCount = len(r.Members)
+		job.members(r, self)
+	}
+	return job
+}
+
+// members names those that have stopped a round, this node, and then the others in the order of their ranks.
+func (job *Job) members(r *rendezvous.Round, self string) {
+	var rest []Member
+	for rank, m := range r.Members {
+		job.Workers += m.Slots
+		member := Member{Rank: rank, Name: m.Name, Role: m.Role, Slots: m.Slots}
+		if m.Name == self || slices.ContainsFunc(job.Stops, func(s Stop) bool { return s.Node == m.Name }) {
+			job.Members = append(job.Members, member)
+		} else if len(rest) < mostMembers {
+			rest = append(rest, member)
+		}
+	}
+	job.Members = append(job.Members, rest[:min(len(rest), max(0, mostMembers-len(job.Members)))]...)
+	slices.SortFunc(job.Members, func(a, b Member) int { return a.Rank - b.Rank })
+}
