@@ -48,9 +48,9 @@ test-operators:
 	@$(SUMMARY) $(foreach module,$(OPERATORS),+ -C $(module) $(RUNS) ./...)
 
 # What make test leaves out: every seed of the simulator, every state of the models, members of an etcd that die, a
-# release and each of its packages installed.
+# release and each of its packages installed; the page in a browser, where there is none.
 test-long:
-	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./supervisor/hang ./test/hang ./test/release/...
+	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./supervisor/hang ./test/hang ./test/page ./test/release/...
 
 # Data races need the C compiler.
 race:

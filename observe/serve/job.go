@@ -8,7 +8,7 @@ import (
 )
 
 // mostMembers is how many members of a round are named; the others are counted.
-const mostMembers = 48
+const mostMembers = 24
 
 // Job is what the job's record says, as far as this node has heard of it: nobody is asked for it, and nothing is written.
 type Job struct {

@@ -145,6 +145,17 @@ func TestFeed(t *testing.T) {
 	}
 }
 
+// TestLongListener: one that reads is served for longer than a request may take to come in, or an answer to go out.
+func TestLongListener(t *testing.T) {
+	feed := NewFeed(nil)
+	server := serving(t, func() account.Summary { return account.Summary{} }, 200*time.Millisecond, feed)
+	events, _ := listen(t, server.Addr().String())
+	for i := range 5 {
+		next(t, events, "timeline")
+		feed.Take([]event.Event{{V: 1, ID: "s", Seq: int64(i + 1), Source: "s", At: time.Now(), Type: event.Progress}})
+	}
+}
+
 // TestLastWords: whoever looks is shown the end before the connection is.
 func TestLastWords(t *testing.T) {
 	var now atomic.Pointer[account.Summary]

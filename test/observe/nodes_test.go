@@ -1,9 +1,11 @@
 package observe_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/gangrun/gangrun/observe/account"
+	"github.com/gangrun/gangrun/observe/serve"
 	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
@@ -53,6 +56,52 @@ func (n *node) look() account.Summary {
 		n.metrics, n.status = metrics, status
 	}
 	return s
+}
+
+// page is what the page is shown now.
+func (n *node) page() (status account.Summary, job serve.Job) {
+	n.t.Helper()
+	answer, err := http.Get("http://" + n.address + "/events")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if data, found := strings.CutPrefix(lines.Text(), "data: "); found {
+			shown := struct {
+				Status *account.Summary
+				Job    *serve.Job
+			}{&status, &job}
+			if err := json.Unmarshal([]byte(data), &shown); err != nil {
+				n.t.Fatal(err)
+			}
+			return status, job
+		}
+	}
+	n.t.Fatal("the page is shown nothing")
+	return status, job
+}
+
+// shows compares the page with the status, and with what the job's record has to say.
+func (n *node) shows() {
+	n.t.Helper()
+	s := n.look()
+	status, job := n.page()
+	if !maps.Equal(status.Reasons, s.Reasons) || status.Restarts != s.Restarts || *status.Round != *s.Round || *status.Step < *s.Step ||
+		status.Elapsed < s.Elapsed || status.Elapsed > s.Elapsed+10 || len(status.Disruptions) != len(s.Disruptions) {
+		n.t.Errorf("%s: the page says %+v, the status %+v", n.name, status, s)
+	}
+	var stops []string
+	for _, stop := range job.Stops {
+		stops = append(stops, stop.Node+" "+stop.Reason)
+	}
+	if got := strings.Join(stops, ", "); job.Round != *s.Round || job.MemberCount != len(job.Members) || job.MemberCount < 2 ||
+		got != "n1 KilledBySIGKILL, n2 OutOfMemory" {
+		n.t.Errorf("%s: of the job the page says %+v", n.name, job)
+	}
+	if page := n.get("/"); !strings.Contains(page, "<script>") {
+		n.t.Errorf("%s: %s", n.name, page)
+	}
 }
 
 // reasons is what a metric counts, by reason.
@@ -97,6 +146,9 @@ func TestThreeNodes(t *testing.T) {
 	}
 	for _, n := range nodes {
 		harness.Eventually(t, limit, n.name+" in round 2", at(n, 2))
+	}
+	for _, n := range nodes {
+		n.shows()
 	}
 	nodes[1].Signal(syscall.SIGKILL)
 	lost, stay := nodes[1], []*node{nodes[0], nodes[2]}
