@@ -60,9 +60,6 @@ func stream(cfg Config, patience time.Duration, listeners *atomic.Int64, closing
 			return
 		}
 		conn := http.NewResponseController(w)
-		if conn.SetReadDeadline(time.Time{}) != nil {
-			return
-		}
 		send := func(name string, data []byte, err error) bool {
 			if err != nil || conn.SetWriteDeadline(time.Now().Add(patience)) != nil {
 				return false
