@@ -42,7 +42,8 @@ type Console struct {
 	limit  int
 	stall  time.Duration
 	report func(error)
-	told   bool // that the console is full; the writer's own
+	told   bool   // that the console is full; the writer's own
+	below  status // the writer's own, too
 
 	turn   chan struct{} // held by the one stream that may wait for room
 	wake   chan struct{} // tells the writer that something is waiting
@@ -58,10 +59,11 @@ type Console struct {
 	waiting   int       // the size of what the stream that has the turn waits to put; 0 when none waits
 	progress  time.Time // when something was last written, or the waiting began
 	dropping  bool
-	lost      loss  // what the next notice will tell
-	closing   bool  // closed is closed
-	abandoned bool  // the time to write the rest is over
-	err       error // why the console was given up
+	lost      loss   // what the next notice will tell
+	status    string // what is to stand below everything else
+	closing   bool   // closed is closed
+	abandoned bool   // the time to write the rest is over
+	err       error  // why the console was given up
 }
 
 // source is what a console remembers of one that writes to it.

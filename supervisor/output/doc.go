@@ -18,6 +18,9 @@
 //     it. A carriage return with nothing before it shows nothing and is left out.
 //   - A line of more than 64 KiB goes out in pieces of 64 KiB, each with a prefix and a newline.
 //
+// On a terminal one more line may stand below everything else ([Console.SetStatus]). It is taken away before anything is
+// written, and drawn again when the last line has ended and nothing more is waiting.
+//
 // # What a slow console does
 //
 // A console holds back at most 4 MiB. When that is full the streams wait, and with them the workers, as they would on

@@ -50,13 +50,16 @@ func (c *Console) next() *block {
 			c.notice()
 		}
 		b, closing := c.queue.pop(), c.closing
+		text, open := c.status, c.open != nil
 		c.mu.Unlock()
 		if b != nil || closing {
+			c.below.away(c)
 			return b
 		}
 		select {
 		case <-c.wake:
 		case <-c.closed:
+		case <-c.below.show(c, text, open):
 		}
 	}
 }

@@ -197,6 +197,7 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if value := os.Getenv("TORCHELASTIC_ENABLE_FILE_TIMER"); value == "1" {
 		o.warnings = append(o.warnings, "TORCHELASTIC_ENABLE_FILE_TIMER: gangrun has no such timer; workers that ask for one do without")
 	}
+	o.live = !g.Terminal || nproc > 1 // what a rank that has the terminal shows there does not go through gangrun
 	o.Workers, o.RoundEnded, o.HangDir = o.resumed(g.Workers), g.RoundEnded, g.Folder
 	o.Epilogue = func(w io.Writer) {
 		g.Report(w, os.Getenv("TORCHELASTIC_ERROR_FILE"))

@@ -181,6 +181,7 @@ func (o *localOptions) start(argv, env []string) {
 	o.local.ColourOut, o.local.ColourErr = colourful(os.Stdout), colourful(os.Stderr)
 	o.local.MaxRestarts, o.slots = o.spec.Restarts.Max, o.local.Ranks
 	o.Workers = o.resumed(o.local.Workers)
+	o.live = o.local.TTYRank < 0
 	var last supervisor.Round
 	o.RoundEnded = func(r supervisor.Round) { last = r }
 	o.Epilogue = func(w io.Writer) {

@@ -38,6 +38,7 @@ type options struct {
 	stacks        string // on or off
 	framework     string // that the command is written with
 	quiet         bool
+	live          bool // one line on a terminal may show how the run gets on
 	logFormat     string
 	logLevel      slog.Level
 	config        string

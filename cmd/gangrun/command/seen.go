@@ -20,6 +20,7 @@ import (
 	"github.com/gangrun/gangrun/observe/record"
 	"github.com/gangrun/gangrun/observe/serve"
 	"github.com/gangrun/gangrun/observe/webhook"
+	"github.com/gangrun/gangrun/supervisor/output"
 )
 
 // seen is what the flags say about how others see the run. Without one of them nothing is recorded.
@@ -85,9 +86,9 @@ func address(p *string) func(string) error {
 }
 
 // openSeen has the supervisor observed where somebody wants to see it. What it returns is called at the end.
-func (o *options) openSeen() (done func()) {
-	journals := journal.Wanted() && !o.quiet
-	if o.seen == (seen{}) && !manager.Wanted() && !journals {
+func (o *options) openSeen(console *output.Console) (done func()) {
+	journals, line := journal.Wanted() && !o.quiet, o.wantsLine()
+	if o.seen == (seen{}) && !manager.Wanted() && !journals && !line {
 		return func() {}
 	}
 	asks := make(chan chan struct{})
@@ -135,6 +136,10 @@ func (o *options) openSeen() (done func()) {
 		MaxRestarts: o.MaxRestarts, StartedAt: o.StartedAt,
 	}, receivers...)
 	o.Observe = hub.Observe
+	if line {
+		stop := showLine(hub, console, colourful(os.Stderr))
+		closers = append(closers, func() error { stop(); return nil })
+	}
 	if o.seen.metrics != "" {
 		stop := o.serve(hub, feed, asks, dropped)
 		closers = append(closers, func() error { stop(); return nil })

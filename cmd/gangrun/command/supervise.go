@@ -69,7 +69,7 @@ func supervise(o *options) (code int) {
 	}
 	defer a.Close()
 	o.Agent = a
-	closeSeen := o.openSeen()
+	closeSeen := o.openSeen(stderr)
 	o.sayClosing()
 	s, err := supervisor.New(o.Config, stdout, stderr)
 	if err != nil {

@@ -1,0 +1,96 @@
+package observe_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// displayed are the lines that stand on a terminal in the end that was sent this: a carriage return goes back, and what is
+// written then, or \x1b[K, takes the place of what was there.
+func displayed(s string) (lines []string) {
+	line, at := []rune(nil), 0
+	s = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zJL-Z]").ReplaceAllString(s, "") // colours
+	for s != "" {
+		if rest, found := strings.CutPrefix(s, "\x1b[K"); found {
+			line, s = line[:min(at, len(line))], rest
+			continue
+		}
+		for _, r := range s {
+			s = s[len(string(r)):]
+			switch {
+			case r == '\n':
+				lines, line, at = append(lines, string(line)), nil, 0
+			case r == '\r':
+				at = 0
+			default:
+				line = append(line[:at], append([]rune{r}, line[min(at+1, len(line)):]...)...)
+				at++
+			}
+			break
+		}
+	}
+	return append(lines, string(line))
+}
+
+// onTerminal runs local with two ranks that print a line for each step, on a terminal, and returns what was sent to it.
+func onTerminal(t *testing.T, env []string, flags ...string) string {
+	t.Helper()
+	term := harness.OpenTerminal(t, limit)
+	train, _ := filepath.Abs("testdata/talk.py")
+	argv := append([]string{"local", "-n", "2", "--framework", "none", "--termination-log", t.TempDir() + "/m", "--restart-backoff", "0s"}, flags...)
+	cmd := exec.Command(harness.Binary(t), append(argv, "--", harness.Program(t, "python3", "install python3"), train)...)
+	cmd.Env = append(append(os.Environ(), "TERM=xterm", "NO_COLOR=1"), env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, term.Program, term.Program
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	term.Program.Close()
+	shown := term.All()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, shown)
+	}
+	return shown
+}
+
+// TestLine shows how the run gets on below what the ranks print, which it never tears, and leaves nothing behind.
+func TestLine(t *testing.T) {
+	t.Parallel()
+	shown := onTerminal(t, []string{"STEPS=60", "STEP_TIME=0.05", "FAIL=0:1:40"})
+	for _, want := range []string{"\rgangrun: running, round 0, step ", " steps/s", "\rgangrun: running, round 1, ", "1 of 3 restarts used"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	count := map[string]int{}
+	lines := displayed(shown)
+	for _, line := range lines {
+		if strings.HasPrefix(line, "[") {
+			count[line]++
+		}
+		if strings.Contains(line, "steps/s") {
+			t.Errorf("left behind: %q", line)
+		}
+	}
+	for rank := range 2 {
+		for _, step := range []int{1, 20, 38} {
+			if line := fmt.Sprintf("[%d] step %d of rank %d", rank, step, rank); count[line] != 2 { // in both rounds
+				t.Errorf("%q is there %d times", line, count[line])
+			}
+		}
+	}
+}
+
+// TestNoLine: quiet is quiet.
+func TestNoLine(t *testing.T) {
+	t.Parallel()
+	if shown := onTerminal(t, []string{"STEPS=50", "STEP_TIME=0.05"}, "--quiet"); strings.Contains(shown, "gangrun") || strings.Contains(shown, "\x1b[K") {
+		t.Errorf("%q", shown)
+	}
+}
