@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +22,13 @@ import (
 	"github.com/gangrun/gangrun/observe/event"
 	"github.com/gangrun/gangrun/observe/serve"
 	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/test/harness"
 )
+
+func TestMain(m *testing.M) {
+	harness.ClearEnvironment()
+	os.Exit(m.Run())
+}
 
 const hostile = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>\x1b[2J\u202e"
 
@@ -284,6 +292,45 @@ func (b *browser) picture(name string) {
 	}
 	if err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// TestRun is the page of a real run, which fails once and goes on while somebody looks.
+func TestRun(t *testing.T) {
+	b := open(t)
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listen.Addr().String()
+	listen.Close()
+	train := filepath.Join(harness.Root(), "test", "observe", "testdata", "train.py")
+	finish := filepath.Join(t.TempDir(), "finish")
+	env := []string{"FAIL=0:2:30:raise", "STEPS=100000", "STEP_TIME=0.05", "FINISH=" + finish}
+	run := harness.Start(t, 2*limit, env, harness.Binary(t), "local", "-n", "4", "--framework", "none", "--metrics-addr", address,
+		"--termination-log", t.TempDir()+"/message", "--unknown", "retry", "--", harness.Program(t, "python3", "install python3"), train)
+	harness.Eventually(t, limit, "a server", func() bool {
+		answer, err := http.Get("http://" + address + "/healthz")
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err == nil
+	})
+	b.do("Page.navigate", map[string]any{"url": "http://" + address + "/"}, nil)
+	b.until(`status.round === 1 && status.step > 20 && line.steps.length > 1 && document.querySelectorAll("#stops tr").length === 1`)
+	text := fmt.Sprint(b.eval("document.body.innerText"))
+	for _, want := range []string{"OutOfMemory", "rank 2", "<script>alert('hostile')</script>", "1 of 3", "round 1", "Restarted, and the restart budget paid for it"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	b.picture("a-run")
+	if err := os.WriteFile(finish, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`document.getElementById("said").textContent.startsWith("Ended: success")`)
+	if r := run.Wait(); r.Code != 0 {
+		t.Errorf("%d %s", r.Code, r.Stderr)
 	}
 }
 
