@@ -10,8 +10,8 @@ import (
 	"github.com/gangrun/gangrun/observe/record"
 )
 
-// paceOver is over how long the pace is taken, and behindFrom how many steps a worker is behind before it is worth saying:
-// those that are level are one apart now and then.
+// paceOver is over how long the pace is taken, and behindFrom how many steps a worker is behind before it is worth
+// saying: those that are level are one apart now and then.
 const (
 	paceOver   = 15 * time.Second
 	behindFrom = 2
@@ -50,8 +50,8 @@ func (p *Pace) Add(now time.Time, round *int, step *int64) float64 {
 	return float64(*step-first.step) / took
 }
 
-// Line is how the run gets on: round, step, pace, who is behind, the last checkpoint, restarts. What is not known is left
-// out.
+// Line is how the run gets on: round, step, pace, who is behind, the last checkpoint, restarts. What is not known is
+// left out.
 func Line(p record.Place, s account.Summary, pace float64) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

@@ -15,7 +15,13 @@ func of[T any](v T) *T { return &v }
 
 // TestLine says what is known, and nothing that is not.
 func TestLine(t *testing.T) {
-	running := account.Summary{Phase: account.Running, Round: of(2), At: noon, Since: noon.Add(-time.Hour), Step: of(int64(1195))}
+	running := account.Summary{
+		Phase: account.Running,
+		Round: of(2),
+		At:    noon,
+		Since: noon.Add(-time.Hour),
+		Step:  of(int64(1195)),
+	}
 	saved := running
 	saved.Checkpoint = &event.Checkpoint{Step: 1100, Modified: noon.Add(-2*time.Minute - 30*time.Second)}
 	saved.Restarted, saved.Restarts = 2, event.Restarts{Used: 1, Max: 3}
@@ -34,10 +40,12 @@ func TestLine(t *testing.T) {
 		{record.Place{Rank: -1}, forming, 0, "forming for 1m30s"},
 		{record.Place{Rank: -1}, running, 0, "running, round 2"},
 		{record.Place{Rank: -1, Step: of(int64(1200))}, running, 3.14159, "running, round 2, step 1200, 3.1 steps/s"},
-		{record.Place{Rank: -1, Step: of(int64(1200)), Behind: 1}, running, 0.0123, "running, round 2, step 1200, 0.012 steps/s"},
+		{record.Place{Rank: -1, Step: of(int64(1200)), Behind: 1}, running, 0.0123,
+			"running, round 2, step 1200, 0.012 steps/s"},
 		{record.Place{Rank: 3, Step: of(int64(1200)), Behind: 4}, saved, 123.4,
 			"running, round 2, step 1200, 123 steps/s, rank 3 is 4 steps behind, checkpoint of step 1100, 2m ago, 1 of 3 restarts used"},
-		{record.Place{Rank: -1, Step: of(int64(1200)), Behind: 4, Saving: true}, running, 0, "saving a checkpoint, round 2, step 1200, a worker is 4 steps behind"},
+		{record.Place{Rank: -1, Step: of(int64(1200)), Behind: 4, Saving: true}, running, 0,
+			"saving a checkpoint, round 2, step 1200, a worker is 4 steps behind"},
 		{record.Place{Rank: -1}, again, 0, "forming for 1m30s, round 0, step 40, 1 of 3 restarts used"},
 		{record.Place{Rank: -1}, leaving, 0, "leaving for 1h0m0s, round 2, step 1195"},
 	} {
@@ -56,7 +64,8 @@ func TestPace(t *testing.T) {
 		step   *int64
 		want   float64
 	}{
-		{0, nil, nil, 0}, {1, of(0), nil, 0}, {2, of(0), of(int64(10)), 0}, {3, of(0), of(int64(12)), 2}, {4, of(0), of(int64(16)), 3},
+		{0, nil, nil, 0}, {1, of(0), nil, 0}, {2, of(0), of(int64(10)), 0}, {3, of(0), of(int64(12)), 2}, {4, of(0),
+			of(int64(16)), 3},
 		{17, of(0), of(int64(16)), 0.4}, {18, of(0), of(int64(16)), 4.0 / 15}, {19, of(0), of(int64(16)), 0}, // who makes none has none after a while
 		{20, of(1), of(int64(5)), 0}, {22, of(1), of(int64(9)), 2}, // another round
 		{23, of(1), of(int64(1)), 0}, {24, of(1), of(int64(2)), 1}, // it counts anew

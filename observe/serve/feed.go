@@ -13,8 +13,8 @@ import (
 // mostRounds is how many rounds are remembered with their members.
 const mostRounds = 64
 
-// Feed follows the events for those who look at the page. What it does for each event is little and never waits: what is
-// shown is made when somebody looks.
+// Feed follows the events for those who look at the page. What it does for each event is little and never waits: what
+// is shown is made when somebody looks.
 type Feed struct {
 	job func() *Job // may be nil
 

@@ -10,7 +10,8 @@ import (
 // mostMembers is how many members of a round are named; the others are counted.
 const mostMembers = 24
 
-// Job is what the job's record says, as far as this node has heard of it: nobody is asked for it, and nothing is written.
+// Job is what the job's record says, as far as this node has heard of it: nobody is asked for it, and nothing is
+// written.
 type Job struct {
 	Phase    rendezvous.Phase `json:"phase"`
 	Since    time.Time        `json:"since"`
@@ -63,7 +64,8 @@ func JobOf(j *rendezvous.Job, r *rendezvous.Round, self string) *Job {
 		Members: []Member{}, Stops: []Stop{}, Reached: j.Reached,
 	}
 	for _, p := range j.History {
-		job.Stops = append(job.Stops, Stop{Round: p.Round, Kind: p.Kind, Node: p.Node, Reason: p.Reason, At: p.At.UTC()})
+		job.Stops = append(job.Stops,
+			Stop{Round: p.Round, Kind: p.Kind, Node: p.Node, Reason: p.Reason, At: p.At.UTC()})
 	}
 	stop := j.Stop
 	if e := j.End; e != nil {
@@ -73,7 +75,14 @@ func JobOf(j *rendezvous.Job, r *rendezvous.Round, self string) *Job {
 		}
 	}
 	if stop != nil {
-		latest := Stop{Round: stop.Round, Kind: stop.Kind, Node: stop.Node, Reason: stop.Reason, Message: stop.Message, At: stop.At.UTC()}
+		latest := Stop{
+			Round:   stop.Round,
+			Kind:    stop.Kind,
+			Node:    stop.Node,
+			Reason:  stop.Reason,
+			Message: stop.Message,
+			At:      stop.At.UTC(),
+		}
 		if n := len(job.Stops); n > 0 && job.Stops[n-1].Round == stop.Round {
 			job.Stops = job.Stops[:n-1]
 		}

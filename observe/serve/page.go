@@ -21,8 +21,8 @@ const (
 //go:embed page.html
 var page string
 
-// policy is what a browser may do with the page: run its one script, use its one style sheet, and listen to where it came
-// from. Neither may have changed on the way, and text never becomes anything else.
+// policy is what a browser may do with the page: run its one script, use its one style sheet, and listen to where it
+// came from. Neither may have changed on the way, and text never becomes anything else.
 func policy(page string) string {
 	hash := func(tag string) string {
 		_, after, _ := strings.Cut(page, "<"+tag+">")
@@ -30,8 +30,11 @@ func policy(page string) string {
 		sum := sha256.Sum256([]byte(body))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; script-src " + hash("script") + "; style-src " + hash("style") + "; connect-src 'self'; " +
-		"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	return "default-src 'none'; script-src " + hash("script") + "; style-src " + hash(
+		"style",
+	) + "; connect-src 'self'; " +
+		"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
 // servePage answers with the page.
@@ -44,8 +47,8 @@ func servePage() http.HandlerFunc {
 	}
 }
 
-// stream answers with Server-Sent Events, for as long as the reader keeps up: what is shown at least every two seconds, and
-// what is drawn whenever it has changed.
+// stream answers with Server-Sent Events, for as long as the reader keeps up: what is shown at least every two seconds,
+// and what is drawn whenever it has changed.
 func stream(cfg Config, patience time.Duration, listeners *atomic.Int64, closing <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if listeners.Add(1) > mostListeners {

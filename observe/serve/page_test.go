@@ -26,27 +26,36 @@ func TestPolicy(t *testing.T) {
 	}
 	got := answer.Header.Get("Content-Security-Policy")
 	hash := `'sha256-[A-Za-z0-9+/]{43}='`
-	if !regexp.MustCompile(`^default-src 'none'; script-src ` + hash + `; style-src ` + hash + `; connect-src 'self'; frame-ancestors 'none'; ` +
-		`base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'$`).MatchString(got) {
+	if !regexp.MustCompile(
+		`^default-src 'none'; script-src ` + hash + `; style-src ` + hash + `; connect-src 'self'; frame-ancestors 'none'; ` +
+			`base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'$`,
+	).MatchString(got) {
 		t.Errorf("policy %q", got)
 	}
-	if policy(strings.Replace(page, "textContent", "innerHTML", 1)) == got || policy(strings.Replace(page, "color:", "colour:", 1)) == got {
+	if policy(strings.Replace(page, "textContent", "innerHTML", 1)) == got ||
+		policy(strings.Replace(page, "color:", "colour:", 1)) == got {
 		t.Error("it does not depend on what it allows")
 	}
 }
 
 // TestPageIsPlain: one file that fetches nothing and has no other way to put text in than as text.
 func TestPageIsPlain(t *testing.T) {
-	for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http:", "https:", "src=", "@import", "url(", " on[a-z]+=", "style=", "srcdoc"} {
-		found := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(bad), `on\[a-z\]\+`, `on[a-z]+`)).FindString(strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""))
+	for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http:",
+		"https:", "src=", "@import", "url(", " on[a-z]+=", "style=", "srcdoc"} {
+		found := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(bad), `on\[a-z\]\+`, `on[a-z]+`)).FindString(
+			strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""),
+		)
 		if found != "" {
 			t.Errorf("%q is in it", found)
 		}
 	}
-	if strings.Count(page, "<script>") != 1 || strings.Count(page, "<style>") != 1 || strings.Contains(page, "<script ") || strings.Contains(page, "<link") {
+	if strings.Count(page, "<script>") != 1 || strings.Count(page, "<style>") != 1 ||
+		strings.Contains(page, "<script ") ||
+		strings.Contains(page, "<link") {
 		t.Error("one script and one style sheet, in the page itself")
 	}
-	for _, control := range regexp.MustCompile(`(?s)<(?:button|select)[ >].*?</(?:button|select)>`).FindAllString(page, -1) {
+	for _, control := range regexp.MustCompile(`(?s)<(?:button|select)[ >].*?</(?:button|select)>`).FindAllString(page,
+		-1) {
 		named := regexp.MustCompile(`^<button[^>]*>[^<]+<`).MatchString(control)
 		if !named && !regexp.MustCompile(`<label>[^<]+`+regexp.QuoteMeta(control[:20])).MatchString(page) {
 			t.Errorf("a control without a name: %s", control)
@@ -105,12 +114,18 @@ func next(t *testing.T, events <-chan told, name string) string {
 	}
 }
 
-// TestFeed: the page is shown what /status says, hostile as it may be, and what there is to draw whenever it has changed.
+// TestFeed: the page is shown what /status says, hostile as it may be, and what there is to draw whenever it has
+// changed.
 func TestFeed(t *testing.T) {
 	hostile := "<script>alert(1)</script>\x1b[2J\u2028\n\ndata: x"
 	step := int64(7)
 	at := time.Now().UTC()
-	s := &account.Summary{Node: hostile, Step: &step, At: at, Disruptions: []account.Disruption{{Why: hostile, Cause: &event.Failed{Evidence: hostile}}}}
+	s := &account.Summary{
+		Node:        hostile,
+		Step:        &step,
+		At:          at,
+		Disruptions: []account.Disruption{{Why: hostile, Cause: &event.Failed{Evidence: hostile}}},
+	}
 	feed := NewFeed(func() *Job { return &Job{Round: 3, Members: []Member{{Name: hostile}}} })
 	address := serving(t, func() account.Summary { return *s }, 0, feed).Addr().String()
 	events, _ := listen(t, address)
@@ -127,20 +142,36 @@ func TestFeed(t *testing.T) {
 	}
 	_, status := get(t, "GET", "http://"+address+"/status")
 	var a, b any
-	if json.Unmarshal(shown.Status, &a) != nil || json.Unmarshal([]byte(status), &b) != nil || fmt.Sprint(a) != fmt.Sprint(b) {
+	if json.Unmarshal(shown.Status, &a) != nil || json.Unmarshal([]byte(status), &b) != nil ||
+		fmt.Sprint(a) != fmt.Sprint(b) {
 		t.Errorf("the page says\n%v\nthe status\n%v", a, b)
 	}
 	if first := next(t, events, "timeline"); !strings.Contains(first, `"spans":[]`) {
 		t.Errorf("%s", first)
 	}
 	number := 3
-	feed.Take([]event.Event{{V: 1, ID: "s-1", Seq: 1, Source: "s", At: at, Type: event.RoundBegan, Round: &number, Began: &event.Began{}}})
+	feed.Take(
+		[]event.Event{
+			{
+				V:      1,
+				ID:     "s-1",
+				Seq:    1,
+				Source: "s",
+				At:     at,
+				Type:   event.RoundBegan,
+				Round:  &number,
+				Began:  &event.Began{},
+			},
+		},
+	)
 	var drawn struct {
 		Spans  []struct{ Phase string }
 		Rounds []round
 	}
-	if err := json.Unmarshal([]byte(next(t, events, "timeline")), &drawn); err != nil || len(drawn.Spans) != 1 || drawn.Spans[0].Phase != "starting" ||
-		len(drawn.Rounds) != 1 || drawn.Rounds[0].Members[0] != hostile {
+	if err := json.Unmarshal([]byte(next(t, events, "timeline")), &drawn); err != nil || len(drawn.Spans) != 1 ||
+		drawn.Spans[0].Phase != "starting" ||
+		len(drawn.Rounds) != 1 ||
+		drawn.Rounds[0].Members[0] != hostile {
 		t.Errorf("%v %+v", err, drawn)
 	}
 }
@@ -236,7 +267,8 @@ func TestJobOf(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	j := &rendezvous.Job{
-		Phase: rendezvous.Running, Round: 2, History: []rendezvous.Past{{Round: 0, Node: "n700", Kind: "failure"}, {Round: 1, Node: "n800", Kind: "failure"}},
+		Phase: rendezvous.Running, Round: 2, History: []rendezvous.Past{{Round: 0, Node: "n700", Kind: "failure"},
+			{Round: 1, Node: "n800", Kind: "failure"}},
 		Stop: &rendezvous.Stop{Round: 1, Node: "n800", Kind: "failure", Message: "why", At: at},
 	}
 	job := JobOf(j, r, "n1000")
@@ -246,7 +278,10 @@ func TestJobOf(t *testing.T) {
 			t.Error("not in the order of the ranks")
 		}
 	}
-	if len(names) != mostMembers || job.MemberCount != 1024 || job.Workers != 8192 || !names["n700"] || !names["n800"] || !names["n1000"] || !names["n0"] {
+	if len(names) != mostMembers || job.MemberCount != 1024 || job.Workers != 8192 || !names["n700"] ||
+		!names["n800"] ||
+		!names["n1000"] ||
+		!names["n0"] {
 		t.Errorf("%d of %d with %d workers: %v", len(names), job.MemberCount, job.Workers, names)
 	}
 	if len(job.Stops) != 2 || job.Stops[1].Message != "why" {
@@ -260,7 +295,19 @@ func TestRoundsAreBounded(t *testing.T) {
 	feed := NewFeed(func() *Job { return &Job{Round: number, Members: []Member{{Name: "n"}}} })
 	for number = range 1000 {
 		n := number
-		feed.Take([]event.Event{{V: 1, ID: "s", Seq: int64(n + 1), Source: "s", At: time.Unix(int64(n), 0), Type: event.RoundBegan, Round: &n}})
+		feed.Take(
+			[]event.Event{
+				{
+					V:      1,
+					ID:     "s",
+					Seq:    int64(n + 1),
+					Source: "s",
+					At:     time.Unix(int64(n), 0),
+					Type:   event.RoundBegan,
+					Round:  &n,
+				},
+			},
+		)
 	}
 	if len(feed.rounds) != mostRounds || feed.rounds[mostRounds-1].Round != 999 {
 		t.Errorf("%d rounds, %+v", len(feed.rounds), feed.rounds)

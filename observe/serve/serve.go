@@ -1,5 +1,5 @@
-// Package serve shows a run over HTTP: metrics, health, where it stands, and all of that on a page. It is read-only, and whoever reads
-// slowly is dropped.
+// Package serve shows a run over HTTP: metrics, health, where it stands, and all of that on a page. It is read-only,
+// and whoever reads slowly is dropped.
 package serve
 
 import (
@@ -57,10 +57,15 @@ func Listen(address string, cfg Config) (*Server, error) {
 	}
 	patience := cmp.Or(cfg.patience, requestTime)
 	closing, looking := make(chan struct{}), new(atomic.Int64)
-	s := &Server{closing: closing, looking: looking, listen: &limited{Listener: l, free: make(chan struct{}, mostConnections)}, http: &http.Server{
-		Handler: handler(cfg, stream(cfg, patience, looking, closing)), ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: idleTime,
-		MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
-	}}
+	s := &Server{
+		listen:  &limited{Listener: l, free: make(chan struct{}, mostConnections)},
+		closing: closing, looking: looking,
+		http: &http.Server{
+			Handler:     handler(cfg, stream(cfg, patience, looking, closing)),
+			ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: idleTime,
+			MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+		},
+	}
 	crash.Go(func() { _ = s.http.Serve(s.listen) }) // it ends with Close
 	return s, nil
 }
@@ -123,7 +128,8 @@ func text(w http.ResponseWriter, code int, s string) {
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("Content-Security-Policy",
+			"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")

@@ -85,7 +85,8 @@ func TestStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &back); err != nil || back.Node != "<script>alert(1)</script>\x1b[2J" {
 		t.Errorf("%v %+v", err, back)
 	}
-	if strings.ContainsAny(body, "<>\x1b") || !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
+	if strings.ContainsAny(body, "<>\x1b") ||
+		!strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
 		t.Errorf("%v %s", answer.Header, body)
 	}
 }

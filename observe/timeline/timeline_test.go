@@ -23,7 +23,8 @@ func (s *told) at(second float64, typ event.Type, change func(*event.Event)) *to
 	s.seq++
 	round := s.round
 	e := event.Event{
-		V: 1, ID: fmt.Sprint("s-", s.seq), Seq: s.seq, Source: "s", Type: typ, At: noon.Add(time.Duration(second * float64(time.Second))), Round: &round,
+		V: 1, ID: fmt.Sprint("s-", s.seq), Seq: s.seq, Source: "s", Type: typ,
+		At: noon.Add(time.Duration(second * float64(time.Second))), Round: &round,
 	}
 	if typ == event.RunStarted {
 		e.Round = nil
@@ -43,7 +44,8 @@ func (s *told) step(second float64, n int64) *told {
 func (s *told) run(from, to float64) *told {
 	s.at(from, event.RoundBegan, func(e *event.Event) { e.Began = &event.Began{} })
 	s.at(from+1, event.RoundRunning, func(e *event.Event) { e.Running = &event.Running{Workers: 1} })
-	s.at(to-2, event.RoundStopping, func(e *event.Event) { e.Stopping = &event.Stopping{By: event.ByWorker, Why: "why"} })
+	s.at(to-2, event.RoundStopping,
+		func(e *event.Event) { e.Stopping = &event.Stopping{By: event.ByWorker, Why: "why"} })
 	return s.at(to, event.RoundEnded, func(e *event.Event) { e.RoundEnd = &event.RoundEnd{} })
 }
 
@@ -53,7 +55,10 @@ func TestPicture(t *testing.T) {
 	s.at(0, event.RunStarted, nil).run(2, 10)
 	s.round = 1
 	s.at(11, event.RoundBegan, func(e *event.Event) { e.Began = &event.Began{} })
-	s.step(12, 5).step(17, 9).at(18, event.CheckpointSaved, func(e *event.Event) { e.Checkpoint = &event.Checkpoint{Step: 8} })
+	s.step(12, 5).step(
+		17,
+		9,
+	).at(18, event.CheckpointSaved, func(e *event.Event) { e.Checkpoint = &event.Checkpoint{Step: 8} })
 	got, _ := json.Marshal(s.Picture())
 	want := `{"startedAt":"2026-01-01T12:00:00Z","spans":[{"phase":"forming","from":0,"to":2},{"phase":"starting","round":0,"from":2,"to":3},` +
 		`{"phase":"running","round":0,"from":3,"to":8},{"phase":"stopping","round":0,"from":8,"to":10},` +
@@ -79,11 +84,13 @@ func TestBounds(t *testing.T) {
 		for j := range 100 {
 			s.step(float64(20*i)+float64(j)/20, int64(100*i+j))
 		}
-		s.at(float64(20*i+9), event.CheckpointSaved, func(e *event.Event) { e.Checkpoint = &event.Checkpoint{Step: int64(100 * i)} })
+		s.at(float64(20*i+9), event.CheckpointSaved,
+			func(e *event.Event) { e.Checkpoint = &event.Checkpoint{Step: int64(100 * i)} })
 	}
 	p := s.Picture()
 	if len(p.Spans) > mostSpans || len(p.Steps) > mostPoints || len(p.Checkpoints) > mostMarks || p.Omitted == 0 {
-		t.Errorf("%d spans, %d steps, %d checkpoints, %d omitted", len(p.Spans), len(p.Steps), len(p.Checkpoints), p.Omitted)
+		t.Errorf("%d spans, %d steps, %d checkpoints, %d omitted", len(p.Spans), len(p.Steps), len(p.Checkpoints),
+			p.Omitted)
 	}
 	if p.Steps[0].Step != 0 || p.Steps[len(p.Steps)-1].Step != 99_999 {
 		t.Errorf("from %+v to %+v", p.Steps[0], p.Steps[len(p.Steps)-1])

@@ -23,9 +23,9 @@ type status struct {
 	broken bool      // the terminal does not take it
 }
 
-// SetStatus shows a text below everything else, until it is replaced; an empty one takes it away. It has to fit into one
-// line, and the console has to be a terminal. Output takes its place as it comes, and it is drawn anew once nothing more is
-// waiting; it stays away while the line above has no end, as with somebody's progress bar.
+// SetStatus shows a text below everything else, until it is replaced; an empty one takes it away. It has to fit into
+// one line, and the console has to be a terminal. Output takes its place as it comes, and it is drawn anew once nothing
+// more is waiting; it stays away while the line above has no end, as with somebody's progress bar.
 func (c *Console) SetStatus(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,8 +35,8 @@ func (c *Console) SetStatus(text string) {
 	}
 }
 
-// show brings the status line up to date where there is nothing else to write, or says when it may be. It belongs to the
-// writer.
+// show brings the status line up to date where there is nothing else to write, or says when it may be. It belongs to
+// the writer.
 func (s *status) show(c *Console, text string, open bool) (later <-chan time.Time) {
 	if s.shown == text || s.broken || open {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// displayed are the lines that stand on a terminal in the end that was sent this: a carriage return goes back, and what is
-// written then, or \x1b[K, takes the place of what was there.
+// displayed are the lines that stand on a terminal in the end that was sent this: a carriage return goes back, and what
+// is written then, or \x1b[K, takes the place of what was there.
 func displayed(s string) (lines []string) {
 	line, at := []rune(nil), 0
 	s = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zJL-Z]").ReplaceAllString(s, "") // colours
@@ -44,8 +44,22 @@ func onTerminal(t *testing.T, env []string, flags ...string) string {
 	t.Helper()
 	term := harness.OpenTerminal(t, limit)
 	train, _ := filepath.Abs("testdata/talk.py")
-	argv := append([]string{"local", "-n", "2", "--framework", "none", "--termination-log", t.TempDir() + "/m", "--restart-backoff", "0s"}, flags...)
-	cmd := exec.Command(harness.Binary(t), append(argv, "--", harness.Program(t, "python3", "install python3"), train)...)
+	argv := append(
+		[]string{
+			"local",
+			"-n",
+			"2",
+			"--framework",
+			"none",
+			"--termination-log",
+			t.TempDir() + "/m",
+			"--restart-backoff",
+			"0s",
+		},
+		flags...)
+	cmd := exec.Command(
+		harness.Binary(t),
+		append(argv, "--", harness.Program(t, "python3", "install python3"), train)...)
 	cmd.Env = append(append(os.Environ(), "TERM=xterm", "NO_COLOR=1"), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, term.Program, term.Program
 	if err := cmd.Start(); err != nil {
@@ -63,7 +77,8 @@ func onTerminal(t *testing.T, env []string, flags ...string) string {
 func TestLine(t *testing.T) {
 	t.Parallel()
 	shown := onTerminal(t, []string{"STEPS=60", "STEP_TIME=0.05", "FAIL=0:1:40"})
-	for _, want := range []string{"\rgangrun: running, round 0, step ", " steps/s", "\rgangrun: running, round 1, ", "1 of 3 restarts used"} {
+	for _, want := range []string{"\rgangrun: running, round 0, step ", " steps/s", "\rgangrun: running, round 1, ",
+		"1 of 3 restarts used"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("no %q", want)
 		}
@@ -90,7 +105,8 @@ func TestLine(t *testing.T) {
 // TestNoLine: quiet is quiet.
 func TestNoLine(t *testing.T) {
 	t.Parallel()
-	if shown := onTerminal(t, []string{"STEPS=50", "STEP_TIME=0.05"}, "--quiet"); strings.Contains(shown, "gangrun") || strings.Contains(shown, "\x1b[K") {
+	if shown := onTerminal(t, []string{"STEPS=50", "STEP_TIME=0.05"}, "--quiet"); strings.Contains(shown, "gangrun") ||
+		strings.Contains(shown, "\x1b[K") {
 		t.Errorf("%q", shown)
 	}
 }

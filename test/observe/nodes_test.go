@@ -88,14 +88,16 @@ func (n *node) shows() {
 	s := n.look()
 	status, job := n.page()
 	if !maps.Equal(status.Reasons, s.Reasons) || status.Restarts != s.Restarts || *status.Round != *s.Round || *status.Step < *s.Step ||
-		status.Elapsed < s.Elapsed || status.Elapsed > s.Elapsed+10 || len(status.Disruptions) != len(s.Disruptions) {
+		status.Elapsed < s.Elapsed || status.Elapsed > s.Elapsed+10 ||
+		len(status.Disruptions) != len(s.Disruptions) {
 		n.t.Errorf("%s: the page says %+v, the status %+v", n.name, status, s)
 	}
 	var stops []string
 	for _, stop := range job.Stops {
 		stops = append(stops, stop.Node+" "+stop.Reason)
 	}
-	if got := strings.Join(stops, ", "); job.Round != *s.Round || job.MemberCount != len(job.Members) || job.MemberCount < 2 ||
+	if got := strings.Join(stops, ", "); job.Round != *s.Round || job.MemberCount != len(job.Members) ||
+		job.MemberCount < 2 ||
 		got != "n1 KilledBySIGKILL, n2 OutOfMemory" {
 		n.t.Errorf("%s: of the job the page says %+v", n.name, job)
 	}
@@ -141,7 +143,8 @@ func TestThreeNodes(t *testing.T) {
 	at := func(n *node, round int) func() bool {
 		return func() bool {
 			s := n.look()
-			return s.Phase == account.Running && s.Round != nil && *s.Round == round && s.Step != nil && s.StepAt.After(s.Since)
+			return s.Phase == account.Running && s.Round != nil && *s.Round == round && s.Step != nil &&
+				s.StepAt.After(s.Since)
 		}
 	}
 	for _, n := range nodes {
@@ -175,21 +178,26 @@ func TestThreeNodes(t *testing.T) {
 		if err := json.Unmarshal([]byte(n.status), &s); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.Equal(a.Reasons, want) || !maps.Equal(s.Reasons, want) || !maps.Equal(n.reasons("gangrun_restarts_total"),
-			want) ||
+		if !maps.Equal(a.Reasons, want) || !maps.Equal(s.Reasons, want) ||
+			!maps.Equal(n.reasons("gangrun_restarts_total"),
+				want) ||
 			!maps.Equal(n.reasons("gangrun_disruptions_total"), want) {
-			t.Errorf("%s: restarts %v, status %v, metrics %v", n.name, a.Reasons, s.Reasons, n.reasons("gangrun_restarts_total"))
+			t.Errorf("%s: restarts %v, status %v, metrics %v", n.name, a.Reasons, s.Reasons,
+				n.reasons("gangrun_restarts_total"))
 		}
 		if a.Restarts.Used != m.Restarts.Used || s.Restarts != a.Restarts || *a.Step != *m.Step || *a.Round != *m.Round ||
-			a.Outcome.Verdict != m.Verdict || a.First.Reason != "KilledBySIGKILL" || s.First.Reason != a.First.Reason {
+			a.Outcome.Verdict != m.Verdict || a.First.Reason != "KilledBySIGKILL" ||
+			s.First.Reason != a.First.Reason {
 			t.Errorf("%s: events %+v\nstatus %+v\nmessage %+v", n.name, a, s, m)
 		}
 		took := m.FinishedAt.Sub(m.StartedAt).Seconds()
 		if took-a.Elapsed > 1 || a.Elapsed-took > 1 || s.Elapsed > a.Elapsed {
-			t.Errorf("%s took %v s by its message, %v by its events, %v by its status", n.name, took, a.Elapsed, s.Elapsed)
+			t.Errorf("%s took %v s by its message, %v by its events, %v by its status", n.name, took, a.Elapsed,
+				s.Elapsed)
 		}
 		for i := range a.Disruptions {
-			if *a.Disruptions[i].LostSteps != *s.Disruptions[i].LostSteps || a.Disruptions[i].Total != s.Disruptions[i].Total {
+			if *a.Disruptions[i].LostSteps != *s.Disruptions[i].LostSteps ||
+				a.Disruptions[i].Total != s.Disruptions[i].Total {
 				t.Errorf("%s: %+v, and by its status %+v", n.name, a.Disruptions[i], s.Disruptions[i])
 			}
 		}

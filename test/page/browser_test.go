@@ -53,8 +53,9 @@ func open(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-		"--no-first-run", "--disable-background-networking", "--hide-scrollbars", "--user-data-dir="+dir, "about:blank")
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--remote-debugging-pipe", "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
+		"--user-data-dir="+dir, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, theirsToo}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -148,7 +149,8 @@ func (b *browser) eval(expression string) (value any) {
 		Result           struct{ Value any }
 		ExceptionDetails any
 	}
-	b.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &out)
+	b.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true},
+		&out)
 	if out.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %v", expression, out.ExceptionDetails)
 	}
@@ -160,7 +162,11 @@ func (b *browser) until(expression string) {
 	b.t.Helper()
 	done := b.eval(fmt.Sprintf(`new Promise(done => {
 		const late = Date.now() + %d;
-		const look = () => { let now = false; try { now = %s; } catch { } if (now || Date.now() > late) done(Boolean(now)); else setTimeout(look, 20); };
+		const look = () => {
+			let now = false;
+			try { now = %s; } catch { }
+			if (now || Date.now() > late) done(Boolean(now)); else setTimeout(look, 20);
+		};
 		look();
 	})`, limit.Milliseconds()/2, expression))
 	if done != true {

@@ -1,5 +1,5 @@
-// Package page_test looks at the page of a run with a real browser: in four sizes and both themes, with what a hostile name
-// or a thousand nodes make of it. GANGRUN_PICTURES=DIR keeps the pictures.
+// Package page_test looks at the page of a run with a real browser: in four sizes and both themes, with what a hostile
+// name or a thousand nodes make of it. GANGRUN_PICTURES=DIR keeps the pictures.
 package page_test
 
 import (
@@ -82,7 +82,8 @@ func (s *story) serve(t *testing.T) string {
 	s.start = time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
 	s.feed = serve.NewFeed(func() *serve.Job { s.mu.Lock(); defer s.mu.Unlock(); return s.job })
 	server, err := serve.Listen("127.0.0.1:0", serve.Config{
-		Metrics: prometheus.NewRegistry(), At: s.at, Alive: func() bool { return true }, Feed: s.feed, Log: slog.New(slog.DiscardHandler),
+		Metrics: prometheus.NewRegistry(), At: s.at, Alive: func() bool { return true }, Feed: s.feed,
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +139,16 @@ func (s *story) members(n, round int, stops ...serve.Stop) *serve.Job {
 	}
 	j := &rendezvous.Job{Phase: rendezvous.Running, Since: s.start, Round: round, Spec: rendezvous.DefaultSpec(n)}
 	for i := range stops {
-		j.History = append(j.History, rendezvous.Past{Round: stops[i].Round, Kind: stops[i].Kind, Node: stops[i].Node, Reason: stops[i].Reason, At: stops[i].At})
+		j.History = append(
+			j.History,
+			rendezvous.Past{
+				Round:  stops[i].Round,
+				Kind:   stops[i].Kind,
+				Node:   stops[i].Node,
+				Reason: stops[i].Reason,
+				At:     stops[i].At,
+			},
+		)
 	}
 	return serve.JobOf(j, r, s.node)
 }
@@ -149,15 +159,20 @@ func (s *story) told(n int) {
 	ptr := func(v int64) *int64 { return &v }
 	restart := func(reason string, kind event.Kind, used int, from int64) event.Began {
 		return event.Began{
-			Restart: &event.Restart{Kind: kind, Reason: reason}, Restarts: event.Restarts{Used: used, Max: 3, Total: used},
+			Restart: &event.Restart{
+				Kind:   kind,
+				Reason: reason,
+			}, Restarts: event.Restarts{Used: used, Max: 3, Total: used},
 			Resume: &event.Resume{Path: "/checkpoints", Step: &from}, LostSteps: ptr(40),
 		}
 	}
 	s.tell(0, event.RunStarted, func(e *event.Event) { e.Started = &event.Started{Version: "v1", MaxRestarts: 3} })
-	over := s.trains(30, 3000, 0, 1500, event.Began{Restarts: event.Restarts{Max: 3}, StartsOver: true}, s.members(n, 0))
+	over := s.trains(30, 3000, 0, 1500, event.Began{Restarts: event.Restarts{Max: 3}, StartsOver: true},
+		s.members(n, 0))
 	zero, three := 0, 3
 	s.fails(over, &event.Failed{
-		Verdict: exitcodes.Retry, Reason: "OOMKilled", Message: "rank 0 was killed by SIGKILL", Rank: &zero, Signal: "SIGKILL", Rule: "kernel.oom",
+		Verdict: exitcodes.Retry, Reason: "OOMKilled", Message: "rank 0 was killed by SIGKILL", Rank: &zero,
+		Signal: "SIGKILL", Rule: "kernel.oom",
 		Evidence: "1 kill for memory in the container's control group", Cause: true,
 	}, event.ByWorker, "rank 0 was ended by SIGKILL")
 	stop := func(at float64) time.Time { return s.start.Add(time.Duration(at * float64(time.Second))) }
@@ -167,18 +182,21 @@ func (s *story) told(n int) {
 	s.fails(over, nil, event.ByJob, "a node was lost: "+hostile)
 	second := serve.Stop{Round: 1, Kind: "loss", Node: hostile, Reason: "NodeLost", At: stop(over)}
 	s.round = 2
-	over = s.trains(over+90, 1800, 2450, 3300, restart("NodeLost", event.Failure, 1, 2450), s.members(n, 2, first, second))
+	over = s.trains(over+90, 1800, 2450, 3300, restart("NodeLost", event.Failure, 1, 2450),
+		s.members(n, 2, first, second))
 	s.fails(over, &event.Failed{
-		Verdict: exitcodes.Retry, Reason: "NCCLTimeout", Message: "rank 3 exited with 1: " + hostile, Rank: &three, Rule: "nccl.timeout",
+		Verdict: exitcodes.Retry, Reason: "NCCLTimeout", Message: "rank 3 exited with 1: " + hostile, Rank: &three,
+		Rule:     "nccl.timeout",
 		Evidence: "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1174, OpType=ALLREDUCE) ran for 600001 milliseconds", Cause: true,
 	}, event.ByWorker, "rank 3 exited with 1")
 	third := serve.Stop{Round: 2, Kind: "failure", Node: "node0", Reason: "NCCLTimeout", At: stop(over)}
 	s.round = 3
-	s.trains(over+12, 900, 3250, 3700, restart("NCCLTimeout", event.Failure, 2, 3250), s.members(n, 3, first, second, third))
+	s.trains(over+12, 900, 3250, 3700, restart("NCCLTimeout", event.Failure, 2, 3250),
+		s.members(n, 3, first, second, third))
 }
 
-// TestLooksRight draws the page in all sizes and both themes. Nothing complains, nothing sticks out, all controls have names,
-// and text is text.
+// TestLooksRight draws the page in all sizes and both themes. Nothing complains, nothing sticks out, all controls have
+// names, and text is text.
 func TestLooksRight(t *testing.T) {
 	b := open(t)
 	for _, nodes := range []int{3, 1024} {
@@ -194,9 +212,21 @@ func TestLooksRight(t *testing.T) {
 					outer := b.t
 					b.t, b.complaints = t, nil
 					defer func() { b.t = outer }()
-					b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": size.width, "height": size.height, "deviceScaleFactor": 1, "mobile": size.width < 600}, nil)
+					b.do(
+						"Emulation.setDeviceMetricsOverride",
+						map[string]any{
+							"width":             size.width,
+							"height":            size.height,
+							"deviceScaleFactor": 1,
+							"mobile":            size.width < 600,
+						},
+						nil,
+					)
 					b.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
-						{"name": "prefers-color-scheme", "value": theme}, {"name": "prefers-reduced-motion", "value": "reduce"},
+						{
+							"name":  "prefers-color-scheme",
+							"value": theme,
+						}, {"name": "prefers-reduced-motion", "value": "reduce"},
 					}}, nil)
 					b.do("Page.navigate", map[string]any{"url": address}, nil)
 					b.until(`document.body.dataset.shown && document.querySelector("#rows .track i")`)
@@ -221,7 +251,8 @@ func (b *browser) looksRight(theme string) {
 		b.t.Errorf("title %v", title)
 	}
 	text := fmt.Sprint(b.eval("document.body.innerText"))
-	for _, want := range []string{"3700", "OOMKilled", "NCCLTimeout", "Watchdog caught collective", "<script>", "rank 3", "2 of 3", "round 3"} {
+	for _, want := range []string{"3700", "OOMKilled", "NCCLTimeout", "Watchdog caught collective", "<script>",
+		"rank 3", "2 of 3", "round 3"} {
 		if !strings.Contains(text, want) {
 			b.t.Errorf("no %q in %s", want, text)
 		}
@@ -265,14 +296,22 @@ func (b *browser) looksRight(theme string) {
 // contrast lists texts with less than the 4.5 to 1 that the Web Content Accessibility Guidelines ask for.
 const contrast = `(() => {
 	const parse = c => c.match(/[\d.]+/g).map(Number);
-	const lum = c => { const [r, g, b] = parse(c).slice(0, 3).map(v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-	const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor, p = parse(c); if (p.length < 4 || p[3] > 0) return c; } return "rgb(255,255,255)"; };
+	const part = v => v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
+	const lum = c => { const [r, g, b] = parse(c).map(part); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	const behind = e => {
+		for (; e; e = e.parentElement) {
+			const c = getComputedStyle(e).backgroundColor, p = parse(c);
+			if (p.length < 4 || p[3] > 0) return c;
+		}
+		return "rgb(255,255,255)";
+	};
 	const low = [];
 	for (const e of document.querySelectorAll("body *")) {
-		if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || !e.offsetParent || e.closest("noscript")) continue;
+		if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+		if (!e.offsetParent || e.closest("noscript")) continue;
 		const a = lum(getComputedStyle(e).color), b = lum(behind(e));
 		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-		if (ratio < 4.5) low.push(e.tagName + "." + e.className + " " + e.textContent.slice(0, 20) + " " + ratio.toFixed(2));
+		if (ratio < 4.5) low.push([e.tagName, e.className, e.textContent.slice(0, 20), ratio.toFixed(2)].join(" "));
 	}
 	return low;
 })()`
@@ -307,8 +346,9 @@ func TestRun(t *testing.T) {
 	train := filepath.Join(harness.Root(), "test", "observe", "testdata", "train.py")
 	finish := filepath.Join(t.TempDir(), "finish")
 	env := []string{"FAIL=0:2:30:raise", "STEPS=100000", "STEP_TIME=0.05", "FINISH=" + finish}
-	run := harness.Start(t, 2*limit, env, harness.Binary(t), "local", "-n", "4", "--framework", "none", "--metrics-addr", address,
-		"--termination-log", t.TempDir()+"/message", "--unknown", "retry", "--", harness.Program(t, "python3", "install python3"), train)
+	run := harness.Start(t, 2*limit, env, harness.Binary(t), "local", "-n", "4", "--framework", "none",
+		"--metrics-addr", address, "--termination-log", t.TempDir()+"/message", "--unknown", "retry", "--",
+		harness.Program(t, "python3", "install python3"), train)
 	harness.Eventually(t, limit, "a server", func() bool {
 		answer, err := http.Get("http://" + address + "/healthz")
 		if err == nil {
@@ -317,9 +357,10 @@ func TestRun(t *testing.T) {
 		return err == nil
 	})
 	b.do("Page.navigate", map[string]any{"url": "http://" + address + "/"}, nil)
-	b.until(`status.round === 1 && status.step > 20 && line.steps.length > 1 && document.querySelectorAll("#stops tr").length === 1`)
+	b.until(`status.round === 1 && status.step > 20 && line.steps.length > 1 && $("stops").children.length === 1`)
 	text := fmt.Sprint(b.eval("document.body.innerText"))
-	for _, want := range []string{"OutOfMemory", "rank 2", "<script>alert('hostile')</script>", "1 of 3", "round 1", "Restarted, and the restart budget paid for it"} {
+	for _, want := range []string{"OutOfMemory", "rank 2", "<script>alert('hostile')</script>", "1 of 3", "round 1",
+		"Restarted, and the restart budget paid for it"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -344,20 +385,26 @@ func TestKeyboard(t *testing.T) {
 	b.until(`document.body.dataset.shown && document.querySelector("#rows .track i")`)
 	press := func(key string, code int) {
 		for _, typ := range []string{"rawKeyDown", "keyUp"} {
-			b.do("Input.dispatchKeyEvent", map[string]any{"type": typ, "key": key, "code": key, "windowsVirtualKeyCode": code}, nil)
+			b.do("Input.dispatchKeyEvent",
+				map[string]any{"type": typ, "key": key, "code": key, "windowsVirtualKeyCode": code}, nil)
 		}
 	}
 	var seen []string
 	for range 5 {
 		press("Tab", 9)
-		seen = append(seen, fmt.Sprint(b.eval(`document.activeElement.id || document.activeElement.getAttribute("role") || document.activeElement.getAttribute("href")`)))
+		seen = append(
+			seen,
+			fmt.Sprint(
+				b.eval(`(e => e.id || e.getAttribute("role") || e.getAttribute("href"))(document.activeElement)`),
+			),
+		)
 	}
 	if got := strings.Join(seen, " "); got != "pause window region /status /metrics" {
 		t.Errorf("the tab key leads to %s", got)
 	}
 	b.eval(`document.getElementById("pause").focus()`)
 	press(" ", 32)
-	b.until(`document.getElementById("pause").getAttribute("aria-pressed") === "true" && document.getElementById("link").textContent.startsWith("paused")`)
+	b.until(`$("pause").getAttribute("aria-pressed") === "true" && $("link").textContent.startsWith("paused")`)
 	shown := b.eval("document.body.dataset.shown")
 	s.tell(s.now+60, event.RunEnded, func(e *event.Event) {
 		e.End = &event.End{Verdict: exitcodes.Fatal, Reason: "Stopped", Message: "stopped by command", ExitCode: 1}
@@ -367,7 +414,7 @@ func TestKeyboard(t *testing.T) {
 		t.Error("it goes on while it is paused")
 	}
 	press(" ", 32)
-	b.until(`document.getElementById("said").textContent.startsWith("Ended: fatal, Stopped") && document.getElementById("phase").textContent === "ended"`)
+	b.until(`$("said").textContent.startsWith("Ended: fatal, Stopped") && $("phase").textContent === "ended"`)
 	if len(b.complaints) > 1 {
 		t.Errorf("%q", b.complaints)
 	}

@@ -25,7 +25,8 @@ func remote(t *testing.T, verb string, args ...string) harness.Result {
 // takes leaves a command for the job, and waits until its lead has taken it.
 func (p *party) takes(verb string) {
 	p.t.Helper()
-	if res := remote(p.t, verb, jobName(p.t)); res.Code != 0 || !strings.HasPrefix(res.Stdout, verb+": ") || res.Stderr != "" {
+	if res := remote(p.t, verb, jobName(p.t)); res.Code != 0 || !strings.HasPrefix(res.Stdout, verb+": ") ||
+		res.Stderr != "" {
 		p.fatalf("%s: exit code %d, %q, %q", verb, res.Code, res.Stdout, res.Stderr)
 	}
 }
@@ -54,21 +55,24 @@ func TestFromOutside(t *testing.T) {
 		!strings.Contains(res.Stdout, "\nn0    -     0     ") {
 		t.Errorf("status of a job that has ended: exit code %d\n%s%s", res.Code, res.Stdout, res.Stderr)
 	}
-	if res := remote(t, "status"); res.Code != 0 || !strings.HasPrefix(res.Stdout, "job ") || !strings.Contains(res.Stdout, "\n"+job+" ") {
+	if res := remote(t, "status"); res.Code != 0 || !strings.HasPrefix(res.Stdout, "job ") ||
+		!strings.Contains(res.Stdout, "\n"+job+" ") {
 		t.Errorf("all jobs: exit code %d\n%s%s", res.Code, res.Stdout, res.Stderr)
 	}
-	if res := remote(t, "status", "--namespace", "empty", "-o", "json"); res.Code != 0 || res.Stdout != "{\"jobs\":[]}\n" {
+	if res := remote(t, "status", "--namespace", "empty", "-o", "json"); res.Code != 0 ||
+		res.Stdout != "{\"jobs\":[]}\n" {
 		t.Errorf("no jobs: exit code %d\n%s%s", res.Code, res.Stdout, res.Stderr)
 	}
 	res := remote(t, "status", "-o", "json", job)
 	var status struct{ Job struct{ Phase string } }
-	if err := json.Unmarshal([]byte(res.Stdout), &status); err != nil || res.Code != 0 || status.Job.Phase != string(rendezvous.Failed) {
+	if err := json.Unmarshal([]byte(res.Stdout), &status); err != nil || res.Code != 0 ||
+		status.Job.Phase != string(rendezvous.Failed) {
 		t.Errorf("status: exit code %d, %v\n%s%s", res.Code, err, res.Stdout, res.Stderr)
 	}
 }
 
-// TestWatch looks at a job on a terminal: it is drawn in place, and nothing else is on the screen. Without one, each state
-// comes after the last.
+// TestWatch looks at a job on a terminal: it is drawn in place, and nothing else is on the screen. Without one, each
+// state comes after the last.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	p, job := sharedParty(t, "1", quickFence...), jobName(t)
@@ -77,7 +81,8 @@ func TestWatch(t *testing.T) {
 	argv := []string{harness.Binary(t), "status", "--store", storeOf(shared.get(t)), "--watch", job}
 	plain := harness.Start(t, limit, nil, argv...)
 	term := harness.OpenTerminal(t, limit)
-	term.Control(func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 12, Col: 60}) })
+	term.Control(
+		func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 12, Col: 60}) })
 	watch := exec.Command(argv[0], argv[1:]...)
 	watch.Env = append(os.Environ(), "TERM=xterm")
 	watch.Stdin, watch.Stdout, watch.Stderr = term.Program, term.Program, term.Program
@@ -90,9 +95,11 @@ func TestWatch(t *testing.T) {
 	p.round(1, 1)
 	term.Sees("round 1")
 	plain.Await("round 1")
-	for frame := range strings.SplitSeq(strings.TrimPrefix(term.Shown(), "\x1b[?2026h\x1b[H\x1b[2J"), "\x1b[?2026h\x1b[H") {
+	for frame := range strings.SplitSeq(strings.TrimPrefix(term.Shown(), "\x1b[?2026h\x1b[H\x1b[2J"),
+		"\x1b[?2026h\x1b[H") {
 		lines := strings.Split(frame, "\x1b[K\r\n")
-		if len(lines) > 12 || strings.Contains(strings.TrimSuffix(strings.Join(lines, ""), "\x1b[J\x1b[?2026l"), "\x1b") {
+		if len(lines) > 12 ||
+			strings.Contains(strings.TrimSuffix(strings.Join(lines, ""), "\x1b[J\x1b[?2026l"), "\x1b") {
 			t.Errorf("%q", frame)
 		}
 	}
@@ -119,7 +126,12 @@ func TestFromOutsideInVain(t *testing.T) {
 	}{
 		{"status of no job", []string{"status", "no-such-job"}, 66, "no record of this job"},
 		{"a command for no job", []string{"stop", "no-such-job"}, 66, "no record of this job"},
-		{"no store", []string{"status", "--store", "http://127.0.0.1:9", "--timeout", "3s", "a"}, 69, "cannot be reached"},
+		{
+			"no store",
+			[]string{"status", "--store", "http://127.0.0.1:9", "--timeout", "3s", "a"},
+			69,
+			"cannot be reached",
+		},
 		{"two jobs", []string{"status", "a", "b"}, 64, `"b" is one too many`},
 		{"which job", []string{"resume"}, 64, "which job?"},
 	}

@@ -13,8 +13,8 @@ import (
 // liveEvery is how often the line is brought up to date. What ends before is not shown any.
 const liveEvery = time.Second
 
-// wantsLine reports whether one line below the output is to show how the run gets on: where somebody looks at a terminal,
-// through which everything goes.
+// wantsLine reports whether one line below the output is to show how the run gets on: where somebody looks at a
+// terminal, through which everything goes.
 func (o *options) wantsLine() bool {
 	return o.live && !o.quiet && isTerminal(os.Stderr) && os.Getenv("TERM") != "dumb"
 }

@@ -30,12 +30,26 @@ func statusCommand(p *program) *cli.Command {
 		name: "status", usage: "show a job: its nodes, its rounds, and what it waits for", example: "--watch my-job",
 		arguments: "[flags] [JOB]",
 		note: "Without a job it lists those of the namespace, or shows the only one of a store within gangrun.\n" +
-			"Exits with 0 when the store has a record of the job, 66 when it has none, 69 when the store cannot be reached.",
+			"Exits with 0 when the store has a record of the job, 66 when it has none, 69 when the store cannot be " +
+			"reached.",
 		readOnly: true,
 		own: []*setting{
-			{name: "watch", group: groupOwn, isBool: true, parse: boolean(&r.watch), usage: "go on showing it at each change; redrawn in place on a terminal"},
-			{name: "output", short: "o", group: groupOwn, hint: "text|json", parse: choice(&r.output, "text", "json"), standard: "text",
-				usage: "form of the report; json is one object on each line"},
+			{
+				name:   "watch",
+				group:  groupOwn,
+				isBool: true,
+				parse:  boolean(&r.watch),
+				usage:  "go on showing it at each change; redrawn in place on a terminal",
+			},
+			{
+				name:     "output",
+				short:    "o",
+				group:    groupOwn,
+				hint:     "text|json",
+				parse:    choice(&r.output, "text", "json"),
+				standard: "text",
+				usage:    "form of the report; json is one object on each line",
+			},
 		},
 		unnamed: r.list,
 		act: func(ctx context.Context, st store.Store) error {

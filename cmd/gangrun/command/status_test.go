@@ -19,29 +19,72 @@ func of[T any](v T) *T { return &v }
 func training() agent.Status {
 	spec := rendezvous.DefaultSpec(3)
 	failed := &rendezvous.Outcome{
-		Verdict: exitcodes.Retry, Reason: "OOMKilled", Message: "rank 3 was killed by SIGKILL", Rank: 3, Rule: "kernel.oom",
+		Verdict: exitcodes.Retry, Reason: "OOMKilled", Message: "rank 3 was killed by SIGKILL", Rank: 3,
+		Rule:     "kernel.oom",
 		Evidence: "1 kill for memory", Round: 1,
 	}
 	return agent.Status{
 		Job: &rendezvous.Job{
-			RunUID: "8c1e", Phase: rendezvous.Stopping, Since: noon.Add(-4 * time.Second), Round: 1, Spec: spec, Reached: of(int64(1200)),
-			Budget: rendezvous.Budget{Used: 1, Total: 2, Preemptions: 0, Mark: rendezvous.Progress{Step: of(int64(1210))}},
+			RunUID: "8c1e", Phase: rendezvous.Stopping, Since: noon.Add(-4 * time.Second), Round: 1, Spec: spec,
+			Reached: of(int64(1200)),
+			Budget: rendezvous.Budget{
+				Used:        1,
+				Total:       2,
+				Preemptions: 0,
+				Mark:        rendezvous.Progress{Step: of(int64(1210))},
+			},
 			Stop: &rendezvous.Stop{
-				Round: 1, Kind: rendezvous.StopFailure, Node: "n1", Reason: "OOMKilled", Message: failed.Message, At: noon.Add(-5 * time.Second),
+				Round: 1, Kind: rendezvous.StopFailure, Node: "n1", Reason: "OOMKilled", Message: failed.Message,
+				At:      noon.Add(-5 * time.Second),
 				Outcome: failed,
 			},
-			History: []rendezvous.Past{{Round: 0, Kind: rendezvous.StopLoss, Node: "n0", Reason: "NodeLost", At: noon.Add(-time.Hour)}},
+			History: []rendezvous.Past{
+				{Round: 0, Kind: rendezvous.StopLoss, Node: "n0", Reason: "NodeLost", At: noon.Add(-time.Hour)},
+			},
 		},
 		Round: &rendezvous.Round{
 			Number: 1, Resume: rendezvous.Resume{Decision: rendezvous.ResumeNewest, Step: of(int64(1200))},
-			Members: []rendezvous.Member{{Name: "n0", Incarnation: "a", Slots: 2}, {Name: "n1", Incarnation: "b", Slots: 2}, {Name: "n2", Incarnation: "c", Slots: 2}},
+			Members: []rendezvous.Member{
+				{Name: "n0", Incarnation: "a", Slots: 2},
+				{Name: "n1", Incarnation: "b", Slots: 2},
+				{Name: "n2", Incarnation: "c", Slots: 2},
+			},
 		},
 		Nodes: map[string]rendezvous.Node{
-			"n0": {Incarnation: "a", State: rendezvous.NodeStopped, Round: 1, Slots: 2, Address: "10.0.0.1", Step: of(int64(1290)),
-				Checkpoints: &rendezvous.Checkpoints{Steps: []int64{1200, 1100}}},
-			"n1": {Incarnation: "b", State: rendezvous.NodeStopped, Round: 1, Slots: 2, Address: "10.0.0.2", Step: of(int64(1288)), Outcome: failed},
-			"n2": {Incarnation: "c", State: rendezvous.NodeRunning, Round: 1, Slots: 2, Address: "10.0.0.3", Role: "worker"},
-			"n9": {Incarnation: "d", State: rendezvous.NodeWaiting, Round: -1, Slots: 2, Address: "10.0.0.9", Leaving: true},
+			"n0": {
+				Incarnation: "a",
+				State:       rendezvous.NodeStopped,
+				Round:       1,
+				Slots:       2,
+				Address:     "10.0.0.1",
+				Step:        of(int64(1290)),
+				Checkpoints: &rendezvous.Checkpoints{Steps: []int64{1200, 1100}},
+			},
+			"n1": {
+				Incarnation: "b",
+				State:       rendezvous.NodeStopped,
+				Round:       1,
+				Slots:       2,
+				Address:     "10.0.0.2",
+				Step:        of(int64(1288)),
+				Outcome:     failed,
+			},
+			"n2": {
+				Incarnation: "c",
+				State:       rendezvous.NodeRunning,
+				Round:       1,
+				Slots:       2,
+				Address:     "10.0.0.3",
+				Role:        "worker",
+			},
+			"n9": {
+				Incarnation: "d",
+				State:       rendezvous.NodeWaiting,
+				Round:       -1,
+				Slots:       2,
+				Address:     "10.0.0.9",
+				Leaving:     true,
+			},
 		},
 		Why: rendezvous.WhyNot{Text: "waiting until the workers of n2 are gone"},
 	}
@@ -53,7 +96,8 @@ func TestStatusText(t *testing.T) {
 	ended.Nodes = nil // their keys have gone with them
 	ended.Job.Phase, ended.Job.Since = rendezvous.Failed, noon.Add(-2*time.Minute)
 	ended.Job.End = &rendezvous.End{
-		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, Message: "the budget is spent", Code: 137, Cause: ended.Job.Stop,
+		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, Message: "the budget is spent",
+		Code: 137, Cause: ended.Job.Stop,
 	}
 	hostile := training()
 	hostile.Job.Stop.Message, hostile.Job.Stop.Node = "\x1b[2J<script>\n\tname", "n\u202e1"
@@ -61,15 +105,29 @@ func TestStatusText(t *testing.T) {
 	hostile.Nodes["\u009bn7"] = rendezvous.Node{State: rendezvous.NodeWaiting, Round: -1, Address: "a\tb\nc", Slots: 1}
 	hostile.Unreadable = map[string]string{"nodes/x": "nodes/x: \x1b[0m"}
 	fresh := training()
-	fresh.Job = &rendezvous.Job{RunUID: "8c1e", Phase: rendezvous.Forming, Since: noon.Add(-4 * time.Second), Round: -1, Spec: rendezvous.DefaultSpec(2)}
+	fresh.Job = &rendezvous.Job{
+		RunUID: "8c1e",
+		Phase:  rendezvous.Forming,
+		Since:  noon.Add(-4 * time.Second),
+		Round:  -1,
+		Spec:   rendezvous.DefaultSpec(2),
+	}
 	fresh.Round, fresh.Why.Text = nil, "waiting for one more node"
-	fresh.Nodes = map[string]rendezvous.Node{"n0": {State: rendezvous.NodeWaiting, Round: -1, Slots: 8, Address: "10.0.0.1"}}
+	fresh.Nodes = map[string]rendezvous.Node{
+		"n0": {State: rendezvous.NodeWaiting, Round: -1, Slots: 8, Address: "10.0.0.1"},
+	}
 	large := training()
 	for i := range 1000 {
 		name := fmt.Sprintf("x%03d", i)
 		large.Round.Members = append(large.Round.Members, rendezvous.Member{Name: name, Incarnation: "x", Slots: 2})
 		if i != 500 { // a lost one
-			large.Nodes[name] = rendezvous.Node{Incarnation: "x", State: rendezvous.NodeRunning, Round: 1, Slots: 2, Address: "10.0.1.1"}
+			large.Nodes[name] = rendezvous.Node{
+				Incarnation: "x",
+				State:       rendezvous.NodeRunning,
+				Round:       1,
+				Slots:       2,
+				Address:     "10.0.1.1",
+			}
 		}
 	}
 	for _, tt := range []struct {
@@ -77,7 +135,8 @@ func TestStatusText(t *testing.T) {
 		s    agent.Status
 		most int
 	}{
-		{"stopping", training(), 0}, {"ended", ended, 0}, {"hostile", hostile, 0}, {"forming", fresh, 0}, {"large", large, 8},
+		{"stopping", training(), 0}, {"ended", ended, 0}, {"hostile", hostile, 0}, {"forming", fresh, 0}, {"large",
+			large, 8},
 		{"none", agent.Status{}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -98,7 +157,12 @@ func TestJobsText(t *testing.T) {
 	s := training()
 	elastic := *s.Job
 	elastic.Spec.MaxNodes, elastic.Reached, elastic.Stop = 5, nil, nil
-	jobs := []location.Job{{Name: "a", Record: s.Job}, {Name: "b b", Record: &elastic}, {Name: "c"}, {Name: "d\x1b", Unreadable: "job: \x1b version 2"}}
+	jobs := []location.Job{
+		{Name: "a", Record: s.Job},
+		{Name: "b b", Record: &elastic},
+		{Name: "c"},
+		{Name: "d\x1b", Unreadable: "job: \x1b version 2"},
+	}
 	var b bytes.Buffer
 	showJobs(&b, "default", jobs, true, noon)
 	golden(t, "testdata/status-jobs.txt", b.String())

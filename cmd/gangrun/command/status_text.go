@@ -33,7 +33,8 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 	if j.Round >= 0 {
 		round = fmt.Sprintf("round %d", j.Round)
 	}
-	fmt.Fprintf(w, "job %s: %s for %v, %s, run %s\n", quoted(name), j.Phase, ago(now, j.Since), round, printable(j.RunUID))
+	fmt.Fprintf(w, "job %s: %s for %v, %s, run %s\n", quoted(name), j.Phase, ago(now, j.Since), round,
+		printable(j.RunUID))
 	fmt.Fprintf(w, "restarts: %d of %d without progress, %d in all, %d after preemptions\n",
 		j.Budget.Used, j.Spec.Restarts.Max, j.Budget.Total, j.Budget.Preemptions)
 	fmt.Fprintln(w, "checkpoint:", checkpointText(j, s.Round))
@@ -43,8 +44,10 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 	}
 	switch {
 	case j.End != nil:
-		fmt.Fprintf(w, "ended: %s, %s (exit code %d): %s\n", j.End.Verdict, printable(j.End.Reason), j.End.Code, printable(j.End.Message))
-		fmt.Fprintf(w, "this record is kept for another %v\n", max(0, j.Since.Add(time.Duration(j.Spec.TTL)).Sub(now)).Round(time.Second))
+		fmt.Fprintf(w, "ended: %s, %s (exit code %d): %s\n", j.End.Verdict, printable(j.End.Reason), j.End.Code,
+			printable(j.End.Message))
+		fmt.Fprintf(w, "this record is kept for another %v\n",
+			max(0, j.Since.Add(time.Duration(j.Spec.TTL)).Sub(now)).Round(time.Second))
 	case s.Why.Text != "":
 		fmt.Fprintln(w, "now:", printable(s.Why.Text))
 	}
@@ -62,7 +65,8 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 
 func ago(now, at time.Time) time.Duration { return max(0, now.Sub(at)).Round(time.Second) }
 
-// checkpointText is what the record says of the checkpoints: the newest that every node had, and what the round began with.
+// checkpointText is what the record says of the checkpoints: the newest that every node had, and what the round began
+// with.
 func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 	text := "none is known that all nodes have"
 	if j.Reached != nil {
@@ -71,7 +75,8 @@ func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 	switch {
 	case r == nil:
 	case r.Resume.Step != nil:
-		text += fmt.Sprintf("; round %d began from %s %d", r.Number, cmp.Or(printable(r.Resume.Unit), "step"), *r.Resume.Step)
+		text += fmt.Sprintf("; round %d began from %s %d", r.Number, cmp.Or(printable(r.Resume.Unit), "step"),
+			*r.Resume.Step)
 	case r.Resume.Identity != "":
 		text += fmt.Sprintf("; round %d began from one that says no step", r.Number)
 	default:
@@ -115,7 +120,8 @@ func showStop(w io.Writer, s rendezvous.Stop, now time.Time) {
 	if s.Outcome != nil && s.Outcome.Rank >= 0 {
 		where = append(where, fmt.Sprintf("rank %d", s.Outcome.Rank))
 	}
-	fmt.Fprintf(w, "%s: %s, %s, %v ago", what, printable(cmp.Or(s.Reason, s.Kind)), strings.Join(where, ", "), ago(now, s.At))
+	fmt.Fprintf(w, "%s: %s, %s, %v ago", what, printable(cmp.Or(s.Reason, s.Kind)), strings.Join(where, ", "),
+		ago(now, s.At))
 	if s.Message != "" {
 		fmt.Fprint(w, ": ", printable(s.Message))
 	}
@@ -143,15 +149,16 @@ type statusRow struct {
 	conspicuous bool // shown first where not all are
 }
 
-// statusRows are the nodes in the order of their ranks. Members of a round whose keys have gone, as those of a job that has
-// ended, are there all the same.
+// statusRows are the nodes in the order of their ranks. Members of a round whose keys have gone, as those of a job that
+// has ended, are there all the same.
 func statusRows(s agent.Status) []statusRow {
 	var rows []statusRow
 	furthest := map[int]int64{}
 	told := map[int]int{}
 	for name, n := range s.Nodes {
 		row := statusRow{
-			name: name, role: n.Role, rank: -1, state: string(n.State), round: n.Round, step: n.Step, slots: n.Slots, address: n.Address,
+			name: name, role: n.Role, rank: -1, state: string(n.State), round: n.Round, step: n.Step, slots: n.Slots,
+			address: n.Address,
 		}
 		if s.Round != nil {
 			row.rank = s.Round.Rank(name, n.Incarnation)
@@ -172,16 +179,19 @@ func statusRows(s agent.Status) []statusRow {
 			furthest[n.Round] = max(furthest[n.Round], *n.Step)
 			told[n.Round]++
 		}
-		row.conspicuous = n.Leaving || row.failure != "" || s.Job.Phase == rendezvous.Running && n.State != rendezvous.NodeRunning
+		row.conspicuous = n.Leaving || row.failure != "" ||
+			s.Job.Phase == rendezvous.Running && n.State != rendezvous.NodeRunning
 		rows = append(rows, row)
 	}
 	if s.Round != nil {
 		for rank, m := range s.Round.Members {
-			if n, found := s.Nodes[m.Name]; found && (n.Incarnation == m.Incarnation || n.Rank != nil && *n.Rank == rank) {
+			if n, found := s.Nodes[m.Name]; found &&
+				(n.Incarnation == m.Incarnation || n.Rank != nil && *n.Rank == rank) {
 				continue
 			}
 			row := statusRow{
-				name: m.Name, role: m.Role, rank: rank, state: "gone", round: s.Round.Number, slots: m.Slots, address: notSaid,
+				name: m.Name, role: m.Role, rank: rank, state: "gone", round: s.Round.Number, slots: m.Slots,
+				address:     notSaid,
 				conspicuous: s.Job.End == nil,
 			}
 			if stop := lastStop(s.Job); stop != nil && stop.Node == m.Name && stop.Round == s.Round.Number {
@@ -233,8 +243,9 @@ func showNodes(w io.Writer, s agent.Status, most int) {
 			round = strconv.Itoa(r.round)
 		}
 		unsaid = unsaid || r.step == nil || r.checkpoint == nil
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", printable(r.name), cmp.Or(printable(r.role), "-"), rank, r.state,
-			round, r.slots, printable(r.address), said(r.step), said(r.behind), said(r.checkpoint), cmp.Or(printable(r.failure), "-"))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", printable(r.name),
+			cmp.Or(printable(r.role), "-"), rank, r.state, round, r.slots, printable(r.address), said(r.step),
+			said(r.behind), said(r.checkpoint), cmp.Or(printable(r.failure), "-"))
 	}
 	t.Flush()
 	if len(rest) > 0 {
@@ -252,7 +263,8 @@ func showNodes(w io.Writer, s agent.Status, most int) {
 	case unsaid && s.Job.End != nil:
 		fmt.Fprintln(w, notSaid+": not in the job's record; a node takes its own along when it ends")
 	case unsaid:
-		fmt.Fprintln(w, notSaid+": not in the job's record. A node's step is there once a worker has failed or its round is over;")
+		fmt.Fprintln(w,
+			notSaid+": not in the job's record. A node's step is there once a worker has failed or its round is over;")
 		fmt.Fprintln(w, "   while it runs, the node itself tells at --metrics-addr.")
 	}
 }
@@ -288,10 +300,12 @@ func showJobs(w io.Writer, namespace string, jobs []location.Job, more bool, now
 		}
 		last := ""
 		if stop := lastStop(j); stop != nil {
-			last = fmt.Sprintf("%s, %v ago", strings.TrimSpace(printable(stop.Node)+" "+printable(cmp.Or(stop.Reason, stop.Kind))), ago(now, stop.At))
+			last = fmt.Sprintf("%s, %v ago",
+				strings.TrimSpace(printable(stop.Node)+" "+printable(cmp.Or(stop.Reason, stop.Kind))),
+				ago(now, stop.At))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%v\t%d\t%s\t%d of %d\t%s\t%s\n", quoted(found.Name), j.Phase, ago(now, j.Since), j.Round, nodes,
-			j.Budget.Used, j.Spec.Restarts.Max, said(j.Reached), cmp.Or(last, "-"))
+		fmt.Fprintf(t, "%s\t%s\t%v\t%d\t%s\t%d of %d\t%s\t%s\n", quoted(found.Name), j.Phase, ago(now, j.Since),
+			j.Round, nodes, j.Budget.Used, j.Spec.Restarts.Max, said(j.Reached), cmp.Or(last, "-"))
 	}
 	t.Flush()
 	if more {
