@@ -133,7 +133,11 @@ func TestSuspendWithoutAnEtcd(t *testing.T) {
 	listens(t, addr)
 	nodes := []*node{host, p.start("n1")}
 	p.round(0, 2)
-	res := harness.Run(t, limit, nil, harness.Binary(t), "suspend", "--endpoint", addr, jobName(t))
+	status := harness.Run(t, limit, nil, harness.Binary(t), "status", "--endpoint", addr) // of the only one there
+	if status.Code != 0 || !strings.HasPrefix(status.Stdout, "job "+jobName(t)+": ") {
+		t.Errorf("status: exit code %d, %q, %q", status.Code, status.Stdout, status.Stderr)
+	}
+	res := harness.Run(t, limit, nil, harness.Binary(t), "suspend", "--endpoint", addr)
 	if !strings.HasPrefix(res.Stdout, "suspend: ") && !strings.Contains(res.Stderr, "the command was left") {
 		t.Errorf("exit code %d, %q, %q", res.Code, res.Stdout, res.Stderr)
 	}
