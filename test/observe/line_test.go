@@ -39,27 +39,19 @@ func displayed(s string) (lines []string) {
 	return append(lines, string(line))
 }
 
-// onTerminal runs local with two ranks that print a line for each step, on a terminal, and returns what was sent to it.
-func onTerminal(t *testing.T, env []string, flags ...string) string {
+// onTerminal runs two ranks that print a line for each step, on a terminal, and returns what was sent to it.
+func onTerminal(t *testing.T, env []string, verb string, flags ...string) string {
 	t.Helper()
 	term := harness.OpenTerminal(t, limit)
 	train, _ := filepath.Abs("testdata/talk.py")
-	argv := append(
-		[]string{
-			"local",
-			"-n",
-			"2",
-			"--framework",
-			"none",
-			"--termination-log",
-			t.TempDir() + "/m",
-			"--restart-backoff",
-			"0s",
-		},
-		flags...)
-	cmd := exec.Command(
-		harness.Binary(t),
-		append(argv, "--", harness.Program(t, "python3", "install python3"), train)...)
+	argv := append([]string{verb, "--termination-log", t.TempDir() + "/m", "--restart-backoff", "0s"}, flags...)
+	if verb == "launch" {
+		argv = append(argv, "--nproc-per-node", "2", "--max-restarts", "3", train)
+	} else {
+		argv = append(argv, "-n", "2", "--framework", "none", "--", harness.Program(t, "python3", "install python3"),
+			train)
+	}
+	cmd := exec.Command(harness.Binary(t), argv...)
 	cmd.Env = append(append(os.Environ(), "TERM=xterm", "NO_COLOR=1"), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, term.Program, term.Program
 	if err := cmd.Start(); err != nil {
@@ -76,36 +68,42 @@ func onTerminal(t *testing.T, env []string, flags ...string) string {
 // TestLine shows how the run gets on below what the ranks print, which it never tears, and leaves nothing behind.
 func TestLine(t *testing.T) {
 	t.Parallel()
-	shown := onTerminal(t, []string{"STEPS=60", "STEP_TIME=0.05", "FAIL=0:1:40"})
-	for _, want := range []string{"\rgangrun: running, round 0, step ", " steps/s", "\rgangrun: running, round 1, ",
-		"1 of 3 restarts used"} {
-		if !strings.Contains(shown, want) {
-			t.Errorf("no %q", want)
-		}
-	}
-	count := map[string]int{}
-	lines := displayed(shown)
-	for _, line := range lines {
-		if strings.HasPrefix(line, "[") {
-			count[line]++
-		}
-		if strings.Contains(line, "steps/s") {
-			t.Errorf("left behind: %q", line)
-		}
-	}
-	for rank := range 2 {
-		for _, step := range []int{1, 20, 38} {
-			if line := fmt.Sprintf("[%d] step %d of rank %d", rank, step, rank); count[line] != 2 { // in both rounds
-				t.Errorf("%q is there %d times", line, count[line])
+	for verb, prefix := range map[string][2]string{"local": {"[0] ", "[1] "}, "launch": {}} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			shown := onTerminal(t, []string{"STEPS=60", "STEP_TIME=0.05", "FAIL=0:1:40"}, verb)
+			for _, want := range []string{
+				"\rgangrun: running, round 0, step ", " steps/s", "\rgangrun: running, round 1, ",
+				"1 of 3 restarts used",
+			} {
+				if !strings.Contains(shown, want) {
+					t.Errorf("no %q", want)
+				}
 			}
-		}
+			count := map[string]int{}
+			for _, line := range displayed(shown) {
+				count[line]++
+				if strings.Contains(line, "steps/s") {
+					t.Errorf("left behind: %q", line)
+				}
+			}
+			for rank := range 2 {
+				for step := 1; step < 38; step++ {
+					line := fmt.Sprintf("%sstep %d of rank %d", prefix[rank], step, rank)
+					if count[line] != 2 { // in both rounds
+						t.Errorf("%q is there %d times", line, count[line])
+					}
+				}
+			}
+		})
 	}
 }
 
 // TestNoLine: quiet is quiet.
 func TestNoLine(t *testing.T) {
 	t.Parallel()
-	if shown := onTerminal(t, []string{"STEPS=50", "STEP_TIME=0.05"}, "--quiet"); strings.Contains(shown, "gangrun") ||
+	if shown := onTerminal(t, []string{"STEPS=50", "STEP_TIME=0.05"}, "local", "--quiet"); strings.Contains(shown,
+		"gangrun") ||
 		strings.Contains(shown, "\x1b[K") {
 		t.Errorf("%q", shown)
 	}
