@@ -93,7 +93,7 @@ func Guilty(findings []Finding) (Finding, int) {
 		if f.Said == nil || f.Said.Role < RoleRoot {
 			continue
 		}
-		if guilty < 0 || accused[f.Rank] && !accused[findings[guilty].Rank] {
+		if guilty < 0 || accused[f.Said.Rank] && !accused[findings[guilty].Said.Rank] {
 			guilty = i
 		}
 	}
@@ -123,15 +123,20 @@ func ownWords(f Finding, o Outcome, rules *Rules) *Finding {
 	if !w.known && !w.unknown || w.role() < RoleRoot || w.match.Rule.Verdict == Preempted {
 		return nil
 	}
-	own := Finding{Node: f.Node, Rank: f.Rank, LocalRank: f.LocalRank, At: f.At, Role: RoleRoot, Output: f.Output, ExitCode: f.ExitCode, WorkerCode: f.WorkerCode}
+	own := Finding{Node: f.Node, Rank: f.Rank, LocalRank: f.LocalRank, At: f.At, Role: RoleRoot, Output: f.Output}
 	own.Verdict, own.Code, own.Reason = Fatal, 1, ReasonError
-	own.Message = own.who() + " was stopped when it had failed already"
 	said := own.say(w, o)
-	said.Signal = f.Signal
-	if said.Message = own.Message + ": " + clip(said.Evidence); said.Unknown {
-		said.Message += "; no rule knows why"
+	said.Message = said.HadFailed()
+	return &said // how it ended is gangrun's doing
+}
+
+// HadFailed is the sentence about a worker that gangrun stopped when it had said why it fails: a finding that is [Finding.Said].
+func (f Finding) HadFailed() string {
+	message := f.who() + " was stopped when it had failed already: " + clip(f.Evidence)
+	if f.Rule == "" {
+		message += "; no rule knows why"
 	}
-	return &said
+	return message
 }
 
 // before is the part of an output that had arrived at that time; all of it when that is not known.
