@@ -49,7 +49,11 @@ func familyOf(class string, message []byte) family {
 		return family{} // a bug, whatever text it quotes; the base rule says fatal
 	}
 	message = message[:min(len(message), maxMessageText)]
-	h := phrases.in(bytes.ToLower(message))
+	lower := bytes.ToLower(message)
+	if ownErrors[name] {
+		lower = unquoted(lower) // what the input held
+	}
+	h := phrases.in(lower)
 	for _, judge := range []func(string, string, []byte, heard) family{
 		serviceCode, childKilled, httpStatus, rpcStatus, errnoFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
 	} {
@@ -58,6 +62,25 @@ func familyOf(class string, message []byte) family {
 		}
 	}
 	return family{}
+}
+
+// unquoted is a text without what stands in quotes in it. An apostrophe within a word is none.
+func unquoted(text []byte) []byte {
+	word := func(i int) bool {
+		return i >= 0 && i < len(text) && (text[i] >= 'a' && text[i] <= 'z' || text[i] >= '0' && text[i] <= '9')
+	}
+	out, open := make([]byte, 0, len(text)), byte(0)
+	for i, c := range text {
+		switch {
+		case open == 0 && (c == '\'' || c == '"') && !word(i-1):
+			open = c
+		case c == open && !word(i+1):
+			open = 0
+		case open == 0:
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 const (
@@ -162,7 +185,7 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^\(([45]\d\d)\)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$`)
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -241,8 +264,10 @@ func errnoFamily(_, _ string, message []byte, h heard) family {
 		return transient("errno", "NameResolution", RoleSuspect)
 	case 4, 11, 16, 35: // EINTR, EAGAIN, EBUSY, EDEADLK
 		return transient("errno", "ResourceBusy", RoleRoot)
-	case 5, 19, 107, 116, 121, 70, 52: // EIO, ENODEV, ENOTCONN, ESTALE, EREMOTEIO, ECOMM, EBADE
+	case 5, 19, 107, 121, 70, 52: // EIO, ENODEV, ENOTCONN, EREMOTEIO, ECOMM, EBADE
 		return transient("errno", "InputOutputError", RoleRoot)
+	case 116: // ESTALE
+		return transient("errno", "StaleFileHandle", RoleRoot)
 	case 98: // EADDRINUSE
 		return transient("errno", "AddressInUse", RoleRoot)
 	case 2: // ENOENT

@@ -45,7 +45,7 @@ func (r *reader) lastWords() said {
 	if found {
 		from = r.explainsFrom(best.at)
 	}
-	if m, at, ok := r.loose(from, to, found); ok {
+	if m, at, ok := r.loose(from, to, found && best.unknown); ok { // a wrapper that says nothing itself explains no less
 		other := best.exception
 		return said{match: m, known: true, at: at, other: other}
 	}
@@ -231,8 +231,8 @@ func (r *reader) unknownLine() said {
 // lines that are no exceptions of Python.
 func (r *reader) crashWords() said {
 	last := len(r.lines) - 1
-	for last >= 0 && (r.lines[last].kind == kindNoise || r.lines[last].blank()) {
-		last--
+	for last >= 0 && (r.lines[last].kind == kindNoise || r.lines[last].blank() || shellKilled(r.lines[last].text)) {
+		last-- // a shell's word about this very death is none of the program's
 	}
 	for i := len(r.chains) - 1; i >= 0 && last >= 0; i-- {
 		c := &r.chains[i]

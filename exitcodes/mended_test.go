@@ -1,0 +1,82 @@
+package exitcodes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestServed has a file be missing after another failure in the same chain: where that was the file server's, it may be there.
+func TestServed(t *testing.T) {
+	const missing = "FileNotFoundError: [Errno 2] No such file or directory: '/mnt/x'"
+	for name, tt := range map[string]struct {
+		members []string
+		want    Verdict
+		says    string
+	}{
+		"by itself":              {[]string{missing}, Fatal, "FileNotFound"},
+		"after a stale handle":   {[]string{"OSError: [Errno 116] Stale file handle", missing}, Retry, "StaleFileHandle"},
+		"after an I/O error":     {[]string{"OSError: [Errno 5] Input/output error: '/mnt/x'", missing}, Retry, "InputOutputError"},
+		"forbidden, after one":   {[]string{"OSError: [Errno 121] Remote I/O error", "PermissionError: [Errno 13] Permission denied: '/mnt/x'"}, Retry, "InputOutputError"},
+		"two before it":          {[]string{"OSError: [Errno 116] Stale file handle", "KeyError: 'cache'", missing}, Retry, "StaleFileHandle"},
+		"after a reset":          {[]string{"ConnectionResetError: [Errno 104] Connection reset by peer", missing}, Fatal, "FileNotFound"},
+		"a bug after one":        {[]string{"OSError: [Errno 116] Stale file handle", "KeyError: 'cache'"}, Fatal, "CodeError"},
+		"a full disk after one":  {[]string{"OSError: [Errno 116] Stale file handle", "OSError: [Errno 28] No space left on device"}, Fatal, "DiskFull"},
+		"the server's came last": {[]string{missing, "OSError: [Errno 116] Stale file handle"}, Retry, "StaleFileHandle"},
+	} {
+		var parts []string
+		for _, m := range tt.members {
+			parts = append(parts, "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    f()\n"+m+"\n")
+		}
+		o := exited(1)
+		o.Output = []byte(strings.Join(parts, "\n"+chainedContext+":\n\n"))
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || f.Reason != tt.says {
+			t.Errorf("%s: %s, %s by %q; want %s, %s", name, f.Verdict, f.Reason, f.Evidence, tt.want, tt.says)
+		}
+	}
+}
+
+func TestUnquoted(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                "",
+		"connection refused":              "connection refused",
+		"literal: 'connection timed out'": "literal: ",
+		`bad value "connection reset", want a name`: "bad value , want a name",
+		"can't do: connection refused":              "can't do: connection refused",
+		"'a' and 'b': connection refused":           " and : connection refused",
+		"it's 'gone', isn't it":                     "it's , isn't it",
+		"'never closed":                             "",
+	} {
+		if got := string(unquoted([]byte(text))); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestWhoseWords has wrappers that only say that a child or a part of the program failed, and what stands before them.
+func TestWhoseWords(t *testing.T) {
+	wrapped := func(line string) string {
+		return "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    f()\n" + line + "\n"
+	}
+	const (
+		dead = "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause."
+		pipe = "OSError: (\"(('gsutil cat gs://b/0.tar',), {'shell': True}): exit 1 (read) {}\",)"
+	)
+	for name, tt := range map[string]struct {
+		output string
+		want   Verdict
+		says   string
+	}{
+		"nothing before it":            {wrapped(dead), Fatal, "exited 1"},
+		"a bug before it":              {wrapped("ZeroDivisionError: division by zero") + wrapped(dead), Fatal, "ZeroDivisionError"},
+		"a lost peer before it":        {wrapped("ConnectionResetError: [Errno 104] Connection reset by peer") + wrapped(dead), Retry, "Connection reset"},
+		"a child's line that passes":   {"ServiceException: 503 Backend Error\n" + wrapped(pipe), Retry, "503 Backend Error"},
+		"a child's line that does not": {"ServiceException: 401 Anonymous caller does not have storage.objects.get access\n" + wrapped(pipe), Fatal, "exit 1 (read)"},
+		"a line before an own error":   {"ServiceException: 503 Backend Error\n" + wrapped("RuntimeError: odd"), Fatal, "odd"},
+	} {
+		o := exited(1)
+		o.Output = []byte(tt.output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Message, tt.says) {
+			t.Errorf("%s: %s, %q; want %s, %q", name, f.Verdict, f.Message, tt.want, tt.says)
+		}
+	}
+}
