@@ -185,10 +185,10 @@ func (r *reader) atOnce(c *chain) bool {
 	return !end.IsZero() && last.Sub(end) <= together && r.looksUncaught(c)
 }
 
-// accusations are the lines in which torch names the ranks that did not come.
+// accusations are the lines in which torch or JAX names the ranks that did not come.
 func (r *reader) accusations() (lines []string) {
 	for i := range r.lines {
-		if l := &r.lines[i]; l.kind != kindSurvived && l.contains("but didn't join collective #") {
+		if l := &r.lines[i]; l.kind != kindSurvived && l.is(traitNames) {
 			lines = append(lines, l.shown())
 		}
 	}

@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -77,6 +78,27 @@ func TestWhoseWords(t *testing.T) {
 		o.Output = []byte(tt.output)
 		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Message, tt.says) {
 			t.Errorf("%s: %s, %q; want %s, %q", name, f.Verdict, f.Message, tt.want, tt.says)
+		}
+	}
+}
+
+// TestAccused has the words of one that waited in vain name who did not come.
+func TestAccused(t *testing.T) {
+	for text, want := range map[string][]int{
+		"[rank1]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [7] finished collective #182, but didn't join collective #183":                            {7},
+		"[7] finished collective #182, but didn't join collective #183\n[9] finished collective #182, but didn't join collective #183":                 {7, 9},
+		"RuntimeError: Rank 1 failed to pass monitoredBarrier in 60000 ms":                                                                             {1},
+		"RuntimeError: [Rank 0]: Ranks 2, 3, 11 failed to pass monitoredBarrier in 60000 ms":                                                           {2, 3, 11},
+		"UNAVAILABLE: Task /job:jax_worker/replica:0/task:37 heartbeat timeout. This indicates that the remote task has failed":                        {37},
+		"E coordination_service.cc:1170] /job:jax_worker/replica:0/task:4 has been set to ERROR in coordination service: UNAVAILABLE":                  {4},
+		"ABORTED: The following tasks are unhealthy (stopped sending heartbeats):\n/job:jax_worker/replica:0/task:1\n/job:jax_worker/replica:0/task:2": {1, 2},
+		"I coordination_service.cc:535] /job:jax_worker/replica:0/task:3 has connected to coordination service":                                        nil,
+		"[0] Timeout at NCCL work: 183, last enqueued NCCL work: 183, last completed NCCL work: 182.":                                                  nil,
+	} {
+		o := killed(6)
+		o.Output = []byte(text + "\n")
+		if f := Judge(o, BuiltinRules()); !slices.Equal(f.Names, want) {
+			t.Errorf("%q names %v, want %v", text, f.Names, want)
 		}
 	}
 }

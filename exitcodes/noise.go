@@ -50,6 +50,7 @@ var (
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
 		"errno", "stopping", "exiting", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
+	wordsNames  = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:")
 	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
 )
 
@@ -68,6 +69,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitHandled, h.any(wordsHandled))
 	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
+	give(traitNames, h.any(wordsNames))
 	give(traitSignal, h.any(wordsSignal))
 	return t
 }
