@@ -120,11 +120,15 @@ func ownWords(f Finding, o Outcome, rules *Rules) *Finding {
 	}
 	o.Status, o.Stop, o.OOMKills, o.Xids = Status{Code: 1}, NotStopped, 0, nil
 	o.Output = before(o.Output, o.Arrived, o.StoppedAt)
-	w := newReader(o, rules).uncaught()
+	r := newReader(o, rules)
+	w := r.uncaught()
 	if !w.known && !w.unknown || w.role() < RoleRoot || w.match.Rule.Verdict == Preempted {
 		return nil
 	}
 	own := Finding{Node: f.Node, Rank: f.Rank, LocalRank: f.LocalRank, At: f.At, Role: RoleRoot, Output: f.Output}
+	if own.Rank < 0 { // a launcher, whose lines say whose they are
+		own.Rank = r.rankAt(w.at)
+	}
 	own.Verdict, own.Code, own.Reason = Fatal, 1, ReasonError
 	said := own.say(w, o)
 	said.Message = said.HadFailed()

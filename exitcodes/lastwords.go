@@ -2,6 +2,8 @@ package exitcodes
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -173,6 +175,20 @@ func (r *reader) uncaught() said {
 		}
 	}
 	return best
+}
+
+// rankAt is the rank that the line carries as torch prints it, [rank3]; -1 when it carries none.
+func (r *reader) rankAt(i int) int {
+	if i >= len(r.lines) {
+		return -1
+	}
+	for word := range strings.FieldsSeq(r.lines[i].tag) {
+		if number, found := strings.CutPrefix(word, "rank"); found && digits(number) {
+			n, _ := strconv.Atoi(number)
+			return n
+		}
+	}
+	return -1
 }
 
 // together is how far apart two streams are read that were written at once.

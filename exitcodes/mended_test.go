@@ -102,3 +102,33 @@ func TestAccused(t *testing.T) {
 		}
 	}
 }
+
+// TestLauncherNames has a launcher that ran the ranks tell of them: whom one names, and what one that it stopped had said,
+// weigh as they do where gangrun runs the ranks itself.
+func TestLauncherNames(t *testing.T) {
+	raised := func(rank, what string) string {
+		return "[rank" + rank + "]: Traceback (most recent call last):\n[rank" + rank + "]:   File \"t.py\", line 1, in <module>\n[rank" + rank + "]:     f()\n[rank" + rank + "]: " + what + "\n"
+	}
+	const desync = "[rank0]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=183, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n" +
+		"[rank0]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [9] finished collective #182, but didn't join collective #183\n"
+	lost := raised("0", "ConnectionResetError: [Errno 104] Connection reset by peer")
+
+	o := exited(1)
+	o.Output = []byte(lost + raised("1", "KeyError: 'x'") + report(failure(1, -15, 2, noTraceback), failure(0, 1, 1, noTraceback)))
+	if f := Judge(o, BuiltinRules()); f.Verdict != Fatal || f.Rank != 1 || f.Evidence != "KeyError: 'x'" || !strings.Contains(f.Message, "the other candidate: ConnectionResetError") {
+		t.Errorf("%s of rank %d by %q: %s", f.Verdict, f.Rank, f.Evidence, f.Message)
+	}
+	o.Output = []byte(lost + raised("1", "ConnectionResetError: [Errno 104] Connection reset by peer") + report(failure(1, -15, 2, noTraceback), failure(0, 1, 1, noTraceback)))
+	if f := Judge(o, BuiltinRules()); f.Verdict != Retry || f.Rank != 0 {
+		t.Errorf("%s of rank %d by %q: %s", f.Verdict, f.Rank, f.Evidence, f.Message)
+	}
+	o.Output = []byte(desync + report(failure(1, 1, 2, noTraceback), failure(0, -6, 1, noTraceback)))
+	if f := Judge(o, BuiltinRules()); !slices.Equal(f.Names, []int{9}) {
+		t.Errorf("%v are named: %s", f.Names, f.Message)
+	}
+	o = killed(15)
+	o.Stop, o.Output = StoppedByGang, []byte("step 1\n"+raised("3", "KeyError: 'x'"))
+	if f := Judge(o, BuiltinRules()); f.Said == nil || f.Said.Rank != 3 || !strings.HasPrefix(f.Said.Message, "rank 3 was stopped") {
+		t.Errorf("%+v", f.Said)
+	}
+}
