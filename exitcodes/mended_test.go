@@ -132,3 +132,23 @@ func TestLauncherNames(t *testing.T) {
 		t.Errorf("%+v", f.Said)
 	}
 }
+
+// TestFamilies are exceptions that no rule knows, with others that are called nearly the same.
+func TestFamilies(t *testing.T) {
+	for line, want := range map[string]Verdict{
+		"distributed.scheduler.KilledWorker: Attempted to run task 'load-1' on 4 different workers, but all those workers died while running it.": Retry,
+		"google.auth.exceptions.TransportError: Failed to retrieve http://metadata.google.internal/computeMetadata/v1/token":                      Retry,
+		"google.auth.exceptions.DefaultCredentialsError: Your default credentials were not found.":                                                Fatal,
+		"mylib.MetadataError: Compute Engine Metadata server unavailable":                                                                         Retry,
+		"ValueError: attention backend 'flash' is temporarily unavailable in eager mode":                                                          Fatal,
+		"kubernetes.client.exceptions.ApiException: (503)":                                                                                        Retry,
+		"kubernetes.client.exceptions.ApiException: (409)":                                                                                        Fatal,
+		"RuntimeError: (503) samples were left out":                                                                                               Fatal,
+	} {
+		o := exited(1)
+		o.Output = []byte("Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    f()\n" + line + "\n")
+		if f := Judge(o, BuiltinRules()); f.Verdict != want {
+			t.Errorf("%s: %s by %s, want %s", line, f.Verdict, f.Rule, want)
+		}
+	}
+}
