@@ -97,11 +97,13 @@ func (r *reader) judgeChain(c *chain) said {
 // served doubts that a file is missing, or forbidden, where an exception before it in the chain is that of the file server:
 // who cannot read says "absent" soon.
 func (r *reader) served(c *chain, i int, missing said) said {
-	if rule := missing.match.Rule; rule.Verdict != Fatal || rule.Reason != "FileNotFound" && rule.Reason != "PermissionDenied" {
+	rule := missing.match.Rule
+	if rule.Verdict != Fatal || rule.Reason != "FileNotFound" && rule.Reason != "PermissionDenied" {
 		return missing
 	}
 	for _, m := range c.members[:i] {
-		if match, at, ok := r.judgeMember(m); ok && (match.Rule.Reason == "StaleFileHandle" || match.Rule.Reason == "InputOutputError") {
+		match, at, ok := r.judgeMember(m)
+		if reason := match.Rule.Reason; ok && (reason == "StaleFileHandle" || reason == "InputOutputError") {
 			return said{match: match, known: true, at: at, other: missing.match.Line}
 		}
 	}
@@ -165,7 +167,8 @@ func (r *reader) head(m member) string {
 			}
 		}
 	}
-	if _, message, _ := exceptionHead(trimMargin(r.lines[m.lines[0]].text)); message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
+	_, message, _ := exceptionHead(trimMargin(r.lines[m.lines[0]].text))
+	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
 		return text + " " + r.lines[m.lines[1]].shown()
 	}
 	if !strings.HasSuffix(text, "terminated with:") {

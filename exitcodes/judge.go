@@ -135,7 +135,8 @@ func ownWords(f Finding, o Outcome, rules *Rules) *Finding {
 	return &said // how it ended is gangrun's doing
 }
 
-// HadFailed is the sentence about a worker that gangrun stopped when it had said why it fails: a finding that is [Finding.Said].
+// HadFailed is the sentence about a worker that gangrun stopped when it had said why it fails: of a finding that is
+// [Finding.Said].
 func (f Finding) HadFailed() string {
 	message := f.who() + " was stopped when it had failed already: " + clip(f.Evidence)
 	if f.Rule == "" {

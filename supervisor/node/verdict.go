@@ -39,7 +39,9 @@ func crossing(findings []exitcodes.Finding) exitcodes.Finding {
 	f.Names = nil
 	for _, g := range findings {
 		f.Names = append(f.Names, g.Names...)
-		if g.Said != nil && g.Said.Role == exitcodes.RoleRoot && (f.Said == nil || accused(findings, g.Rank) && !accused(findings, f.Said.Rank)) {
+		switch {
+		case g.Said == nil || g.Said.Role != exitcodes.RoleRoot:
+		case f.Said == nil, accused(findings, g.Said.Rank) && !accused(findings, f.Said.Rank):
 			f.Said = g.Said
 		}
 	}
