@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"bytes"
 	"sort"
 	"strings"
 )
@@ -59,7 +60,7 @@ func (r *reader) echoed(c int, s said) said {
 // it that something knows. A transient one decides whatever the link; a deterministic one only as a cause.
 func (r *reader) judgeChain(c *chain) said {
 	final := said{at: c.last().lines[0], unknown: true, program: programs(c.last().class)}
-	final.exception = r.lines[final.at].shown()
+	final.exception = r.head(*c.last())
 	caused := true // the exception at hand caused what came after it
 	var best said
 	for i := len(c.members) - 1; i >= 0; {
@@ -79,7 +80,7 @@ func (r *reader) judgeChain(c *chain) said {
 				best = s
 			}
 			if best.match.Rule.Verdict == Fatal || best.role() == RoleRoot {
-				return best
+				return r.served(c, i, best)
 			}
 		}
 		if c.members[first].link == linkContext {
@@ -91,6 +92,22 @@ func (r *reader) judgeChain(c *chain) said {
 		return best
 	}
 	return final
+}
+
+// served doubts that a file is missing, or forbidden, where an exception before it in the chain is that of the file server:
+// who cannot read says "absent" soon.
+func (r *reader) served(c *chain, i int, missing said) said {
+	rule := missing.match.Rule
+	if rule.Verdict != Fatal || rule.Reason != "FileNotFound" && rule.Reason != "PermissionDenied" {
+		return missing
+	}
+	for _, m := range c.members[:i] {
+		match, at, ok := r.judgeMember(m)
+		if reason := match.Rule.Reason; ok && (reason == "StaleFileHandle" || reason == "InputOutputError") {
+			return said{match: match, known: true, at: at, other: missing.match.Line}
+		}
+	}
+	return missing
 }
 
 // judgeUnit judges one exception, or those of one group: there a transient one decides over a deterministic one.
@@ -144,9 +161,15 @@ func (r *reader) head(m member) string {
 	if strings.HasSuffix(text, "Graph execution error:") {
 		for n, i := range m.lines {
 			if n > 1 && r.lines[i].contains("[[{{node ") {
-				return text + " " + r.lines[m.lines[n-1]].shown()
+				for n--; n > 1 && bytes.HasPrefix(r.lines[m.lines[n]].text, []byte("\t")); n-- { // goes on what is before it
+				}
+				return text + " " + r.lines[m.lines[n]].shown()
 			}
 		}
+	}
+	_, message, _ := exceptionHead(trimMargin(r.lines[m.lines[0]].text))
+	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
+		return text + " " + r.lines[m.lines[1]].shown()
 	}
 	if !strings.HasSuffix(text, "terminated with:") {
 		return text

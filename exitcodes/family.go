@@ -49,7 +49,11 @@ func familyOf(class string, message []byte) family {
 		return family{} // a bug, whatever text it quotes; the base rule says fatal
 	}
 	message = message[:min(len(message), maxMessageText)]
-	h := phrases.in(bytes.ToLower(message))
+	lower := bytes.ToLower(message)
+	if ownErrors[name] {
+		lower = unquoted(lower) // what the input held
+	}
+	h := phrases.in(lower)
 	for _, judge := range []func(string, string, []byte, heard) family{
 		serviceCode, childKilled, httpStatus, rpcStatus, errnoFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
 	} {
@@ -58,6 +62,25 @@ func familyOf(class string, message []byte) family {
 		}
 	}
 	return family{}
+}
+
+// unquoted is a text without what stands in quotes in it. An apostrophe within a word is none.
+func unquoted(text []byte) []byte {
+	word := func(i int) bool {
+		return i >= 0 && i < len(text) && (text[i] >= 'a' && text[i] <= 'z' || text[i] >= '0' && text[i] <= '9')
+	}
+	out, open := make([]byte, 0, len(text)), byte(0)
+	for i, c := range text {
+		switch {
+		case open == 0 && (c == '\'' || c == '"') && !word(i-1):
+			open = c
+		case c == open && !word(i+1):
+			open = 0
+		case open == 0:
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 const (
@@ -85,7 +108,7 @@ var (
 	saysUnreachable      = phrases.list("unreachable", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
 	saysFileServer       = phrases.list("cannot read file data", "input/output error", "remote i/o error", "stale file handle", "transport endpoint is not connected")
 	saysTimeout          = phrases.list("deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
-	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "encountered an internal error", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
+	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "encountered an internal error", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
 	saysChildGone        = phrases.list("abruptly", "died unexpectedly", "exited unexpectedly", "has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources      = phrases.list("can't start new thread", "resource temporarily unavailable")
 	saysSignal           = phrases.list("= -", "code -", "code: -", "ignal", "sig", "status -")
@@ -162,7 +185,7 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$`)
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -241,8 +264,10 @@ func errnoFamily(_, _ string, message []byte, h heard) family {
 		return transient("errno", "NameResolution", RoleSuspect)
 	case 4, 11, 16, 35: // EINTR, EAGAIN, EBUSY, EDEADLK
 		return transient("errno", "ResourceBusy", RoleRoot)
-	case 5, 19, 107, 116, 121, 70, 52: // EIO, ENODEV, ENOTCONN, ESTALE, EREMOTEIO, ECOMM, EBADE
+	case 5, 19, 107, 121, 70, 52: // EIO, ENODEV, ENOTCONN, EREMOTEIO, ECOMM, EBADE
 		return transient("errno", "InputOutputError", RoleRoot)
+	case 116: // ESTALE
+		return transient("errno", "StaleFileHandle", RoleRoot)
 	case 98: // EADDRINUSE
 		return transient("errno", "AddressInUse", RoleRoot)
 	case 2: // ENOENT
@@ -302,7 +327,7 @@ func classFamily(class, name string, message []byte, h heard) family {
 		return transient("class", ReasonPeerLost, RoleCascade)
 	case "DistStoreError":
 		return transient("class", "StoreUnreachable", RoleSuspect)
-	case "BrokenProcessPool", "TerminatedWorkerError", "BrokenExecutor", "BrokenThreadPool":
+	case "BrokenProcessPool", "TerminatedWorkerError", "KilledWorker", "BrokenExecutor", "BrokenThreadPool":
 		return transient("class", "ChildKilled", RoleSuspect)
 	case "WorkerCrashedError", "ActorDiedError", "RayActorError", "ActorUnavailableError", "NodeDiedError", "ObjectLostError", "OwnerDiedError",
 		"ObjectFetchTimedOutError", "ReferenceCountingAssertionError", "RaySystemError", "LocalRayletDiedError", "ObjectReconstructionFailedError":
@@ -315,7 +340,7 @@ func classFamily(class, name string, message []byte, h heard) family {
 		}
 		return transient("class", "ServiceUnavailable", RoleSuspect)
 	case "MaxRetryError", "SSLError", "ProxyError", "CommError", "InternalServerError", "ServerError", "ServiceRequestError",
-		"ServiceResponseError", "NoBrokersAvailable", "OperationalError":
+		"ServiceResponseError", "NoBrokersAvailable", "OperationalError", "TransportError":
 		return transient("class", "ServiceUnavailable", RoleSuspect)
 	}
 	switch {

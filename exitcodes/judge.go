@@ -3,6 +3,7 @@ package exitcodes
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,7 +94,7 @@ func Guilty(findings []Finding) (Finding, int) {
 		if f.Said == nil || f.Said.Role < RoleRoot {
 			continue
 		}
-		if guilty < 0 || accused[f.Rank] && !accused[findings[guilty].Rank] {
+		if guilty < 0 || accused[f.Said.Rank] && !accused[findings[guilty].Said.Rank] {
 			guilty = i
 		}
 	}
@@ -119,19 +120,29 @@ func ownWords(f Finding, o Outcome, rules *Rules) *Finding {
 	}
 	o.Status, o.Stop, o.OOMKills, o.Xids = Status{Code: 1}, NotStopped, 0, nil
 	o.Output = before(o.Output, o.Arrived, o.StoppedAt)
-	w := newReader(o, rules).uncaught()
+	r := newReader(o, rules)
+	w := r.uncaught()
 	if !w.known && !w.unknown || w.role() < RoleRoot || w.match.Rule.Verdict == Preempted {
 		return nil
 	}
-	own := Finding{Node: f.Node, Rank: f.Rank, LocalRank: f.LocalRank, At: f.At, Role: RoleRoot, Output: f.Output, ExitCode: f.ExitCode, WorkerCode: f.WorkerCode}
-	own.Verdict, own.Code, own.Reason = Fatal, 1, ReasonError
-	own.Message = own.who() + " was stopped when it had failed already"
-	said := own.say(w, o)
-	said.Signal = f.Signal
-	if said.Message = own.Message + ": " + clip(said.Evidence); said.Unknown {
-		said.Message += "; no rule knows why"
+	own := Finding{Node: f.Node, Rank: f.Rank, LocalRank: f.LocalRank, At: f.At, Role: RoleRoot, Output: f.Output}
+	if own.Rank < 0 { // a launcher, whose lines say whose they are
+		own.Rank = r.rankAt(w.at)
 	}
-	return &said
+	own.Verdict, own.Code, own.Reason = Fatal, 1, ReasonError
+	said := own.say(w, o)
+	said.Message = said.HadFailed()
+	return &said // how it ended is gangrun's doing
+}
+
+// HadFailed is the sentence about a worker that gangrun stopped when it had said why it fails: of a finding that is
+// [Finding.Said].
+func (f Finding) HadFailed() string {
+	message := f.who() + " was stopped when it had failed already: " + clip(f.Evidence)
+	if f.Rule == "" {
+		message += "; no rule knows why"
+	}
+	return message
 }
 
 // before is the part of an output that had arrived at that time; all of it when that is not known.
@@ -293,15 +304,26 @@ func (s said) childKilled() bool {
 	return false
 }
 
-var joinedPattern = lazy(`\[(\d{1,6})\] finished collective #\d+, but didn't join collective #\d+`)
+// accusedPattern are the ways in which a rank is named that did not come: where another had to wait for it.
+var accusedPattern = lazy(`\[(\d{1,6})\] finished collective #\d+, but didn't join collective #\d+|` +
+	`Ranks? (\d{1,6}(?:, \d{1,6})*) failed to pass monitoredBarrier|` +
+	`jax_worker/replica:\d{1,6}/task:(\d{1,6})\b(?: has been set to ERROR| heartbeat timeout|$)`)
 
-// accused are the ranks that torch names: "[7] finished collective #182, but didn't join collective #183".
+const mostNamed = 64
+
+// accused are the ranks that the words name: "[7] finished collective #182, but didn't join collective #183".
 func accused(w said) []int {
 	var ranks []int
 	for _, l := range w.accusations {
-		for _, m := range joinedPattern().FindAllStringSubmatch(l, 64) {
-			n, _ := strconv.Atoi(m[1])
-			ranks = append(ranks, n)
+		for _, m := range accusedPattern().FindAllStringSubmatch(l, 64) {
+			for rank := range strings.SplitSeq(strings.Join(m[1:], ""), ", ") {
+				if len(ranks) == mostNamed {
+					return ranks
+				}
+				if n, err := strconv.Atoi(rank); err == nil && !slices.Contains(ranks, n) {
+					ranks = append(ranks, n)
+				}
+			}
 		}
 	}
 	return ranks

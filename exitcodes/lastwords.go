@@ -2,6 +2,8 @@ package exitcodes
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -45,7 +47,7 @@ func (r *reader) lastWords() said {
 	if found {
 		from = r.explainsFrom(best.at)
 	}
-	if m, at, ok := r.loose(from, to, found); ok {
+	if m, at, ok := r.loose(from, to, found && best.unknown); ok { // a wrapper that says nothing itself explains no less
 		other := best.exception
 		return said{match: m, known: true, at: at, other: other}
 	}
@@ -175,6 +177,20 @@ func (r *reader) uncaught() said {
 	return best
 }
 
+// rankAt is the rank that the line carries as torch prints it, [rank3]; -1 when it carries none.
+func (r *reader) rankAt(i int) int {
+	if i >= len(r.lines) {
+		return -1
+	}
+	for word := range strings.FieldsSeq(r.lines[i].tag) {
+		if number, found := strings.CutPrefix(word, "rank"); found && digits(number) {
+			n, _ := strconv.Atoi(number)
+			return n
+		}
+	}
+	return -1
+}
+
 // together is how far apart two streams are read that were written at once.
 const together = 50 * time.Millisecond
 
@@ -185,10 +201,10 @@ func (r *reader) atOnce(c *chain) bool {
 	return !end.IsZero() && last.Sub(end) <= together && r.looksUncaught(c)
 }
 
-// accusations are the lines in which torch names the ranks that did not come.
+// accusations are the lines in which torch or JAX names the ranks that did not come.
 func (r *reader) accusations() (lines []string) {
 	for i := range r.lines {
-		if l := &r.lines[i]; l.kind != kindSurvived && l.contains("but didn't join collective #") {
+		if l := &r.lines[i]; l.kind != kindSurvived && l.is(traitNames) {
 			lines = append(lines, l.shown())
 		}
 	}
@@ -231,8 +247,8 @@ func (r *reader) unknownLine() said {
 // lines that are no exceptions of Python.
 func (r *reader) crashWords() said {
 	last := len(r.lines) - 1
-	for last >= 0 && (r.lines[last].kind == kindNoise || r.lines[last].blank()) {
-		last--
+	for last >= 0 && (r.lines[last].kind == kindNoise || r.lines[last].blank() || shellKilled(r.lines[last].text)) {
+		last-- // a shell's word about this very death is none of the program's
 	}
 	for i := len(r.chains) - 1; i >= 0 && last >= 0; i-- {
 		c := &r.chains[i]

@@ -25,7 +25,7 @@ const (
 )
 
 // trait is what the words of a line tell by themselves. Lines that differ only in numbers share them.
-type trait uint8
+type trait uint16
 
 const (
 	traitNoise    trait = 1 << iota // of a dying interpreter, a launcher, a tracker
@@ -36,6 +36,7 @@ const (
 	traitWork                       // it may be one of a training loop
 	traitTeardown                   // only a dying interpreter says it
 	traitSignal                     // it may tell of a signal
+	traitNames                      // it may name the ranks that did not come
 )
 
 // kind is what the reader makes of a line.

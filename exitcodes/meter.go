@@ -6,11 +6,12 @@ package exitcodes
 type meter struct{ spent, budget int }
 
 const (
-	perByte   = 16       // bytes looked at for each byte of output
+	perByte   = 16       // bytes looked at for each byte of output, for 64 KiB of it all told
+	counted   = 2        // of these that what is only counted may take last, and the allowance
 	allowance = 64 << 10 // and for an output however short
 )
 
-func newMeter(n int) *meter { return &meter{budget: perByte*n + allowance} }
+func newMeter(n int) *meter { return &meter{budget: (perByte-counted)*n + allowance} }
 
 // pass counts passes over n bytes.
 func (m *meter) pass(passes, n int) { m.spent += passes * n }

@@ -39,7 +39,8 @@ var (
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
-		"elifecycle", "exited with code ", "command exited with", "error: aborting job")
+		"elifecycle", "exited with code ", "command exited with", "error: aborting job",
+		"(above) for the root cause", "see root cause above", " (read) {", " (write) {")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt ", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
@@ -49,6 +50,7 @@ var (
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
 		"errno", "stopping", "exiting", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
+	wordsNames  = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:")
 	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
 )
 
@@ -67,6 +69,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitHandled, h.any(wordsHandled))
 	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
+	give(traitNames, h.any(wordsNames))
 	give(traitSignal, h.any(wordsSignal))
 	return t
 }

@@ -71,12 +71,17 @@ func blame(f Finding, o Outcome, ranks []Outcome, text []byte, rules *Rules) Fin
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.bareness(), b.bareness()))
 	})
-	i := Cause(findings)
+	cause, i := Guilty(findings)
 	if i < 0 {
 		o.Output, o.Arrived = text, nil
 		return failed(f, o, rules)
 	}
-	cause := findings[i]
+	cause.Names = nil
+	for _, g := range findings {
+		cause.Names = append(cause.Names, g.Names...)
+	}
+	slices.Sort(cause.Names)
+	cause.Names = slices.Compact(cause.Names)
 	cause.At, cause.Node = o.At, o.Node
 	cause.WorkerCode = f.WorkerCode
 	cause.Message = fmt.Sprintf("%s (the launcher exited %d)", cause.Message, o.Status.Code)

@@ -16,9 +16,7 @@ const evidenceTime = time.Second
 
 // reports is what the members of a round that stops have told, and how they went. Names are empty for nobody.
 type reports struct {
-	failure *Outcome // of the strongest role; of equals the one that the store heard of first
-	rev     int64    // of that
-	failed  string   // whose it is
+	reports []report // of those who failed, or were stopped when they had failed already
 	leaver  string   // who has said that it is leaving
 	lost    string   // who has gone without a word
 	cutOff  string   // who has stopped by itself, for it could not reach the store
@@ -44,8 +42,8 @@ func (t *turn) collect(members []member) reports {
 			said.spoken = false
 		}
 		o := t.outcome(m)
-		if o != nil && o.failed() && o.role() != exitcodes.RoleNone && t.blames(m, o) {
-			said.hearFailure(m, o)
+		if o != nil && (o.failed() && o.role() != exitcodes.RoleNone || o.Said != nil) && t.blames(m, o) {
+			said.reports = append(said.reports, report{m.Name, cmp.Or(m.entry.OutcomeRev, m.entry.ModRev), o})
 		}
 		switch {
 		case !t.missed(m):
@@ -61,13 +59,6 @@ func (t *turn) collect(members []member) reports {
 	return said
 }
 
-func (said *reports) hearFailure(m member, o *Outcome) {
-	rev := cmp.Or(m.entry.OutcomeRev, m.entry.ModRev)
-	if f := said.failure; f == nil || o.role() > f.role() || o.role() == f.role() && rev < said.rev {
-		said.failure, said.rev, said.failed = o, rev, m.Name
-	}
-}
-
 // cause picks the root cause of the stop. settled is false while a member may have more to say, and what is known so
 // far would not stand against it; again is when to look again, if not at the next change.
 //
@@ -78,10 +69,11 @@ func (said *reports) hearFailure(m member, o *Outcome) {
 func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time) {
 	stop = *t.job.Stop
 	said := t.collect(members)
-	f := said.failure
-	if f != nil && f.role() == exitcodes.RoleRoot {
+	g, failed := guilty(said.reports, t.nodeOf)
+	f := g.outcome
+	if failed && f.role() == exitcodes.RoleRoot {
 		again = stop.At.Add(evidenceTime)
-		return stop.as(StopFailure, said.failed, f.Reason, f.Message, f), said.spoken || !t.now.Before(again), again
+		return stop.as(StopFailure, g.node, f.Reason, f.Message, f), said.spoken || !t.now.Before(again), again
 	}
 	settled = said.spoken && (said.out || said.cutOff == "")
 	switch {
@@ -93,8 +85,8 @@ func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time
 	case said.cutOff != "":
 		stop = stop.as(StopStore, said.cutOff, exitcodes.ReasonStoreLost,
 			said.cutOff+" could not reach the store and has stopped its workers", nil)
-	case f != nil:
-		stop = stop.as(StopFailure, said.failed, f.Reason, f.Message, f)
+	case failed:
+		stop = stop.as(StopFailure, g.node, f.Reason, f.Message, f)
 	}
 	return stop, settled, said.again
 }

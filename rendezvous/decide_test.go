@@ -233,35 +233,41 @@ func TestWhoIsSilentMayBeOutOfReachAsWell(t *testing.T) {
 }
 
 func TestRootCause(t *testing.T) {
-	type report struct {
+	type told struct {
 		node string
 		edit []func(*Outcome)
 	}
 	for name, tc := range map[string]struct {
-		reports []report
+		reports []told
 		before  func(*stage)
 		kind    string
 		node    string
 		verdict exitcodes.Verdict // of the end; empty: restarted
 	}{
-		"the first root":       {[]report{{"c", nil}, {"b", nil}}, nil, StopFailure, "c", ""},
-		"root before cascade":  {[]report{{"b", []func(*Outcome){as("cascade")}}, {"c", nil}}, nil, StopFailure, "c", ""},
-		"root before suspect":  {[]report{{"b", []func(*Outcome){as("suspect")}}, {"c", nil}}, nil, StopFailure, "c", ""},
-		"suspect over cascade": {[]report{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){as("suspect")}}}, nil, StopFailure, "c", ""},
-		"a fatal echo alone":   {[]report{{"b", []func(*Outcome){as("cascade"), fatal}}}, nil, StopFailure, "b", ""},
-		"a fatal suspect":      {[]report{{"b", []func(*Outcome){as("suspect"), fatal}}}, nil, StopFailure, "b", exitcodes.Fatal},
-		"a fatal root late":    {[]report{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){fatal}}}, nil, StopFailure, "c", exitcodes.Fatal},
-		"a silent node, echoes": {[]report{{"b", []func(*Outcome){as("cascade"), fatal}}},
+		"the first root":       {[]told{{"c", nil}, {"b", nil}}, nil, StopFailure, "c", ""},
+		"root before cascade":  {[]told{{"b", []func(*Outcome){as("cascade")}}, {"c", nil}}, nil, StopFailure, "c", ""},
+		"root before suspect":  {[]told{{"b", []func(*Outcome){as("suspect")}}, {"c", nil}}, nil, StopFailure, "c", ""},
+		"suspect over cascade": {[]told{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){as("suspect")}}}, nil, StopFailure, "c", ""},
+		"a fatal echo alone":   {[]told{{"b", []func(*Outcome){as("cascade"), fatal}}}, nil, StopFailure, "b", ""},
+		"a fatal suspect":      {[]told{{"b", []func(*Outcome){as("suspect"), fatal}}}, nil, StopFailure, "b", exitcodes.Fatal},
+		"a fatal root late":    {[]told{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){fatal}}}, nil, StopFailure, "c", exitcodes.Fatal},
+		"a silent node, echoes": {[]told{{"b", []func(*Outcome){as("cascade"), fatal}}},
 			func(s *stage) { s.expire("a") }, StopLoss, "a", ""},
-		"a silent node, suspects": {[]report{{"b", []func(*Outcome){as("suspect"), fatal}}},
+		"a silent node, suspects": {[]told{{"b", []func(*Outcome){as("suspect"), fatal}}},
 			func(s *stage) { s.expire("a") }, StopLoss, "a", ""},
-		"a silent node, a root": {[]report{{"b", []func(*Outcome){fatal}}},
+		"a silent node, a root": {[]told{{"b", []func(*Outcome){fatal}}},
 			func(s *stage) { s.expire("a") }, StopFailure, "b", exitcodes.Fatal},
-		"a leaving node, echoes": {[]report{{"b", []func(*Outcome){as("cascade"), fatal}}},
+		"a leaving node, echoes": {[]told{{"b", []func(*Outcome){as("cascade"), fatal}}},
 			func(s *stage) { s.put("a", leaves) }, StopDeparture, "a", ""},
-		"of another round": {[]report{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){fatal, func(o *Outcome) { o.Round = 7 }}}},
+		"an echo, and what was said before": {[]told{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){hadSaid}}},
+			nil, StopFailure, "c", exitcodes.Fatal},
+		"said before, and a silent node": {[]told{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){hadSaid}}},
+			func(s *stage) { s.expire("a") }, StopFailure, "c", exitcodes.Fatal},
+		"said before, and a root": {[]told{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){hadSaid}}, {"a", nil}},
+			nil, StopFailure, "a", ""},
+		"of another round": {[]told{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){fatal, func(o *Outcome) { o.Round = 7 }}}},
 			nil, StopFailure, "b", ""},
-		"of another store": {[]report{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){fatal, func(o *Outcome) { o.Store = "x" }}}},
+		"of another store": {[]told{{"b", []func(*Outcome){as("cascade")}}, {"c", []func(*Outcome){fatal, func(o *Outcome) { o.Store = "x" }}}},
 			nil, StopFailure, "b", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,7 +88,29 @@ type Outcome struct {
 	CodeOverridden bool              `json:"overruled,omitempty"`
 	// RestartsAlone is set where the node starts its workers again by itself.
 	RestartsAlone bool `json:"again,omitempty"`
+	// Names are ranks that the evidence names as where it began. Said is what a worker that was stopped had said of a failure
+	// of its own; without a verdict beside it, no worker of the node failed by itself.
+	Names []int `json:"names,omitempty"`
+	Said  *Said `json:"said,omitempty"`
 }
+
+// Said is what a worker that was stopped for another's failure had said of one of its own: a root cause, or nothing.
+type Said struct {
+	Verdict   exitcodes.Verdict `json:"verdict"`
+	Code      int               `json:"code"`
+	Reason    string            `json:"reason"`
+	Rule      string            `json:"rule,omitempty"`
+	Evidence  string            `json:"evidence"`
+	Rank      int               `json:"rank"`
+	LocalRank int               `json:"localRank"`
+}
+
+// The most that crosses of what names others, and of what a stopped worker had said.
+const (
+	maxNames        = 16
+	maxSaidRule     = 64
+	maxSaidEvidence = 300
+)
 
 // OutcomeOf is a finding about a node's workers as it stands in the node's record. Texts are cut.
 func OutcomeOf(f exitcodes.Finding, store, runUID string, round int) Outcome {
@@ -97,12 +119,36 @@ func OutcomeOf(f exitcodes.Finding, store, runUID string, round int) Outcome {
 		Verdict: f.Verdict, Reason: cut(f.Reason), Message: cut(f.Message), Code: f.Code,
 		Rule: cut(f.Rule), Evidence: cut(f.Evidence), Rank: f.Rank, LocalRank: f.LocalRank,
 		ExitCode: f.ExitCode, Signal: f.Signal, WorkerCode: f.WorkerCode, At: f.At, NodeFault: f.NodeFault,
-		CodeOverridden: f.CodeOverridden,
+		CodeOverridden: f.CodeOverridden, Names: f.Names[:min(len(f.Names), maxNames)], Said: saidOf(f.Said),
 	}
 	if f.Role >= exitcodes.RoleCascade {
 		o.Role = f.Role.String()
 	}
 	return o
+}
+
+// saidOf is what crosses of the words of a stopped worker.
+func saidOf(f *exitcodes.Finding) *Said {
+	if f == nil || f.Role != exitcodes.RoleRoot {
+		return nil
+	}
+	return &Said{
+		Verdict: f.Verdict, Code: f.Code, Reason: cutTo(f.Reason, maxSaidRule), Rule: cutTo(f.Rule, maxSaidRule),
+		Evidence: cutTo(f.Evidence, maxSaidEvidence), Rank: f.Rank, LocalRank: f.LocalRank,
+	}
+}
+
+// finding is what [saidOf] was given, as far as it crosses.
+func (s *Said) finding() *exitcodes.Finding {
+	if s == nil {
+		return nil
+	}
+	f := exitcodes.Finding{
+		Verdict: s.Verdict, Code: s.Code, Reason: s.Reason, Role: exitcodes.RoleRoot, Rule: s.Rule, Evidence: s.Evidence,
+		Rank: s.Rank, LocalRank: s.LocalRank, CodeOverridden: s.Code == exitcodes.CodeRetryableByRule,
+	}
+	f.Message = f.HadFailed()
+	return &f
 }
 
 // Finding is what [OutcomeOf] was given, as far as it crosses from node to node.
@@ -111,7 +157,7 @@ func (o *Outcome) Finding() exitcodes.Finding {
 		Verdict: o.Verdict, Reason: o.Reason, Message: o.Message, Code: o.Code, Role: o.role(),
 		Rule: o.Rule, Evidence: o.Evidence, Rank: o.Rank, LocalRank: o.LocalRank,
 		ExitCode: o.ExitCode, Signal: o.Signal, WorkerCode: o.WorkerCode, At: o.At, NodeFault: o.NodeFault,
-		CodeOverridden: o.CodeOverridden,
+		CodeOverridden: o.CodeOverridden, Names: o.Names, Said: o.Said.finding(),
 	}
 }
 
@@ -140,6 +186,14 @@ func (o *Outcome) echoes() bool {
 // echoesIn reports whether the node tells of such a failure in a round.
 func (n *Node) echoesIn(round int) bool {
 	return n.Outcome != nil && n.Outcome.Round == round && n.Outcome.echoes()
+}
+
+// End is how the round went on this node as far as it knows by itself.
+func (o *Outcome) End() (exitcodes.Verdict, string) {
+	if s := o.Said; s != nil && o.role() < exitcodes.RoleRoot {
+		return s.Verdict, s.Reason
+	}
+	return o.Verdict, o.Reason
 }
 
 // Outranks reports whether the outcome is more likely to be the root cause than another one of the same node.

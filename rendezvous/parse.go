@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -206,8 +207,24 @@ func (n *Node) check() error {
 func (o *Outcome) check() error {
 	switch o.Verdict {
 	case exitcodes.Success, exitcodes.Retry, exitcodes.Fatal, exitcodes.Preempted, exitcodes.Suspended:
+	case "": // its workers were stopped, and one had said why it fails
+		if o.Said == nil {
+			return errors.New("outcome: neither a verdict nor what a stopped worker had said")
+		}
 	default:
 		return fmt.Errorf("outcome: verdict %q", cut(string(o.Verdict)))
+	}
+	if s := o.Said; s != nil {
+		switch {
+		case s.Verdict != exitcodes.Retry && s.Verdict != exitcodes.Fatal:
+			return fmt.Errorf("outcome: said: verdict %q", cut(string(s.Verdict)))
+		case max(len(s.Reason), len(s.Rule)) > maxSaidRule || len(s.Evidence) > maxSaidEvidence:
+			return fmt.Errorf("outcome: said: a reason or a rule is longer than %d bytes, or the evidence than %d",
+				maxSaidRule, maxSaidEvidence)
+		}
+	}
+	if len(o.Names) > maxNames {
+		return fmt.Errorf("outcome: %d ranks are named, at most %d", len(o.Names), maxNames)
 	}
 	if len(o.Message) > maxText || len(o.Evidence) > maxText || len(o.Reason) > maxText || len(o.Rule) > maxText {
 		return fmt.Errorf("outcome: a text is longer than %d bytes", maxText)
@@ -237,12 +254,14 @@ func name(s string) bool {
 // Sentence makes a text for a person fit into a record.
 func Sentence(s string) string { return cut(s) }
 
-func cut(s string) string {
+func cut(s string) string { return cutTo(s, maxText) }
+
+func cutTo(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) <= maxText {
+	if len(s) <= most {
 		return s
 	}
-	s = s[:maxText]
+	s = s[:most]
 	for !utf8.ValidString(s) {
 		s = s[:len(s)-1]
 	}

@@ -264,6 +264,12 @@ func as(role string) func(*Outcome) { return func(o *Outcome) { o.Role = role } 
 
 func fatal(o *Outcome) { o.Verdict, o.Code = exitcodes.Fatal, 1 }
 
+// hadSaid is a worker that was stopped when it had failed already.
+func hadSaid(o *Outcome) {
+	o.Verdict, o.Role, o.Reason, o.Message, o.Code = "", "", "", "", 0
+	o.Said = &Said{Verdict: exitcodes.Fatal, Code: 1, Reason: "Error", Evidence: "ValueError: heads", Rank: 4}
+}
+
 func succeeds(s *stage) func(*Node) {
 	return func(n *Node) {
 		n.State = NodeDone

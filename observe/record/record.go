@@ -416,8 +416,9 @@ func (r *Recorder) gone(at time.Time, g node.Gone) {
 		return
 	}
 	r.tell()
+	verdict, reason := g.Outcome.End()
 	r.emit(event.Event{At: at, Type: event.RoundEnded, RoundEnd: &event.RoundEnd{
-		Verdict: g.Outcome.Verdict, Reason: event.Text(g.Outcome.Reason), Workers: r.ends,
+		Verdict: verdict, Reason: event.Text(reason), Workers: r.ends,
 	}})
 	r.active, r.stopping, r.saving = false, false, false
 	if r.step != nil {

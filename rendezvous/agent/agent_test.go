@@ -178,6 +178,32 @@ func TestFatalEndsAll(t *testing.T) {
 	})
 }
 
+// TestSaidBeforeTheStop is an echo, and a node that was stopped for it, of whose workers one had said before why it fails.
+func TestSaidBeforeTheStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := gang(t, store.NewInMemory(), 3)
+		for _, p := range nodes {
+			p.starts(0)
+		}
+		echo := rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: "PeerLost", Code: 210, Role: "cascade", Message: "it lost its peer"}
+		nodes[2].Failing(0, echo, nil)
+		nodes[2].Gone(0, echo, nil)
+		nodes[0].stops()
+		if o := nodes[1].next(); o.Stop == nil {
+			t.Fatalf("got %s", describe(o))
+		}
+		nodes[1].Gone(0, rendezvous.Outcome{Rank: 1, Said: &rendezvous.Said{
+			Verdict: exitcodes.Fatal, Code: 1, Reason: "CodeError", Rule: "code.syntax", Evidence: "KeyError: 'x'", Rank: 1,
+		}}, nil)
+		for _, p := range nodes {
+			e := p.ends()
+			if e.Verdict != exitcodes.Fatal || e.Code != 1 || e.Reason != "CodeError" || e.Cause == nil || e.Cause.Node != "node1" {
+				t.Errorf("%s ends with %+v", p.name, e)
+			}
+		}
+	})
+}
+
 func TestOneNodeAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := gang(t, store.NewInMemory(), 1)

@@ -29,7 +29,9 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	case o.Verdict == exitcodes.Success:
 		n.record.State = rendezvous.NodeDone
 	case o.Verdict == "" && (n.cutOff || !n.halted && !n.record.Leaving): // or it was too late to start anything
+		said := o.Said
 		o = rendezvous.CutOff(n.self.Store, n.self.RunUID, round, n.now())
+		o.Said = said
 	}
 	n.started, n.halted, n.expedited = false, false, false
 	guard := n.self.Guard
@@ -39,9 +41,12 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	if over := guard.Overlap(n.clock()); over > 0 && guard.Fence > 0 {
 		n.log.Error("this node was paused for so long that another round may have run beside its own", "overlap", over)
 	}
-	if o.Verdict == "" {
+	switch {
+	case o.Verdict == "" && o.Said == nil:
 		n.record.Outcome, n.record.OutcomeRev = nil, 0
-	} else {
+	case o.Verdict == "":
+		n.record.Outcome, n.record.OutcomeRev = n.stamp(o), 0
+	default:
 		n.record.Outcome = n.stamp(o)
 		n.ruleAlone(n.record.Outcome, step)
 		n.sayDispensable()

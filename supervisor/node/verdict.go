@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/rendezvous"
@@ -21,9 +22,40 @@ func (n *Node) judge() verdict {
 		findings[i] = n.workers[i].finding
 	}
 	if f, cause := exitcodes.Guilty(findings); cause >= 0 {
-		return n.afterFailure(f, cause)
+		v := n.afterFailure(f, cause)
+		v.outcome = outcomeOf(crossing(findings))
+		return v
 	}
 	return n.withoutFailure(findings)
+}
+
+// crossing is what the other nodes are told of this one's workers: the one that failed by itself, whom the evidence names,
+// and what one that was stopped had said. Which of that is the cause is found out over all nodes.
+func crossing(findings []exitcodes.Finding) exitcodes.Finding {
+	f := exitcodes.Finding{Rank: -1, LocalRank: -1}
+	if cause := exitcodes.Cause(findings); cause >= 0 {
+		f = findings[cause]
+	}
+	f.Names = nil
+	for _, g := range findings {
+		f.Names = append(f.Names, g.Names...)
+		switch {
+		case g.Said == nil || g.Said.Role != exitcodes.RoleRoot:
+		case f.Said == nil, accused(findings, g.Said.Rank) && !accused(findings, f.Said.Rank):
+			f.Said = g.Said
+		}
+	}
+	if f.Verdict == "" && f.Said != nil {
+		f.Message, f.Rank, f.LocalRank = f.Said.Message, f.Said.Rank, f.Said.LocalRank
+	}
+	slices.Sort(f.Names)
+	f.Names = slices.Compact(f.Names)
+	return f
+}
+
+// accused reports whether the evidence about another worker names the rank.
+func accused(findings []exitcodes.Finding, rank int) bool {
+	return slices.ContainsFunc(findings, func(f exitcodes.Finding) bool { return slices.Contains(f.Names, rank) })
 }
 
 // afterFailure is the verdict on a round in which a worker failed by itself.
@@ -72,7 +104,9 @@ func (n *Node) withoutFailure(findings []exitcodes.Finding) verdict {
 		v.message = n.waitingMessage()
 		for i, g := range findings {
 			if g.Said != nil && g.Said.Role == exitcodes.RoleRoot { // what they missed may have been this
-				return n.afterFailure(*g.Said, i)
+				v = n.afterFailure(*g.Said, i)
+				v.outcome = outcomeOf(crossing(findings))
+				return v
 			}
 		}
 	}

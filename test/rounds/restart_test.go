@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -185,4 +186,45 @@ func TestAnEchoComesFirst(t *testing.T) {
 			t.Errorf("%s: %+v", e.Node, e.RootCause)
 		}
 	}
+}
+
+// TestWhoNamesWhom has two ranks that failed for good and do not end, as one does that has a thread left, and a third that
+// waits for them in vain and says who did not come: of those that are then stopped on other nodes it is the named one that
+// counts, and it counts everywhere.
+func TestWhoNamesWhom(t *testing.T) {
+	t.Parallel()
+	p := newParty(t, "--nnodes", "3", "--nproc-per-node", "1", "--store", storeOf(shared.get(t)), "--job", jobName(t))
+	p.mode = "launch"
+	nodes := p.startAll(3)
+	workers := p.round(0, 3)
+	raise := func(w *worker, what string) {
+		for _, line := range []string{"Traceback (most recent call last):", `  File "/app/train.py", line 9, in <module>`, "    main()", what} {
+			w.do("say " + line)
+		}
+	}
+	named, waits, other := ofRank(workers, "1"), ofRank(workers, "0"), ofRank(workers, "2")
+	raise(other, "KeyError: 'of the other'")
+	nodeNamed(nodes, other.Node).Await("KeyError: 'of the other'")
+	raise(named, "KeyError: 'of the named one'")
+	nodeNamed(nodes, named.Node).Await("KeyError: 'of the named one'")
+	waits.do("say [rank0]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: " +
+		"WorkNCCL(SeqNum=183, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.")
+	waits.do("say [rank0]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [1] finished collective #182, but didn't join collective #183")
+	waits.do("exit 134")
+	for _, e := range p.all(nodes, end{1, exitcodes.Fatal, "CodeError"}) {
+		if c := e.RootCause; c.Node != named.Node || c.Rank == nil || *c.Rank != 1 || c.Evidence != "KeyError: 'of the named one'" ||
+			!strings.Contains(e.Message.Message, "rank 1 was stopped when it had failed already") {
+			t.Errorf("%s: %q, %+v", e.Node, e.Message.Message, c)
+		}
+	}
+}
+
+// ofRank is the worker of a rank.
+func ofRank(workers []*worker, rank string) *worker {
+	return workers[slices.IndexFunc(workers, func(w *worker) bool { return w.Rank == rank })]
+}
+
+// nodeNamed is the gangrun of that name.
+func nodeNamed(nodes []*node, name string) *node {
+	return nodes[slices.IndexFunc(nodes, func(n *node) bool { return n.name == name })]
 }
