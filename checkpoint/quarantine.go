@@ -15,8 +15,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// QuarantineDir is where checkpoints go that must not be read: a folder in their root, which no framework looks into.
-// Another name in the root itself would not do: some match theirs anywhere in a name.
+// QuarantineDir is where checkpoints go that must not be read: a directory in their root, which no framework looks
+// into. Another name in the root itself would not do: some match theirs anywhere in a name.
 const QuarantineDir = "quarantine"
 
 // quarantine moves a checkpoint aside, with a note on why, and reports whether there was anything to move: another node

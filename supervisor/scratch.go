@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// scratch is a folder of our own for sockets and small files, made when it is first needed: nobody else can write to
+// scratch is a directory of our own for sockets and small files, made when it is first needed: nobody else can write to
 // it or guess what will be in it.
 type scratch struct {
 	log   *slog.Logger
@@ -14,13 +14,13 @@ type scratch struct {
 	tried bool
 }
 
-// path is that of a file in the folder; empty where none can be made, as with a read-only root without a /tmp.
+// path is that of a file in the directory; empty where none can be made, as with a read-only root without a /tmp.
 func (s *scratch) path(name string) string {
 	if !s.tried {
 		s.tried = true
 		dir, err := os.MkdirTemp("", "gangrun-")
 		if err != nil {
-			s.log.Debug("no folder for temporary files: workers cannot report their steps, nor leave error files", "err", err)
+			s.log.Debug("no directory for temporary files: workers cannot report their steps, nor leave error files", "err", err)
 		}
 		s.dir = dir
 	}
@@ -30,7 +30,7 @@ func (s *scratch) path(name string) string {
 	return filepath.Join(s.dir, name)
 }
 
-// remove removes the folder with all that is in it.
+// remove removes the directory with all that is in it.
 func (s *scratch) remove() {
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir) // a temporary file that stays is no reason to fail

@@ -9,8 +9,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// composer is the save folder of Composer (composer/callbacks/checkpoint_saver.py): ep1-ba42-rank0.pt, which the first
-// rank writes alone, or one of these per rank with DeepSpeed, as tar files; or a directory ep1-ba42 of
+// composer is the save directory of Composer (composer/callbacks/checkpoint_saver.py): ep1-ba42-rank0.pt, which the
+// first rank writes alone, or one of these per rank with DeepSpeed, as tar files; or a directory ep1-ba42 of
 // torch.distributed.checkpoint. A file is written in place, so it is whole when its structure is.
 //
 // The link latest-rank0.pt is replaced after the save, and taken away for a moment. In an object store it is a text

@@ -4,8 +4,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// torchtitan is the checkpoint folder of torchtitan: step-500 and so on, each what torch.distributed.checkpoint writes
-// (torchtitan/components/checkpointer/dcp.py).
+// torchtitan is the checkpoint directory of torchtitan: step-500 and so on, each what torch.distributed.checkpoint
+// writes (torchtitan/components/checkpointer/dcp.py).
 //
 // The last step of a training is saved without the optimizer, unless last_save_model_only is off: whole, and nothing to
 // go on from, with the same marker. It may also be safetensors with an index. torchtitan itself takes any name with

@@ -27,10 +27,10 @@ type remoteFS struct {
 	ctx   context.Context
 	store store
 
-	mu      sync.Mutex
-	folders map[string]*folder // those listed; nil when there is none
-	calls   map[string]*call
-	entries int
+	mu       sync.Mutex
+	listings map[string]*listing // those listed; nil when there is none
+	calls    map[string]*call
+	entries  int
 }
 
 // call is a listing on its way.
@@ -45,7 +45,7 @@ var (
 )
 
 func newFS(ctx context.Context, s store) *remoteFS {
-	return &remoteFS{ctx: ctx, store: s, folders: make(map[string]*folder), calls: make(map[string]*call)}
+	return &remoteFS{ctx: ctx, store: s, listings: make(map[string]*listing), calls: make(map[string]*call)}
 }
 
 // Open opens a file or a directory.
@@ -84,7 +84,7 @@ func (f *remoteFS) ReadDir(name string) ([]fs.DirEntry, error) {
 var errNotDir = fmt.Errorf("not a directory")
 
 func (f *remoteFS) entriesOf(name string) ([]fs.DirEntry, error) {
-	d, err := f.folder(name)
+	d, err := f.listing(name)
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
@@ -102,12 +102,12 @@ func (f *remoteFS) lookup(op, name string) (*info, error) {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
 	if name == "." {
-		if _, err := f.folder("."); err != nil {
+		if _, err := f.listing("."); err != nil {
 			return nil, &fs.PathError{Op: op, Path: name, Err: err}
 		}
 		return &info{name: "."}, nil
 	}
-	d, err := f.folder(path.Dir(name))
+	d, err := f.listing(path.Dir(name))
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
@@ -118,9 +118,9 @@ func (f *remoteFS) lookup(op, name string) (*info, error) {
 	return i, nil
 }
 
-// folder is what a directory holds, listed now if that was not done yet. Who asks for one that is being listed waits for
-// it.
-func (f *remoteFS) folder(dir string) (*folder, error) {
+// listing is what a directory holds, listed now if that was not done yet. Who asks for one that is being listed waits
+// for it.
+func (f *remoteFS) listing(dir string) (*listing, error) {
 	for {
 		f.mu.Lock()
 		if d, found := f.known(dir); found {
@@ -160,13 +160,13 @@ func (f *remoteFS) folder(dir string) (*folder, error) {
 }
 
 // known is a directory that was listed, or is known not to be there.
-func (f *remoteFS) known(dir string) (*folder, bool) {
-	if d, found := f.folders[dir]; found {
+func (f *remoteFS) known(dir string) (*listing, bool) {
+	if d, found := f.listings[dir]; found {
 		return d, true
 	}
 	for name := dir; name != "."; {
 		parent := path.Dir(name)
-		if d, found := f.folders[parent]; found {
+		if d, found := f.listings[parent]; found {
 			return nil, d == nil || !d.dirs[path.Base(name)]
 		}
 		name = parent
@@ -179,16 +179,16 @@ func (f *remoteFS) learn(dir string, t *tree) error {
 	if f.entries += t.entries; f.entries > maxEntries {
 		return fmt.Errorf("more than %d files and directories", maxEntries)
 	}
-	for name, d := range t.folders {
-		if _, found := f.folders[name]; !found {
-			f.folders[name] = d
+	for name, d := range t.listings {
+		if _, found := f.listings[name]; !found {
+			f.listings[name] = d
 		}
 	}
 	if !t.exists {
-		f.folders[t.base] = nil
+		f.listings[t.base] = nil
 	}
-	if _, found := f.folders[dir]; !found {
-		f.folders[dir] = nil
+	if _, found := f.listings[dir]; !found {
+		f.listings[dir] = nil
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ type info struct {
 }
 
 // info is nil when there is no such name.
-func (f *folder) info(name string) *info {
+func (f *listing) info(name string) *info {
 	if f.dirs[name] {
 		return &info{name: name}
 	}

@@ -159,7 +159,7 @@ func (t *tree) addFile(f ManifestFile, base *url.URL) error {
 
 // clash reports whether a directory, or one above it, is a file too.
 func (t *tree) clash(dir string) bool {
-	at := t.folders[t.base]
+	at := t.listings[t.base]
 	path := ""
 	for name := range strings.SplitSeq(dir, "/") {
 		if at == nil || dir == "" {
@@ -169,7 +169,7 @@ func (t *tree) clash(dir string) bool {
 			return true
 		}
 		path = strings.TrimPrefix(path+"/"+name, "/")
-		at = t.folders[path]
+		at = t.listings[path]
 	}
 	return false
 }

@@ -204,23 +204,23 @@ func FuzzManifest(f *testing.F) {
 func checkTree(t *testing.T, tree *tree) {
 	t.Helper()
 	files := 0
-	for dir, folder := range tree.folders {
+	for dir, listing := range tree.listings {
 		if !fs.ValidPath(dir) {
 			t.Errorf("the directory %q", dir)
 		}
-		for name := range folder.files {
+		for name := range listing.files {
 			files++
 			if !isName(name) {
 				t.Errorf("the file %q in %q", name, dir)
 			}
 		}
-		for name := range folder.dirs {
-			if tree.deep && tree.folders[strings.TrimPrefix(dir+"/"+name, "./")] == nil {
-				t.Errorf("the directory %q in %q has no folder", name, dir)
+		for name := range listing.dirs {
+			if tree.deep && tree.listings[strings.TrimPrefix(dir+"/"+name, "./")] == nil {
+				t.Errorf("the directory %q in %q has no listing", name, dir)
 			}
 		}
 	}
-	if files+len(tree.folders)-1 != tree.entries && tree.deep {
-		t.Errorf("%d files and %d directories, %d counted", files, len(tree.folders)-1, tree.entries)
+	if files+len(tree.listings)-1 != tree.entries && tree.deep {
+		t.Errorf("%d files and %d directories, %d counted", files, len(tree.listings)-1, tree.entries)
 	}
 }

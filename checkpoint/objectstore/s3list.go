@@ -41,7 +41,7 @@ func (s *bucket) list(dir string) (*tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		root := t.folders[dir]
+		root := t.listings[dir]
 		before := len(root.files) + len(root.dirs)
 		if err := s.take(t, prefix, p); err != nil {
 			return nil, err

@@ -22,16 +22,16 @@ type object struct {
 	version string // the entity tag, or what else tells one content from another; learned by the first read if not listed
 }
 
-// folder is what one directory holds. Where a store has both a file and a directory of one name, the directory counts.
-type folder struct {
+// listing is what one directory holds. Where a store has both a file and a directory of one name, the directory counts.
+type listing struct {
 	files map[string]*object
 	dirs  map[string]bool
 }
 
-func newFolder() *folder { return &folder{make(map[string]*object), make(map[string]bool)} }
+func newListing() *listing { return &listing{make(map[string]*object), make(map[string]bool)} }
 
 // names are sorted.
-func (f *folder) names() []string {
+func (f *listing) names() []string {
 	names := slices.AppendSeq(make([]string, 0, len(f.files)+len(f.dirs)), maps.Keys(f.dirs))
 	for name := range f.files {
 		if !f.dirs[name] {
@@ -44,19 +44,19 @@ func (f *folder) names() []string {
 
 // tree is made of the keys of one listing.
 type tree struct {
-	base    string             // the directory that was listed
-	exists  bool               // there was a key
-	deep    bool               // what is below the directories of base is known too
-	folders map[string]*folder // by their paths, base among them
-	entries int
+	base     string              // the directory that was listed
+	exists   bool                // there was a key
+	deep     bool                // what is below the directories of base is known too
+	listings map[string]*listing // by their paths, base among them
+	entries  int
 
 	lastPath string // keys come sorted: most are in the directory of the one before
-	last     *folder
+	last     *listing
 }
 
 func newTree(base string) *tree {
-	root := newFolder()
-	return &tree{base: base, folders: map[string]*folder{base: root}, lastPath: "", last: root}
+	root := newListing()
+	return &tree{base: base, listings: map[string]*listing{base: root}, lastPath: "", last: root}
 }
 
 // count bounds the memory that a hostile store can take.
@@ -101,8 +101,8 @@ func (t *tree) add(rel string, o *object) error {
 }
 
 // mkdir makes a directory below the base, as far as its path can be one.
-func (t *tree) mkdir(dir string) (*folder, bool, error) {
-	at, parent := t.base, t.folders[t.base]
+func (t *tree) mkdir(dir string) (*listing, bool, error) {
+	at, parent := t.base, t.listings[t.base]
 	if dir == "" {
 		return parent, true, nil
 	}
@@ -112,13 +112,13 @@ func (t *tree) mkdir(dir string) (*folder, bool, error) {
 		}
 		at = path.Join(at, name)
 		parent.dirs[name] = true
-		next := t.folders[at]
+		next := t.listings[at]
 		if next == nil {
 			if err := t.count(); err != nil {
 				return nil, false, err
 			}
-			next = newFolder()
-			t.folders[at] = next
+			next = newListing()
+			t.listings[at] = next
 		}
 		parent = next
 	}
@@ -127,8 +127,8 @@ func (t *tree) mkdir(dir string) (*folder, bool, error) {
 
 // shallow forgets what is below the directories of the base.
 func (t *tree) shallow() {
-	root := t.folders[t.base]
-	t.folders = map[string]*folder{t.base: root}
+	root := t.listings[t.base]
+	t.listings = map[string]*listing{t.base: root}
 	t.entries = len(root.files) + len(root.dirs)
 	t.lastPath, t.last = "", root
 	t.deep = false

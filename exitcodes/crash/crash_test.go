@@ -38,8 +38,8 @@ func TestGo(t *testing.T) {
 // TestEveryGoroutine finds no goroutine in the program that is started in another way.
 func TestEveryGoroutine(t *testing.T) {
 	root := filepath.Join("..", "..")
-	for _, folder := range []string{"cmd", "supervisor", "rendezvous", "checkpoint", "exitcodes"} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+	for _, directory := range []string{"cmd", "supervisor", "rendezvous", "checkpoint", "exitcodes"} {
+		err := filepath.WalkDir(filepath.Join(root, directory), func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err

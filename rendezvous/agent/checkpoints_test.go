@@ -25,15 +25,15 @@ import (
 // saves writes the checkpoint of a step, or one that is torn.
 func saves(t *testing.T, dir string, step int, whole bool) {
 	t.Helper()
-	folder := filepath.Join(dir, fmt.Sprint("step-", step))
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	directory := filepath.Join(dir, fmt.Sprint("step-", step))
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"model", "DONE"} {
 		if name == "DONE" && !whole {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(name), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

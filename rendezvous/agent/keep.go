@@ -48,8 +48,8 @@ type keeper struct {
 	newest              *latest.Writer[*rendezvous.Job] // nil until begin
 }
 
-// newKeeper returns nil where nothing can be kept: without a folder of this machine, or for a job without a name, which
-// could not be told from another.
+// newKeeper returns nil where nothing can be kept: without a directory of this machine, or for a job without a name,
+// which could not be told from another.
 func newKeeper(cfg Config) *keeper {
 	if !cfg.KeepRecord || cfg.Checkpoints == nil || cfg.Checkpoints.Path == "" || cfg.Job == "" {
 		return nil

@@ -62,7 +62,7 @@ func TestWhereNothingIsKept(t *testing.T) {
 		t.Error("kept for a job without a name")
 	}
 	if newKeeper(Config{KeepRecord: true, Job: "job"}) != nil || newKeeper(Config{KeepRecord: true, Job: "job", Checkpoints: &checkpoint.Directory{}}) != nil {
-		t.Error("kept without a folder of this machine")
+		t.Error("kept without a directory of this machine")
 	}
 }
 

@@ -68,7 +68,7 @@ func PutLeased(key string, value []byte, lease Lease) Op {
 // Delete removes the selected keys, if they are there.
 func Delete(selector string) Op { return Op{Key: selector, Delete: true} }
 
-// Check refuses what no store takes: a put without a key or into a folder, a value above MaxValue, a key twice, more
+// Check refuses what no store takes: a put without a key or into a directory, a value above MaxValue, a key twice, more
 // than MaxOps.
 func (t Txn) Check() error {
 	if n := max(len(t.If), len(t.Then)+len(t.Read), len(t.Read)+len(t.Else)); n > MaxOps {

@@ -12,7 +12,7 @@ import (
 // CgroupMemory is the memory controller of the cgroup that this process is in.
 type CgroupMemory struct {
 	Version int    // 1 or 2; 0 when there is none to be read
-	Dir     string // the cgroup's folder
+	Dir     string // the cgroup's directory
 }
 
 // FindCgroupMemory finds the memory controller of this process's own cgroup under root, which is "/" except in tests.
@@ -35,7 +35,7 @@ func FindCgroupMemory(root string) CgroupMemory {
 			continue
 		}
 		for _, mount := range cgroupMounts(root, m.Version) {
-			m.Dir = mount.folder(root, fields[2])
+			m.Dir = mount.directory(root, fields[2])
 			if _, err := os.Stat(filepath.Join(m.Dir, file)); err == nil {
 				return m
 			}
@@ -77,9 +77,9 @@ func (m CgroupMemory) KillsAll() bool {
 // mount is a line of proc_pid_mountinfo(5): the part of the hierarchy at which it is rooted, and where it is mounted.
 type mount struct{ rooted, at string }
 
-// folder is where the cgroup path is seen. Without a cgroup namespace a container sees only its own part of the
+// directory is where the cgroup path is seen. Without a cgroup namespace a container sees only its own part of the
 // hierarchy, under a mount that is rooted at its path.
-func (m mount) folder(root, path string) string {
+func (m mount) directory(root, path string) string {
 	if rel, err := filepath.Rel(m.rooted, path); err == nil && !strings.HasPrefix(rel, "..") {
 		return filepath.Join(root, m.at, rel)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// tree makes a root folder with these files.
+// tree makes a root directory with these files.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -41,7 +41,7 @@ func keep(w *supervisor.Worker, dir string, round, localRank int) {
 	if dir == "" {
 		return
 	}
-	folder := filepath.Join(dir, fmt.Sprintf("round_%d", round), fmt.Sprint(localRank))
-	w.Stdout.File = filepath.Join(folder, "stdout.log")
-	w.Stderr.File = filepath.Join(folder, "stderr.log")
+	directory := filepath.Join(dir, fmt.Sprintf("round_%d", round), fmt.Sprint(localRank))
+	w.Stdout.File = filepath.Join(directory, "stdout.log")
+	w.Stderr.File = filepath.Join(directory, "stderr.log")
 }

@@ -26,14 +26,14 @@ type Torchrun struct {
 	Terminal bool
 	Log      *slog.Logger
 
-	folder string // of this run's logs; empty for none
-	own    string // the temporary folder that was made for it; empty when there was no need
-	last   supervisor.Round
+	directory string // of this run's logs; empty for none
+	own       string // the temporary directory that was made for it; empty when there was no need
+	last      supervisor.Round
 }
 
-// MakeFolder makes the folder of this run's logs: in --log-dir, or in a temporary one. The error is about --log-dir; a
-// machine without a temporary folder trains without logs.
-func (t *Torchrun) MakeFolder() error {
+// MakeDirectory makes the directory of this run's logs: in --log-dir, or in a temporary one. The error is about
+// --log-dir; a machine without a temporary directory trains without logs.
+func (t *Torchrun) MakeDirectory() error {
 	if t.Options.LogDir == torchrun.NoLogs {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (t *Torchrun) MakeFolder() error {
 		err = os.MkdirAll(base, 0o755)
 	}
 	if err == nil {
-		t.folder, err = os.MkdirTemp(base, torchrun.RunPattern(t.RunID))
+		t.directory, err = os.MkdirTemp(base, torchrun.RunPattern(t.RunID))
 	}
 	if err != nil {
 		return fmt.Errorf("--log-dir: %w", err)
@@ -56,10 +56,10 @@ func (t *Torchrun) MakeFolder() error {
 	return nil
 }
 
-// Folder is where this run's logs are; empty for none.
-func (t *Torchrun) Folder() string { return t.folder }
+// Directory is where this run's logs are; empty for none.
+func (t *Torchrun) Directory() string { return t.directory }
 
-// RemoveEmpty removes the temporary folder if no rank has left anything in it.
+// RemoveEmpty removes the temporary directory if no rank has left anything in it.
 func (t *Torchrun) RemoveEmpty() {
 	if t.own == "" {
 		return
@@ -78,12 +78,12 @@ func (t *Torchrun) RemoveEmpty() {
 func (t *Torchrun) Workers(start *agent.Start) ([]supervisor.Worker, error) {
 	place := t.place(start)
 	attempt := ""
-	if t.folder != "" {
-		attempt = filepath.Join(t.folder, torchrun.AttemptFolder(start.Round.Number, t.taken))
+	if t.directory != "" {
+		attempt = filepath.Join(t.directory, torchrun.AttemptDirectory(start.Round.Number, t.taken))
 	}
 	workers := make([]supervisor.Worker, t.NProc)
 	for local := range workers {
-		errorFile := t.makeWorkerFolder(attempt, local)
+		errorFile := t.makeWorkerDirectory(attempt, local)
 		env, err := torchrun.Environment(place, t.Options, local, t.Env, errorFile)
 		if err != nil {
 			return nil, err
@@ -105,22 +105,22 @@ func (t *Torchrun) Workers(start *agent.Start) ([]supervisor.Worker, error) {
 }
 
 func (t *Torchrun) taken(name string) bool {
-	_, err := os.Lstat(filepath.Join(t.folder, name))
+	_, err := os.Lstat(filepath.Join(t.directory, name))
 	return err == nil
 }
 
-// makeWorkerFolder makes the folder of a rank, as torchrun does whether or not something will be kept in it, and returns
-// where the rank's error file goes.
-func (t *Torchrun) makeWorkerFolder(attempt string, local int) string {
+// makeWorkerDirectory makes the directory of a rank, as torchrun does whether or not something will be kept in it, and
+// returns where the rank's error file goes.
+func (t *Torchrun) makeWorkerDirectory(attempt string, local int) string {
 	if attempt == "" {
 		return ""
 	}
-	folder := torchrun.WorkerFolder(attempt, local)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Log.Warn("no folder for logs and error files", "err", err)
+	directory := torchrun.WorkerDirectory(attempt, local)
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		t.Log.Warn("no directory for logs and error files", "err", err)
 		return ""
 	}
-	return filepath.Join(folder, torchrun.ErrorFile)
+	return filepath.Join(directory, torchrun.ErrorFile)
 }
 
 // sink is one of a rank's streams. Without a prefix its lines are kept whole when it is not the only rank.
@@ -133,7 +133,7 @@ func (t *Torchrun) sink(s torchrun.Sink, attempt string, local int, file, prefix
 		out.Lines = true
 	}
 	if s.File && attempt != "" {
-		out.File = filepath.Join(torchrun.WorkerFolder(attempt, local), file)
+		out.File = filepath.Join(torchrun.WorkerDirectory(attempt, local), file)
 	}
 	return out
 }

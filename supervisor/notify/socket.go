@@ -205,5 +205,5 @@ func (s *Socket) Close() {
 	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
 	_ = s.conn.Close()
 	<-s.done
-	_ = os.Remove(s.Path) // or the folder's owner does it
+	_ = os.Remove(s.Path) // or the directory's owner does it
 }

@@ -42,8 +42,8 @@ func startError(path string, err error) *StartError {
 	return e
 }
 
-// Find resolves a command as execvp(3) does: a name with a slash is itself; any other is looked up in the folders of
-// path (the value of PATH), where an empty element is the working folder dir. The error is a *StartError.
+// Find resolves a command as execvp(3) does: a name with a slash is itself; any other is looked up in the directories
+// of path (the value of PATH), where an empty element is the working directory dir. The error is a *StartError.
 func Find(name, dir, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, executable(name, dir)
@@ -52,11 +52,11 @@ func Find(name, dir, path string) (string, error) {
 		return "", &StartError{Path: `""`, Err: syscall.ENOENT, Code: 127}
 	}
 	found := error(&StartError{Path: name, Err: errors.New("not found in PATH"), Code: 127})
-	for _, folder := range filepath.SplitList(path) {
-		if folder == "" {
-			folder = "."
+	for _, directory := range filepath.SplitList(path) {
+		if directory == "" {
+			directory = "."
 		}
-		candidate := folder + "/" + name
+		candidate := directory + "/" + name
 		err := executable(candidate, dir)
 		if err == nil {
 			return candidate, nil

@@ -29,15 +29,15 @@ func TestFind(t *testing.T) {
 		want                string
 		code                int
 	}{
-		{"the first folder wins", "tool", dir + "/a:" + dir + "/b", dir + "/a/tool", 0},
+		{"the first directory wins", "tool", dir + "/a:" + dir + "/b", dir + "/a/tool", 0},
 		{"one that cannot be executed is passed over", "tool", dir + "/noexec:" + dir + "/b", dir + "/b/tool", 0},
 		{"only one that cannot be executed", "tool", dir + "/noexec", "", 126},
 		{"nowhere", "tool", dir + "/none", "", 127},
-		{"an empty element is the working folder", "here", "/nowhere:", "./here", 0},
+		{"an empty element is the working directory", "here", "/nowhere:", "./here", 0},
 		{"a name with a slash is itself", dir + "/a/tool", "", dir + "/a/tool", 0},
-		{"relative to the working folder", "a/tool", "", "a/tool", 0},
-		{"a folder", dir, "", "", 126},
-		{"a file as a folder", dir + "/here/x", "", "", 126},
+		{"relative to the working directory", "a/tool", "", "a/tool", 0},
+		{"a directory", dir, "", "", 126},
+		{"a file as a directory", dir + "/here/x", "", "", 126},
 		{"an empty name", "", "/bin", "", 127},
 	}
 	for _, tt := range tests {

@@ -60,7 +60,7 @@ func (o Options) Title() string {
 }
 
 // FindPython is the Python for the workers. torchrun uses PYTHON_EXEC or the Python that runs it; a launcher without
-// one looks beside the torchrun that it stands for (the folder beside; "" for none), then in an active virtual
+// one looks beside the torchrun that it stands for (the directory beside; "" for none), then in an active virtual
 // environment, then along PATH, for python3 before python. When there is none, it is "python3".
 func FindPython(lookup func(string) (string, bool), beside string, exists func(path string) bool) string {
 	if python, _ := lookup("PYTHON_EXEC"); python != "" {
@@ -76,8 +76,8 @@ func FindPython(lookup func(string) (string, bool), beside string, exists func(p
 	}
 	path, _ := lookup("PATH")
 	for _, name := range []string{"python3", "python"} {
-		for _, folder := range filepath.SplitList(path) {
-			if candidate := filepath.Join(folder, name); filepath.IsAbs(folder) && exists(candidate) {
+		for _, directory := range filepath.SplitList(path) {
+			if candidate := filepath.Join(directory, name); filepath.IsAbs(directory) && exists(candidate) {
 				return candidate
 			}
 		}
@@ -85,9 +85,9 @@ func FindPython(lookup func(string) (string, bool), beside string, exists func(p
 	return "python3"
 }
 
-func pythonIn(folder string, exists func(string) bool) string {
+func pythonIn(directory string, exists func(string) bool) string {
 	for _, name := range []string{"python3", "python"} {
-		if candidate := filepath.Join(folder, name); folder != "" && exists(candidate) {
+		if candidate := filepath.Join(directory, name); directory != "" && exists(candidate) {
 			return candidate
 		}
 	}

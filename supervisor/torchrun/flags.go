@@ -60,7 +60,7 @@ func Flags() []Flag {
 		{Name: "module", Short: "m", Kind: Switch, Usage: "the script is a Python module, as for python -m"},
 		{Name: "no-python", Kind: Switch, Usage: "the script is a program that needs no Python before it"},
 		{Name: "run-path", Kind: Switch, Usage: "run the script by runpy.run_path; --no-python is not looked at"},
-		{Name: "log-dir", Hint: "DIR", Usage: "where the folders of the workers' logs are made (default: a temporary one)"},
+		{Name: "log-dir", Hint: "DIR", Usage: "the parent of the log directories (default: a temporary one)"},
 		{Name: "redirects", Short: "r", Hint: "0-3|RANK:0-3,…", Default: "0",
 			Usage: "write to files instead of the console: 1 is stdout, 2 stderr, 3 both; for all or by local rank"},
 		{Name: "tee", Short: "t", Hint: "0-3|RANK:0-3,…", Default: "0",

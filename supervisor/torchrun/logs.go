@@ -9,7 +9,7 @@ import (
 
 // The pieces of DIR/RUN_XXXXXXXX/attempt_N/LOCAL_RANK/stdout.log, torchrun's layout of logs.
 const (
-	// RootPattern is for os.MkdirTemp, where --log-dir names no folder.
+	// RootPattern is for os.MkdirTemp, where --log-dir names no directory.
 	RootPattern = "torchelastic_*"
 	// NoLogs is the --log-dir that stands for no files at all, error files included.
 	NoLogs = "/dev/null"
@@ -17,16 +17,16 @@ const (
 	StdoutLog      = "stdout.log"
 	StderrLog      = "stderr.log"
 	ErrorFile      = "error.json"
-	FilteredStdout = "filtered_stdout.log" // in the attempt's folder
-	FilteredStderr = "filtered_stderr.log" // in the attempt's folder
+	FilteredStdout = "filtered_stdout.log" // in the attempt's directory
+	FilteredStderr = "filtered_stderr.log" // in the attempt's directory
 )
 
-// RunPattern is the name of a run's folder, for os.MkdirTemp. Slashes in a run id become underscores.
+// RunPattern is the name of a run's directory, for os.MkdirTemp. Slashes in a run id become underscores.
 func RunPattern(runID string) string { return strings.ReplaceAll(runID, "/", "_") + "_*" }
 
-// AttemptFolder is the name of the folder of attempt n in a run's folder. torchrun removes an older one of that name;
-// here it stays, and the new one has a number of its own: attempt_0, attempt_0.1, attempt_0.2.
-func AttemptFolder(n int, taken func(name string) bool) string {
+// AttemptDirectory is the name of the directory of attempt n in a run's directory. torchrun removes an older one of
+// that name; here it stays, and the new one has a number of its own: attempt_0, attempt_0.1, attempt_0.2.
+func AttemptDirectory(n int, taken func(name string) bool) string {
 	base := "attempt_" + strconv.Itoa(n)
 	name := base
 	for i := 1; taken(name); i++ {
@@ -35,8 +35,8 @@ func AttemptFolder(n int, taken func(name string) bool) string {
 	return name
 }
 
-// WorkerFolder is the folder of a worker in an attempt's folder.
-func WorkerFolder(attempt string, localRank int) string {
+// WorkerDirectory is the directory of a worker in an attempt's directory.
+func WorkerDirectory(attempt string, localRank int) string {
 	return filepath.Join(attempt, strconv.Itoa(localRank))
 }
 

@@ -2,16 +2,16 @@ package torchrun
 
 import "testing"
 
-func TestFolders(t *testing.T) {
+func TestDirectories(t *testing.T) {
 	there := map[string]bool{"attempt_1": true, "attempt_1.1": true}
 	taken := func(name string) bool { return there[name] }
-	if a, b := AttemptFolder(0, taken), AttemptFolder(1, taken); a != "attempt_0" || b != "attempt_1.2" {
+	if a, b := AttemptDirectory(0, taken), AttemptDirectory(1, taken); a != "attempt_0" || b != "attempt_1.2" {
 		t.Errorf("%s, %s", a, b)
 	}
 	if got := RunPattern("team/job"); got != "team_job_*" {
 		t.Error(got)
 	}
-	if got := WorkerFolder("/logs/attempt_0", 3); got != "/logs/attempt_0/3" {
+	if got := WorkerDirectory("/logs/attempt_0", 3); got != "/logs/attempt_0/3" {
 		t.Error(got)
 	}
 }

@@ -88,13 +88,13 @@ func (l *lab) prepare(beside string) error {
 	return nil
 }
 
-func (l *lab) build(to, folder, ldflags string, flags ...string) error {
+func (l *lab) build(to, directory, ldflags string, flags ...string) error {
 	args := append([]string{"build", "-trimpath", "-ldflags", ldflags, "-o", to}, flags...)
-	cmd := exec.CommandContext(l.ctx, "go", append(args, folder)...)
+	cmd := exec.CommandContext(l.ctx, "go", append(args, directory)...)
 	cmd.Dir = l.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s: %w\n%s", folder, err, out)
+		return fmt.Errorf("go build %s: %w\n%s", directory, err, out)
 	}
 	return nil
 }

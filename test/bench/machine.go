@@ -32,7 +32,7 @@ func (l *lab) introduce() {
 	}
 }
 
-// torchVersion is what the folder of torch's metadata, beside a venv's bin, is called after.
+// torchVersion is what the directory of torch's metadata, beside a venv's bin, is called after.
 func torchVersion(torchrun string) string {
 	pattern := filepath.Join(filepath.Dir(filepath.Dir(torchrun)), "lib/python3*/site-packages/torch-*.dist-info")
 	if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {

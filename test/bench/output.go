@@ -21,7 +21,7 @@ func (l *lab) output() error {
 	if l.quick {
 		chunks = 1
 	}
-	dir, err := os.MkdirTemp(memoryFolder(), "gangrun-bench-")
+	dir, err := os.MkdirTemp(memoryDirectory(), "gangrun-bench-")
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (l *lab) output() error {
 	return nil
 }
 
-// memoryFolder is one whose files do not go to a disk, where there is one with room.
-func memoryFolder() string {
+// memoryDirectory is one whose files do not go to a disk, where there is one with room.
+func memoryDirectory() string {
 	var st unix.Statfs_t
 	if unix.Statfs("/dev/shm", &st) == nil && st.Bavail*uint64(st.Bsize) > 3<<30 {
 		return "/dev/shm"

@@ -39,7 +39,7 @@ type roundsRows struct{ took, asked, traffic, idle, idleBytes *row }
 // it measures the same messages without gangrun, and the rendezvous of torch, which is less: it begins when all nodes
 // know already that they are to come.
 func (l *lab) gangRounds() error {
-	fmt.Println("\nrounds: one etcd on this machine, its files in the folder for temporary ones; all agents in one process")
+	fmt.Println("\nrounds: one etcd on this machine, its files in the temporary directory; all agents in one process")
 	python := l.peers["torchrun"]
 	if python == "" || l.quick {
 		fmt.Println("rounds: without torch's rendezvous")

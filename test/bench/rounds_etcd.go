@@ -23,7 +23,7 @@ import (
 )
 
 // etcdServing, as the first argument, makes this program an etcd server: what etcd's own main would do, with its files
-// in the folder that is the second argument.
+// in the directory that is the second argument.
 const etcdServing = "etcd-server"
 
 func serveEtcd(dir string) error {

@@ -13,7 +13,7 @@ import (
 // stateless is a loop in plain Python: its state is a pickle, and it is killed once after its second save.
 const stateless = `
 import os, pickle, signal, sys
-folder, journal = sys.argv[1:3]
+directory, journal = sys.argv[1:3]
 path = os.environ["GANGRUN_RESUME_PATH"]
 step = pickle.load(open(path, "rb"))["step"] if path else 0
 first = not os.path.exists(journal)
@@ -22,8 +22,8 @@ while step < 400:
     step += 100
     if first and step == 300:
         os.kill(os.getpid(), signal.SIGKILL)
-    os.makedirs(folder, exist_ok=True)
-    with open(f"{folder}/ckpt_{step}.pkl", "wb") as f:
+    os.makedirs(directory, exist_ok=True)
+    with open(f"{directory}/ckpt_{step}.pkl", "wb") as f:
         pickle.dump({"step": step, "optimizer": {"m": [0.5]}}, f)
 `
 

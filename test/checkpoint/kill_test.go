@@ -86,16 +86,16 @@ func attackAll(t *testing.T, python, module string, all []saves) {
 				times *= more
 				count := tally{}
 				for i := range times {
-					a := attack{Format: s.format, Folder: filepath.Join(t.TempDir(), "saved"), InPlace: mode == 1,
+					a := attack{Format: s.format, Directory: filepath.Join(t.TempDir(), "saved"), InPlace: mode == 1,
 						By: []string{"clock", "operation"}[i%2], At: random.Float64()}
 					if i == 0 {
 						a.By = "end" // what is whole has to be called so, not only what is torn
 					}
-					if err := os.Mkdir(a.Folder, 0o777); err != nil {
+					if err := os.Mkdir(a.Directory, 0o777); err != nil {
 						t.Fatal(err)
 					}
 					s.judge(t, lib, a, &count)
-					_ = os.RemoveAll(a.Folder)
+					_ = os.RemoveAll(a.Directory)
 				}
 				if times > 0 {
 					t.Logf("%s: %d kills, %+v", []string{"another step each time", "in place"}[mode], times, count)
@@ -126,7 +126,7 @@ func (s saves) judge(t *testing.T, lib *library, a attack, count *tally) {
 	if last.Begin > 0 {
 		count.Within++
 	}
-	found := s.look(t, a.Folder)
+	found := s.look(t, a.Directory)
 	// A loader that dies leaves those after it without an answer.
 	slices.SortStableFunc(found, func(a, b format.Checkpoint) int { return cmp.Compare(s.order(a), s.order(b)) })
 	paths := make([]string, len(found))
@@ -141,7 +141,7 @@ func (s saves) judge(t *testing.T, lib *library, a attack, count *tally) {
 			count.Doubted++
 		case s.whole(c) && r.Error != "":
 			t.Errorf("%+v: %s is called whole (%s, doubt %q), and the library says: %s\n%s%+v", a, c.Path, c.Basis, c.Doubt, r.Error,
-				tree(a.Folder), journal)
+				tree(a.Directory), journal)
 		case s.whole(c) && !a.InPlace && c.Step >= 0 && c.Step != int64(r.Generation):
 			t.Errorf("%+v: %s is said to be of step %d, and is of %d", a, c.Path, c.Step, r.Generation)
 		case s.whole(c):
@@ -156,7 +156,7 @@ func (s saves) judge(t *testing.T, lib *library, a attack, count *tally) {
 		if !slices.ContainsFunc(found, func(c format.Checkpoint) bool {
 			return s.whole(c) && (c.Path == path || s.each && filepath.Dir(c.Path) == path)
 		}) {
-			t.Errorf("%+v: %s was finished, and is not called whole: %+v\n%s", a, path, found, tree(a.Folder))
+			t.Errorf("%+v: %s was finished, and is not called whole: %+v\n%s", a, path, found, tree(a.Directory))
 		}
 	}
 }
@@ -184,16 +184,16 @@ func (s saves) order(c format.Checkpoint) int {
 }
 
 // look asks gangrun. The paths of what it says are made absolute.
-func (s saves) look(t *testing.T, folder string) (all []format.Checkpoint) {
+func (s saves) look(t *testing.T, directory string) (all []format.Checkpoint) {
 	t.Helper()
-	folders := []string{folder}
+	directories := []string{directory}
 	if s.each {
 		var err error
-		if folders, err = filepath.Glob(filepath.Join(folder, "*")); err != nil {
+		if directories, err = filepath.Glob(filepath.Join(directory, "*")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, dir := range folders {
+	for _, dir := range directories {
 		r := harness.Run(t, limit, nil, harness.Binary(t), "checkpoint", "ls", "-o", "json", dir)
 		var listing struct {
 			Format      string
@@ -203,7 +203,7 @@ func (s saves) look(t *testing.T, folder string) (all []format.Checkpoint) {
 			t.Fatalf("exit code %d, %v\n%s\n%s", r.Code, err, r.Stdout, r.Stderr)
 		}
 		if len(listing.Checkpoints) > 0 && listing.Format != s.detects {
-			t.Errorf("it takes %s for %s\n%s", s.detects, listing.Format, tree(folder))
+			t.Errorf("it takes %s for %s\n%s", s.detects, listing.Format, tree(directory))
 		}
 		for _, c := range listing.Checkpoints {
 			c.Path = filepath.Join(dir, filepath.FromSlash(c.Path))
@@ -213,15 +213,15 @@ func (s saves) look(t *testing.T, folder string) (all []format.Checkpoint) {
 	return all
 }
 
-// tree shows a folder.
-func tree(folder string) string {
+// tree shows a directory.
+func tree(directory string) string {
 	var b []byte
-	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+	_ = filepath.WalkDir(directory, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil
 		}
 		if info, err := d.Info(); err == nil {
-			name, _ := filepath.Rel(folder, path)
+			name, _ := filepath.Rel(directory, path)
 			b = append(info.ModTime().AppendFormat(b, "04:05.000000"), ' ')
 			b = append(strconv.AppendInt(b, info.Size(), 10), " "+name+"\n"...)
 		}

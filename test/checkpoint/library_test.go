@@ -100,12 +100,12 @@ func (l *library) ask(request, into any) {
 
 // attack is one process that saves and is killed.
 type attack struct {
-	Do      string  `json:"do"`
-	Format  string  `json:"format"`
-	Folder  string  `json:"folder"`
-	InPlace bool    `json:"in_place"`
-	By      string  `json:"by"` // clock, end of a save, or operation: just before a file is opened, renamed or removed
-	At      float64 `json:"at"` // how far into a save, from 0 to 1
+	Do        string  `json:"do"`
+	Format    string  `json:"format"`
+	Directory string  `json:"folder"`
+	InPlace   bool    `json:"in_place"`
+	By        string  `json:"by"` // clock, end of a save, or operation: just before a file is opened, renamed or removed
+	At        float64 `json:"at"` // how far into a save, from 0 to 1
 }
 
 // event is a line in the journal of a process that saves.

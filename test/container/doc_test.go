@@ -48,7 +48,7 @@ func (b box) run(t *testing.T) harness.Ended {
 	return b.start(t).End(t)
 }
 
-// cgroup is the folder of the container's memory cgroup, and whether it is of version 2.
+// cgroup is the directory of the container's memory cgroup, and whether it is of version 2.
 func cgroup(t *testing.T, c *oci.Up) (dir string, v2 bool) {
 	t.Helper()
 	for _, at := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup"} {

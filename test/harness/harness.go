@@ -19,14 +19,14 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// Root is the repository's root folder.
+// Root is the repository's root directory.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
 }
 
-// Cache is the folder that test/peers fills with the real programs that tests run: $GANGRUN_TEST_CACHE, or
-// gangrun-test in the user's cache folder.
+// Cache is the directory that test/peers fills with the real programs that tests run: $GANGRUN_TEST_CACHE, or
+// gangrun-test in the user's cache directory.
 func Cache() string {
 	if dir := os.Getenv("GANGRUN_TEST_CACHE"); dir != "" {
 		return dir

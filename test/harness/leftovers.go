@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// mark is the variable by which everything that a run has started is found: its value is the run's folder.
+// mark is the variable by which everything that a run has started is found: its value is the run's directory.
 const mark = "TEST_RUN_DIR"
 
 // Mark is what the environment of a run needs, for Leftovers to find its processes.
 func Mark(dir string) string { return mark + "=" + dir }
 
-// Leftovers are the living processes of the run of this folder, whatever session or parent they have now: those with
-// the run's mark in their environment, and those whose working folder it is.
+// Leftovers are the living processes of the run of this directory, whatever session or parent they have now: those with
+// the run's mark in their environment, and those whose working directory it is.
 func Leftovers(dir string) []int {
 	var pids []int
 	found, _ := filepath.Glob("/proc/[0-9]*")

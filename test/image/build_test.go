@@ -24,7 +24,7 @@ const version = "v1.2.3-test"
 // architectures are those of the gangrun image.
 var architectures = []string{"amd64", "arm64"}
 
-// image is an image that was built, and its files in a folder of their own.
+// image is an image that was built, and its files in a directory of their own.
 type image struct {
 	root         string
 	files        []string // with their modes; listed before any container has made its mount points there
@@ -157,7 +157,7 @@ func (s *store) build(rootfs string) (*images, error) {
 	return made, nil
 }
 
-// goImage is what stands in for Docker Hub's: the same folders, and the Go of this machine.
+// goImage is what stands in for Docker Hub's: the same directories, and the Go of this machine.
 const goImage = "localhost/go"
 
 // baseImages makes those that the Dockerfiles begin with, out of the small Debian that is there already.
@@ -226,7 +226,7 @@ func (s *store) trainImage() error {
 	return err
 }
 
-// unpack makes a folder with an image's files.
+// unpack makes a directory with an image's files.
 func (s *store) unpack(name string, flags ...string) (*image, error) {
 	c, err := s.buildah(slices.Concat([]string{"from", "--pull-never"}, flags, []string{name})...)
 	if err != nil {

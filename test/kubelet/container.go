@@ -60,8 +60,8 @@ func (i *instance) prepare() (err error) {
 	}
 	i.id = filepath.Base(i.dir)
 	i.log = filepath.Join(i.dir, "termination-log")
-	for _, folder := range []string{"root", "changes", "work"} {
-		if err := os.Mkdir(filepath.Join(i.dir, folder), 0o755); err != nil {
+	for _, directory := range []string{"root", "changes", "work"} {
+		if err := os.Mkdir(filepath.Join(i.dir, directory), 0o755); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,8 @@
 // that runc starts, with a termination log that is read as the kubelet reads it. It knows nothing of Kubernetes' API: a
 // test translates.
 //
-// Only root can do this, on Linux. Init containers, probes and volumes other than folders of this machine are not there.
+// Only root can do this, on Linux. Init containers, probes and volumes other than directories of this machine are not
+// there.
 package kubelet
 
 import (
@@ -47,7 +48,7 @@ type Container struct {
 	Memory       int64 // limit in bytes; 0 for none
 }
 
-// Mount is a file or folder of this machine in a container.
+// Mount is a file or directory of this machine in a container.
 type Mount struct {
 	Host, Path string
 	ReadOnly   bool

@@ -29,7 +29,7 @@ type node struct {
 	plane     *plane
 	namespace string
 	cluster   *kubelet.Cluster
-	volumes   string          // a folder with one for each claim
+	volumes   string          // a directory with one for each claim
 	mounts    []kubelet.Mount // of every container: what stands in for the image
 
 	ctx     context.Context
@@ -313,7 +313,7 @@ func (r *runningPod) translate() kubelet.Pod {
 		env := r.environment(c)
 		p.Containers = append(p.Containers, kubelet.Container{
 			Name: c.Name, Command: expand(c.Command, env), Args: expand(c.Args, env), WorkingDir: c.WorkingDir,
-			Env: append(assignments(c, env), r.node.mark()), Mounts: append(r.folders(c), r.node.mounts...),
+			Env: append(assignments(c, env), r.node.mark()), Mounts: append(r.directories(c), r.node.mounts...),
 		})
 	}
 	return p
@@ -360,8 +360,8 @@ func assignments(c corev1.Container, env map[string]string) (all []string) {
 	return all
 }
 
-// folders are the container's volumes.
-func (r *runningPod) folders(c corev1.Container) (mounts []kubelet.Mount) {
+// directories are the container's volumes.
+func (r *runningPod) directories(c corev1.Container) (mounts []kubelet.Mount) {
 	for _, m := range c.VolumeMounts {
 		i := slices.IndexFunc(r.api.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
 		dir := filepath.Join(r.node.volumes, string(r.api.UID), m.Name)

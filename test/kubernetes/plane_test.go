@@ -81,8 +81,8 @@ func (p *plane) start() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, folder := range []string{jobsetDir + "/config/components/crd/bases", trainerDir + "/manifests/base/crds"} {
-		if err := p.installTypes(folder); err != nil {
+	for _, directory := range []string{jobsetDir + "/config/components/crd/bases", trainerDir + "/manifests/base/crds"} {
+		if err := p.installTypes(directory); err != nil {
 			return err
 		}
 	}
@@ -171,7 +171,7 @@ func (p *plane) runManager(name, config, probe string) error {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err
 	}
-	// In its temporary folder an operator looks for the certificate of its webhooks.
+	// In its temporary directory an operator looks for the certificate of its webhooks.
 	env := []string{"KUBECONFIG=" + kubeconfig, "TMPDIR=" + p.dir}
 	if err := p.run(name, env, "--config="+file); err != nil {
 		return err
@@ -206,11 +206,11 @@ func (p *plane) connect() error {
 	return err
 }
 
-// installTypes installs the custom resources in a folder, and waits until they are served.
-func (p *plane) installTypes(folder string) error {
-	files, err := filepath.Glob(folder + "/*_*.yaml")
+// installTypes installs the custom resources in a directory, and waits until they are served.
+func (p *plane) installTypes(directory string) error {
+	files, err := filepath.Glob(directory + "/*_*.yaml")
 	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no types in %s: %w", folder, err)
+		return fmt.Errorf("no types in %s: %w", directory, err)
 	}
 	for _, file := range files {
 		objects, err := readObjects(file)

@@ -36,7 +36,7 @@ type process struct {
 // run starts one of the programs that go.mod names as tools.
 func (p *plane) run(tool string, env []string, args ...string) error {
 	find := exec.Command("go", "tool", "-n", tool)
-	find.Dir = folder()
+	find.Dir = directory()
 	var complaint bytes.Buffer
 	find.Stderr = &complaint
 	path, err := find.Output()
@@ -95,13 +95,13 @@ func (r *process) kill() {
 	<-r.done
 }
 
-// folder is this module's.
-func folder() string { return filepath.Join(harness.Root(), "test", "kubernetes") }
+// directory is this module's.
+func directory() string { return filepath.Join(harness.Root(), "test", "kubernetes") }
 
-// modules finds the folders of JobSet's and Trainer's modules, which hold their custom resources and webhooks.
+// modules finds the directories of JobSet's and Trainer's modules, which hold their custom resources and webhooks.
 func modules() (jobset, trainer string, err error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset", "github.com/kubeflow/trainer/v2")
-	list.Dir = folder()
+	list.Dir = directory()
 	out, err := list.Output()
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", list, err)
@@ -135,7 +135,8 @@ type keys struct {
 	bundle         string // the certificate, for a webhook's configuration
 }
 
-// makeKeys makes them where controller-runtime looks for a webhook's, which is in a folder of the temporary folder.
+// makeKeys makes them where controller-runtime looks for a webhook's, which is in a directory of the temporary
+// directory.
 func makeKeys(dir string) (k keys, err error) {
 	k.dir = filepath.Join(dir, "k8s-webhook-server", "serving-certs")
 	k.cert, k.key = filepath.Join(k.dir, "tls.crt"), filepath.Join(k.dir, "tls.key")

@@ -41,7 +41,7 @@ func prepare(t *testing.T, switches ...string) *trial {
 	t.Helper()
 	p := shared.get(t)
 	r := &trial{workspace: t.TempDir()}
-	script, err := os.ReadFile(filepath.Join(folder(), "testdata", "train.py"))
+	script, err := os.ReadFile(filepath.Join(directory(), "testdata", "train.py"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func prepare(t *testing.T, switches ...string) *trial {
 	r.node = startNode(t, p, p.namespace(t),
 		kubelet.Mount{Host: r.workspace, Path: "/workspace", ReadOnly: true},
 		kubelet.Mount{Host: filepath.Join(harness.Root(), "examples", "train"), Path: "/trainer", ReadOnly: true},
-		kubelet.Mount{Host: filepath.Join(folder(), "testdata", "torchrun"), Path: "/usr/local/bin/torchrun", ReadOnly: true})
+		kubelet.Mount{Host: filepath.Join(directory(), "testdata", "torchrun"), Path: "/usr/local/bin/torchrun", ReadOnly: true})
 	return r
 }
 

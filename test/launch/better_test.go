@@ -199,7 +199,7 @@ func torn(t *testing.T, l launcher) (string, bool) {
 // joined: a second node joins. That restarts the workers of the first, and torchrun then deletes what they have
 // written.
 func joined(t *testing.T, l launcher) (string, bool) {
-	dir := folder(t)
+	dir := directory(t)
 	endpoint := "localhost:" + freePort(t)
 	node := func(name string) *started {
 		j := act(t, "grow", "--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "grow",
@@ -230,7 +230,7 @@ func joined(t *testing.T, l launcher) (string, bool) {
 
 // elsewhere: a worker of the second node fails. torchrun's first node goes on, with half a gang.
 func elsewhere(t *testing.T, l launcher) (string, bool) {
-	dir, master, store := folder(t), freePort(t), freePort(t)
+	dir, master, store := directory(t), freePort(t), freePort(t)
 	node := func(rank string) *started {
 		j := act(t, "second", "--nnodes", "2", "--node-rank", rank, "--master-port", master)
 		if l.name == ours {
@@ -268,7 +268,7 @@ func nowhere(t *testing.T, l launcher) (string, bool) {
 	}
 	l.argv = append(append(unshare, "/bin/sh", "-c", `hostname nowhere.invalid && exec "$@"`, "sh"), l.argv...)
 	j := act(t, "errand", "--standalone")
-	dir := folder(t)
+	dir := directory(t)
 	if err := os.MkdirAll(dir+"/probe", 0o755); err != nil {
 		t.Fatal(err)
 	}

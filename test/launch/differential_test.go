@@ -15,9 +15,9 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// runFolder is the folder of a run below the log folder: the run's id and something random, of which torchrun has
-// eight letters and digits.
-var runFolder = regexp.MustCompile(`^(.+?)_([a-z0-9_]{8}|\d+)$`)
+// runDirectory is the directory of a run below the log directory: the run's id and something random, of which torchrun
+// has eight letters and digits.
+var runDirectory = regexp.MustCompile(`^(.+?)_([a-z0-9_]{8}|\d+)$`)
 
 func TestSameAsTorchrun(t *testing.T) {
 	for _, g := range grid {
@@ -71,7 +71,7 @@ func TestSameOnTwoNodes(t *testing.T) {
 			parallel(t)
 			var seen []observed
 			for _, l := range []launcher{torchrun(t), gangrun(t)} {
-				dir, master, store := folder(t), freePort(t), freePort(t)
+				dir, master, store := directory(t), freePort(t), freePort(t)
 				var nodes []*started
 				for i, rank := range []string{"0", "1"} {
 					flags := append(words("--nnodes 2 -r 3 --rdzv-id two"), "--master-addr", tt.master, "--master-port", master,
@@ -114,7 +114,7 @@ type worker struct {
 	Main         string
 }
 
-// observed is what can be seen of a run from outside, with the run's own folder written as {dir}.
+// observed is what can be seen of a run from outside, with the run's own directory written as {dir}.
 type observed struct {
 	workers        map[string]worker // by attempt and rank
 	stdout, stderr []string          // sorted lines; of stderr only the workers'
@@ -158,7 +158,7 @@ func observe(t *testing.T, dir string, res harness.Result) observed {
 	return o
 }
 
-// collectLogs reads every log folder below dir. The random parts of names are cut off after a look at them.
+// collectLogs reads every log directory below dir. The random parts of names are cut off after a look at them.
 func collectLogs(t *testing.T, logs map[string]string, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -170,11 +170,11 @@ func collectLogs(t *testing.T, logs map[string]string, dir string) {
 		}
 		name, _ := filepath.Rel(dir, path)
 		if d.IsDir() && filepath.Dir(name) == "tmp" && (!strings.HasPrefix(d.Name(), "torchelastic_") || empty(path)) {
-			return fs.SkipDir // no log folder: sockets and the like, or one that torchrun has left behind for nothing
+			return fs.SkipDir // no log directory: sockets and the like, or one that torchrun has left behind for nothing
 		}
 		parts := strings.Split(name, "/")
 		for i, part := range parts {
-			found := runFolder.FindStringSubmatch(part)
+			found := runDirectory.FindStringSubmatch(part)
 			if found == nil || found[1] == "attempt" {
 				continue
 			}

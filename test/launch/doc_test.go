@@ -45,7 +45,7 @@ func gangrun(t testing.TB) launcher {
 // python is the variable with which both are told the Python of the workers.
 func python(t testing.TB) string { return "PYTHON_EXEC=" + harness.Peer(t, "torch/bin/python3") }
 
-// job is one run of a launcher. "{dir}" in a flag, an argument or a variable is the run's own folder.
+// job is one run of a launcher. "{dir}" in a flag, an argument or a variable is the run's own directory.
 type job struct {
 	flags  []string
 	script string
@@ -53,21 +53,21 @@ type job struct {
 	env    []string
 }
 
-// started is a launcher that runs. Dir is the run's own folder.
+// started is a launcher that runs. Dir is the run's own directory.
 type started struct {
 	*harness.Process
 	t   *testing.T
 	dir string
 }
 
-// start starts a job in its own folder. Everything that it leaves behind is killed when the test ends.
+// start starts a job in its own directory. Everything that it leaves behind is killed when the test ends.
 func (l launcher) start(t *testing.T, j job) *started {
 	t.Helper()
-	return l.startIn(t, folder(t), j)
+	return l.startIn(t, directory(t), j)
 }
 
-// folder is a folder with a short name, since a test's own may be too long for a socket in it.
-func folder(t *testing.T) string {
+// directory is a directory with a short name, since a test's own may be too long for a socket in it.
+func directory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "launch-")
 	if err != nil {

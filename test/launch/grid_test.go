@@ -35,7 +35,7 @@ var grid = []struct {
 	},
 	{
 		name: "maps",
-		flags: words("--nproc_per_node=3 -r 0:1,1:3 -t 2:3,0:2 --log_dir {dir}/a/new/folder --role trainer" +
+		flags: words("--nproc_per_node=3 -r 0:1,1:3 -t 2:3,0:2 --log_dir {dir}/a/new/directory --role trainer" +
 			" --rdzv-backend c10d --rdzv-endpoint localhost:0 --rdzv-id job7"),
 		want: "TORCHELASTIC_RUN_ID=job7",
 	},
@@ -126,7 +126,7 @@ var allowed = []struct {
 		func(theirs, ours string) bool { return uuid.MatchString(theirs) && ours != "" }},
 	{"TORCHELASTIC_USE_AGENT_STORE", "gangrun is no TCPStore server: rank 0 is",
 		func(theirs, ours string) bool { return theirs == "True" && ours == "False" }},
-	{"TORCHELASTIC_ERROR_FILE", "the run's folder has a random name; without one (/dev/null) torchrun loses the error",
+	{"TORCHELASTIC_ERROR_FILE", "the run's directory has a random name; without one (/dev/null) torchrun loses the error",
 		func(theirs, ours string) bool { return ours != "" && (theirs == "" || below(theirs) == below(ours)) }},
 	{"TORCHELASTIC_SIGNALS_TO_HANDLE", "torchrun's way to tell itself its --signals-to-handle", absent},
 	{"LC_CTYPE", "set by the Python that torchrun is", absent},

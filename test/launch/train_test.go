@@ -96,12 +96,12 @@ func TestExamplesUnmodified(t *testing.T) {
 	}
 }
 
-// onPath is whatever is called torchrun in a folder.
+// onPath is whatever is called torchrun in a directory.
 func onPath(t *testing.T, dir string) launcher {
 	return launcher{dir, []string{"torchrun"}, []string{"PATH=" + dir + ":" + os.Getenv("PATH")}}
 }
 
-// symlinked is a folder like the bin folder of a virtual environment in which torchrun is gangrun.
+// symlinked is a directory like the bin directory of a virtual environment in which torchrun is gangrun.
 func symlinked(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -21,8 +21,8 @@ const limit = time.Minute
 // heavy lets a test that loads a framework run beside the others, one at a time: each rank loads hundreds of megabytes.
 var heavy = harness.Turns(1)
 
-// job is one run of gangrun local. "{dir}" in a flag, a variable or an argument is the run's own folder, which is also
-// its working folder.
+// job is one run of gangrun local. "{dir}" in a flag, a variable or an argument is the run's own directory, which is
+// also its working directory.
 type job struct {
 	flags  []string
 	env    []string
@@ -43,9 +43,9 @@ type result struct {
 	dir     string
 }
 
-// folder makes a run's folder. Its name is short, since a test's own may be too long for a socket in it. Whatever still
-// runs in it is killed when the test ends.
-func folder(t *testing.T) string {
+// directory makes a run's directory. Its name is short, since a test's own may be too long for a socket in it. Whatever
+// still runs in it is killed when the test ends.
+func directory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "local-")
 	if err != nil {
@@ -83,7 +83,7 @@ func (j job) environment(dir string) []string {
 
 func (j job) start(t *testing.T) *run {
 	t.Helper()
-	dir := folder(t)
+	dir := directory(t)
 	inside := append([]string{"/bin/sh", "-c", `cd "$1" && shift && exec "$@"`, "sh", dir}, j.argv(t, dir)...)
 	return &run{harness.Start(t, limit, j.environment(dir), inside...), t, dir}
 }
@@ -144,8 +144,8 @@ func read(t *testing.T, file string) string {
 	return string(raw)
 }
 
-// gone wants nothing of the run of this folder to be alive: not in a moment, now. Nor are there any temporary files of
-// gangrun's own.
+// gone wants nothing of the run of this directory to be alive: not in a moment, now. Nor are there any temporary files
+// of gangrun's own.
 func gone(t *testing.T, dir string) {
 	t.Helper()
 	for _, pid := range harness.Leftovers(dir) {

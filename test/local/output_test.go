@@ -107,12 +107,12 @@ func TestLogDir(t *testing.T) {
 		`printf 'a\0b\r\tc\033[1m no end'; echo "$RANK in $GANGRUN_ROUND" >&2; [ $RANK$GANGRUN_ROUND != 10 ] || exit 200`)}.run(t)
 	end.want(t, 0)
 	for rank := range 2 {
-		folder := fmt.Sprintf("%s/logs/round_1/%d/", end.dir, rank)
-		if out := read(t, folder+"stdout.log"); out != "a\x00b\r\tc\x1b[1m no end" {
-			t.Errorf("%s: %q", folder, out)
+		directory := fmt.Sprintf("%s/logs/round_1/%d/", end.dir, rank)
+		if out := read(t, directory+"stdout.log"); out != "a\x00b\r\tc\x1b[1m no end" {
+			t.Errorf("%s: %q", directory, out)
 		}
-		if err := read(t, folder+"stderr.log"); err != fmt.Sprintf("%d in 1\n", rank) {
-			t.Errorf("%s: %q", folder, err)
+		if err := read(t, directory+"stderr.log"); err != fmt.Sprintf("%d in 1\n", rank) {
+			t.Errorf("%s: %q", directory, err)
 		}
 		read(t, fmt.Sprintf("%s/logs/round_0/%d/stdout.log", end.dir, rank)) // the first round's stays
 	}

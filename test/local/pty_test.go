@@ -29,7 +29,7 @@ func openTerminal(t *testing.T) *terminal {
 // the terminal in order by itself, and whatever gangrun had left there would not be seen.
 func (term *terminal) start(j job) {
 	term.t.Helper()
-	term.dir = folder(term.t)
+	term.dir = directory(term.t)
 	j.script(term.t, term.dir)
 	// The keys that end gangrun must not end the shell; a handler, unlike "ignore", is not inherited.
 	term.lead("/bin/sh", "-c", `trap : INT; sh "$1"; echo "code=$?"; read x`, "sh", term.dir+"/go")
@@ -38,7 +38,7 @@ func (term *terminal) start(j job) {
 // shell starts a shell with job control on the terminal, in which "sh go" is the job.
 func (term *terminal) shell(j job) {
 	term.t.Helper()
-	term.dir = folder(term.t)
+	term.dir = directory(term.t)
 	j.script(term.t, term.dir)
 	bash := harness.Program(term.t, "bash", "install bash")
 	term.lead(bash, "--norc", "--noprofile", "-i")
@@ -59,7 +59,7 @@ func (term *terminal) ends(code int) string {
 	return term.Shown()
 }
 
-// script writes the job into a file called go in its folder, for a shell.
+// script writes the job into a file called go in its directory, for a shell.
 func (j job) script(t *testing.T, dir string) {
 	t.Helper()
 	var b strings.Builder

@@ -176,7 +176,7 @@ func openTmux(t *testing.T) *tmux {
 	t.Helper()
 	program := harness.Program(t, "tmux", "make peers")
 	bash := harness.Program(t, "bash", "install bash")
-	socket := filepath.Join(folder(t), "tmp", "tmux")
+	socket := filepath.Join(directory(t), "tmp", "tmux")
 	m := &tmux{t, []string{program, "-S", socket, "-f", "/dev/null"}}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -198,9 +198,9 @@ func (m *tmux) do(args ...string) string {
 	return string(out)
 }
 
-// shell makes a job that "sh <folder>/go" starts.
+// shell makes a job that "sh <directory>/go" starts.
 func (m *tmux) shell(j job) (dir string) {
-	dir = folder(m.t)
+	dir = directory(m.t)
 	j.script(m.t, dir)
 	return dir
 }

@@ -73,7 +73,7 @@ func TestCannotStart(t *testing.T) {
 		{"missing name", []string{"no-such-program"}, 127, "NotFound", "no-such-program"},
 		{"missing interpreter", []string{noInterpreter}, 127, "NotFound", "/opt/no/such/interpreter"},
 		{"not executable", []string{plain}, 126, "NotExecutable", plain},
-		{"a folder", []string{dir}, 126, "NotExecutable", dir},
+		{"a directory", []string{dir}, 126, "NotExecutable", dir},
 		{"corrupt ELF", []string{corrupt}, 126, "NotExecutable", corrupt},
 		{"no shebang", []string{noShebang, "7"}, 7, "Error", ""},
 		{"no shebang on PATH", []string{"no-shebang", "8"}, 8, "Error", ""},
@@ -99,7 +99,7 @@ func TestCannotStart(t *testing.T) {
 }
 
 // TestRelativeCommands finds a command as execvp does: by its path from the working directory, which is the worker's
-// and not the one that gangrun has moved to, and in the current folder where PATH says so.
+// and not the one that gangrun has moved to, and in the current directory where PATH says so.
 func TestRelativeCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

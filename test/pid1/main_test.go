@@ -19,7 +19,7 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// probePath is the program of the folder probe, built for this run.
+// probePath is the program of the directory probe, built for this run.
 var probePath string
 
 func TestMain(m *testing.M) {

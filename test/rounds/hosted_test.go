@@ -148,8 +148,8 @@ func TestSuspendWithoutAnEtcd(t *testing.T) {
 	}
 }
 
-// TestNoFolderForTheStore cannot start a store, now or later: it does not wait for one.
-func TestNoFolderForTheStore(t *testing.T) {
+// TestNoDirectoryForTheStore cannot start a store, now or later: it does not wait for one.
+func TestNoDirectoryForTheStore(t *testing.T) {
 	t.Parallel()
 	p, _ := hostedParty(t, "2", "c10d")
 	e := p.start("n0", "--store-dir", t.TempDir()+"/nowhere").End()

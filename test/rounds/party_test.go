@@ -90,7 +90,7 @@ func newParty(t *testing.T, flags ...string) *party {
 	t.Helper()
 	p := &party{t: t, mode: "run", flags: flags, changed: make(chan struct{})}
 	var err error
-	if p.dir, err = os.MkdirTemp("", "rounds"); err != nil { // a test's own folder is too long a name for a socket
+	if p.dir, err = os.MkdirTemp("", "rounds"); err != nil { // a test's own directory is too long a name for a socket
 		t.Fatal(err)
 	}
 	l, err := net.Listen("unix", p.dir+"/test")

@@ -13,7 +13,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// shelf is a node's folder with checkpoints.
+// shelf is a node's directory with checkpoints.
 type shelf struct {
 	t   *testing.T
 	dir string
@@ -89,7 +89,8 @@ func (p *party) fresh(w *worker) {
 	}
 }
 
-// TestResumeFromWhatAllHave has two nodes with folders of their own. One has a checkpoint more, and later one that is torn.
+// TestResumeFromWhatAllHave has two nodes with directories of their own. One has a checkpoint more, and later one that
+// is torn.
 func TestResumeFromWhatAllHave(t *testing.T) {
 	t.Parallel()
 	p := resuming(t, 2)
@@ -290,8 +291,8 @@ func TestNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestAnotherJobsFolder is refused: two jobs in one folder would take each other's checkpoints.
-func TestAnotherJobsFolder(t *testing.T) {
+// TestAnotherJobsDirectory is refused: two jobs in one directory would take each other's checkpoints.
+func TestAnotherJobsDirectory(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	p := resuming(t, 1)

@@ -74,7 +74,7 @@ func TestCannotStart(t *testing.T) {
 		{"no such path", "/no/such/program", "NotFound", 127},
 		{"no such name", "no-such-program", "NotFound", 127},
 		{"no permission", plain, "NotExecutable", 126},
-		{"a folder", t.TempDir(), "NotExecutable", 126},
+		{"a directory", t.TempDir(), "NotExecutable", 126},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -67,8 +67,8 @@ func TestDoctorFindsTheOperator(t *testing.T) {
 
 // TestDoctorFails when something is wrong, and says what.
 func TestDoctorFails(t *testing.T) {
-	found, code := doctor(t, nil, "--termination-log", "/no/such/folder/log/")
-	if c := found["termination log"]; code != 1 || c.State != "fail" || !strings.Contains(c.Detail, "/no/such/folder") {
+	found, code := doctor(t, nil, "--termination-log", "/no/such/directory/log/")
+	if c := found["termination log"]; code != 1 || c.State != "fail" || !strings.Contains(c.Detail, "/no/such/directory") {
 		t.Errorf("exit code %d, %+v", code, c)
 	}
 }

@@ -168,7 +168,7 @@ func TestHookSeesOutcome(t *testing.T) {
 		t.Errorf("the file says %+v, %v", m, err)
 	}
 	if wd, _ := os.Getwd(); !strings.Contains(e.Stdout, "[on-exit] "+wd+"\n") {
-		t.Errorf("the working folder: %s", e.Stdout)
+		t.Errorf("the working directory: %s", e.Stdout)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestOldMessage(t *testing.T) {
 	}
 }
 
-// TestStateDir keeps the same record, also of a run that is restarted, in a folder that is made for it.
+// TestStateDir keeps the same record, also of a run that is restarted, in a directory that is made for it.
 func TestStateDir(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
@@ -130,8 +130,8 @@ func TestStateDir(t *testing.T) {
 func TestMessageCannotBeWritten(t *testing.T) {
 	file := write(t, "file", "")
 	tests := map[string][]string{
-		"log in no folder":     {"--termination-log", "/no/such/folder/log"},
-		"log is a folder":      {"--termination-log", t.TempDir()},
+		"log in no directory":  {"--termination-log", "/no/such/directory/log"},
+		"log is a directory":   {"--termination-log", t.TempDir()},
 		"log is full":          {"--termination-log", "/dev/full"},
 		"log in /proc":         {"--termination-log", "/proc/self/no"},
 		"state dir is a file":  {"--state-dir", file},

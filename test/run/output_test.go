@@ -95,11 +95,11 @@ func TestLogDir(t *testing.T) {
 	for round := range 3 {
 		stdout := fmt.Sprintf("round %d\n%s", round, content)
 		all += stdout
-		folder := filepath.Join(dir, fmt.Sprint("round_", round), "0")
-		if read(t, filepath.Join(folder, "stdout.log")) != stdout {
+		directory := filepath.Join(dir, fmt.Sprint("round_", round), "0")
+		if read(t, filepath.Join(directory, "stdout.log")) != stdout {
 			t.Errorf("round %d: stdout.log is not what was printed", round)
 		}
-		if got := read(t, filepath.Join(folder, "stderr.log")); got != fmt.Sprintf("error %d\n", round) {
+		if got := read(t, filepath.Join(directory, "stderr.log")); got != fmt.Sprintf("error %d\n", round) {
 			t.Errorf("round %d: stderr.log is %q", round, got)
 		}
 	}

@@ -154,8 +154,8 @@ func (o *operator) standIn() *operator {
 }
 
 // TestExamples runs the manifests as they are. What they need of an image is a stand-in: torchrun and python are the worker
-// of these tests. The resources are not asked for, the volume claims are folders, and in the one with an etcd of its own
-// the etcd's address is another one.
+// of these tests. The resources are not asked for, the volume claims are directories, and in the one with an etcd of
+// its own the etcd's address is another one.
 func TestExamples(t *testing.T) {
 	training := []string{"/workspace/train.py", "--checkpoint-dir=/mnt/train/checkpoints"}
 	succeed := func(t *testing.T, o *operator) {

@@ -34,7 +34,7 @@ type operator struct {
 	cluster  *kubelet.Cluster
 	pods     []*pod // all there have ever been
 	workers  *workers
-	claims   string           // a folder with one for each volume claim
+	claims   string           // a directory with one for each volume claim
 	mounts   []kubelet.Mount  // for every container
 	changed  chan struct{}    // something was written
 	again    <-chan time.Time // reconcile then without a cause

@@ -168,7 +168,7 @@ func (o *operator) spec(object *corev1.Pod) kubelet.Pod {
 	return p
 }
 
-// volume is the folder that stands for the pod's volume: one for each claim, and one for each other volume of a pod.
+// volume is the directory that stands for the pod's volume: one for each claim, and one for each other volume of a pod.
 func (o *operator) volume(object *corev1.Pod, name string) string {
 	dir := filepath.Join(o.claims, string(object.UID), name)
 	for _, v := range object.Spec.Volumes {

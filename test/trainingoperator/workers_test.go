@@ -38,7 +38,7 @@ func listen(t *testing.T) *workers {
 	t.Helper()
 	w := &workers{t: t}
 	var err error
-	if w.dir, err = os.MkdirTemp("", "workers"); err != nil { // a test's own folder is too long a name for a socket
+	if w.dir, err = os.MkdirTemp("", "workers"); err != nil { // a test's own directory is too long a name for a socket
 		t.Fatal(err)
 	}
 	script, err := os.ReadFile(filepath.Join("testdata", "worker.py"))

@@ -35,9 +35,9 @@ is YAML, with the names of the flags as keys:
 
 ` + "```yaml\nmax-restarts: 5\ngrace: 50s\npod-grace: 60s\nsignal-map: [15:10, 2:0]\n```" + `
 
-An unknown flag or key, or a value that is none, ends gangrun with 64 and one line that names it; nothing is started.
-Durations are written as 500ms, 90s, 2m or 1h30m. Relative paths are from the folder in which gangrun was started. The
-variables are not passed on to the worker.
+An unknown flag or key, or an invalid value, ends gangrun with 64 and one line that names it; nothing is started.
+Durations are written as 500ms, 90s, 2m or 1h30m. Relative paths start at the directory in which gangrun was
+started. The variables are not passed on to the worker.
 
 `)
 	o := defaultOptions()

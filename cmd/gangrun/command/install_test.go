@@ -10,7 +10,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// TestInstall leaves the running program in the folder, whole and executable, and nothing else.
+// TestInstall leaves the running program in the directory, whole and executable, and nothing else.
 func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	path, err := install(dir)
@@ -56,7 +56,7 @@ func TestInstallOverRunning(t *testing.T) {
 	}
 }
 
-// installed ends the test unless the folder has this very program in it, and only that.
+// installed ends the test unless the directory has this very program in it, and only that.
 func installed(t *testing.T, dir string) {
 	t.Helper()
 	want, err := os.ReadFile("/proc/self/exe")
@@ -88,13 +88,13 @@ func TestInstallRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string][]string{
-		"no folder named":     nil,
-		"two folders":         {dir, dir},
-		"a flag":              {"--force", dir},
-		"not there":           {filepath.Join(dir, "volume")},
-		"a file":              {file},
-		"nothing can be made": {"/proc/self"},
-		"gangrun is a folder": {taken},
+		"no directory named":     nil,
+		"two directories":        {dir, dir},
+		"a flag":                 {"--force", dir},
+		"not there":              {filepath.Join(dir, "volume")},
+		"a file":                 {file},
+		"nothing can be made":    {"/proc/self"},
+		"gangrun is a directory": {taken},
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {

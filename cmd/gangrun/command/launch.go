@@ -191,14 +191,14 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := o.settleResume(append([]string{t.Script}, t.Args...), nproc); err != nil {
 		return nil, err
 	}
-	if err := g.MakeFolder(); err != nil {
+	if err := g.MakeDirectory(); err != nil {
 		return nil, &configError{err.Error()}
 	}
 	if value := os.Getenv("TORCHELASTIC_ENABLE_FILE_TIMER"); value == "1" {
 		o.warnings = append(o.warnings, "TORCHELASTIC_ENABLE_FILE_TIMER: gangrun has no such timer; workers that ask for one do without")
 	}
 	o.live = !g.Terminal || nproc > 1 // what a rank that has the terminal shows there does not go through gangrun
-	o.Workers, o.RoundEnded, o.HangDir = o.resumed(g.Workers), g.RoundEnded, g.Folder
+	o.Workers, o.RoundEnded, o.HangDir = o.resumed(g.Workers), g.RoundEnded, g.Directory
 	o.Epilogue = func(w io.Writer) {
 		g.Report(w, os.Getenv("TORCHELASTIC_ERROR_FILE"))
 		g.RemoveEmpty()
@@ -315,7 +315,7 @@ func keepDescriptors() {
 // launcherName is the name under which gangrun is torchrun.
 const launcherName = "torchrun"
 
-// besideTorchrun is the folder of the link named torchrun that we were started by, or "".
+// besideTorchrun is the directory of the link named torchrun that we were started by, or "".
 func besideTorchrun() string {
 	if filepath.Base(os.Args[0]) != launcherName {
 		return ""

@@ -33,7 +33,7 @@ type Config struct {
 	// Listen is host:port; without a host, all addresses. The clients of the job connect there, without TLS and
 	// without a password: keep it within the job's network.
 	Listen string
-	// Dir is where it makes a folder of its own; os.TempDir if empty. The folder goes with the server.
+	// Dir is where it makes a directory of its own; os.TempDir if empty. The directory goes with the server.
 	Dir string
 	// Log gets what the server reports; none if nil.
 	Log *slog.Logger
@@ -55,7 +55,7 @@ type Server struct {
 	where  string
 	addr   string
 	log    *slog.Logger
-	dir    *folder
+	dir    *directory
 	closed chan struct{} // ends the streams of clients
 	once   sync.Once
 }
@@ -66,7 +66,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded store: %w", err)
 	}
-	dir, err := makeFolder(c.Dir)
+	dir, err := makeDirectory(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("embedded store: %w", err)
 	}

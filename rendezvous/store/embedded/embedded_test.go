@@ -70,7 +70,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-func TestNoFolder(t *testing.T) {
+func TestNoDirectory(t *testing.T) {
 	t.Parallel()
 	_, err := embedded.Start(t.Context(), embedded.Config{Listen: "127.0.0.1:0", Dir: filepath.Join(t.TempDir(), "none")})
 	if !errors.Is(err, os.ErrNotExist) {
@@ -162,7 +162,7 @@ func TestSweep(t *testing.T) {
 		}
 		defer s.Close()
 		if found, _ := os.ReadDir(dir); len(found) != want {
-			t.Errorf("%v, want %d folders", found, want)
+			t.Errorf("%v, want %d directories", found, want)
 		}
 	}
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {

@@ -3,7 +3,7 @@
 // It uses etcd's own client for connections, requests and watches, and adds what that leaves open:
 //
 //   - Which store is it? A random token lies beside the record. Every transaction has it among its conditions, and a
-//     watch looks at it before it goes on after an interruption. An etcd that was started again with an empty folder
+//     watch looks at it before it goes on after an interruption. An etcd that was started again with an empty directory
 //     has its old cluster id, so that cannot be the sign.
 //   - How far is a watch? Every answer, of renewals too, shows a revision. A watch that does not get there within
 //     seconds is given up for a new stream, which goes to the next endpoint: a member that is stopped or cut off

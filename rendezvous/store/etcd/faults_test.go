@@ -204,7 +204,7 @@ func TestRestart(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		kept bool
-	}{{"data kept", true}, {"empty folder", false}} {
+	}{{"data kept", true}, {"empty directory", false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCluster(t, 1, nil)
 			s := c.open("job")

@@ -20,7 +20,7 @@ import (
 )
 
 // tokenKey holds a random value that names this record. The cluster's own id cannot do that: a cluster that is started
-// again with an empty folder and the same flags has the same one.
+// again with an empty directory and the same flags has the same one.
 const tokenKey = "token"
 
 // A connection that gives no sign of life for 10 s, the least that gRPC allows, and then none for 3 s, is closed.

@@ -67,7 +67,7 @@ func refusals(t *testing.T, open func(string) store.Store) {
 	}{
 		{"too large", []store.Op{store.Put("a", make([]byte, store.MaxValue+1))}},
 		{"no key", []store.Op{put("", "x")}},
-		{"a folder", []store.Op{put("nodes/", "x")}},
+		{"a directory", []store.Op{put("nodes/", "x")}},
 		{"twice", []store.Op{put("a", "1"), put("a", "2")}},
 		{"too many", slices.Repeat([]store.Op{store.Delete("nodes/a")}, store.MaxOps)},
 		{"put and delete", []store.Op{put("nodes/a", "1"), store.Delete("nodes/")}},

@@ -13,7 +13,7 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// cluster is a Slurm of two nodes. Its folder is what the nodes share.
+// cluster is a Slurm of two nodes. Its directory is what the nodes share.
 type cluster struct {
 	dir     string
 	daemons []*exec.Cmd
@@ -76,7 +76,7 @@ func (c *cluster) start() error {
 	})
 }
 
-// prepare makes the cluster's folder. Its GPUs are files of no content: Slurm only counts them.
+// prepare makes the cluster's directory. Its GPUs are files of no content: Slurm only counts them.
 func (c *cluster) prepare() error {
 	var err error
 	if c.dir, err = os.MkdirTemp("", "gangrun-slurm-"); err != nil {

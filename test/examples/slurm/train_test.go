@@ -18,7 +18,7 @@ type job struct {
 	t      *testing.T
 	id     string
 	log    string // what it prints
-	shared string // a folder
+	shared string // a directory
 }
 
 // submit puts the script into the queue as a user would, with a smaller machine in mind.

@@ -43,9 +43,9 @@ type Cluster struct {
 	log     io.Writer // takes the servers' standard error; may be nil
 }
 
-// Start starts a cluster of that many members, whose files are in the folder dir, and waits until it is ready. Clients
-// reach it at host, an address of this machine. Change, if not nil, has the last word on each server. The caller ends
-// the cluster, also after an error.
+// Start starts a cluster of that many members, whose files are in the directory dir, and waits until it is ready.
+// Clients reach it at host, an address of this machine. Change, if not nil, has the last word on each server. The
+// caller ends the cluster, also after an error.
 func Start(dir, host string, members int, change func(*Server)) (*Cluster, error) {
 	c := &Cluster{}
 	return c, c.begin(dir, host, members, change)
@@ -55,7 +55,7 @@ func Start(dir, host string, members int, change func(*Server)) (*Cluster, error
 func StartFor(t testing.TB, host string, members int, change func(*Server)) *Cluster {
 	t.Helper()
 	c, dir := &Cluster{log: t.Output()}, t.TempDir()
-	t.Cleanup(c.End) // before the folder goes
+	t.Cleanup(c.End) // before the directory goes
 	if err := c.begin(dir, host, members, change); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Probe is what the tests of this folder put under gangrun, and now and then in front of it: a small program that
+// Probe is what the tests of this directory put under gangrun, and now and then in front of it: a small program that
 // says what happens to it. It tells the test through file descriptor 3, one line a write, so that what it says does
 // not depend on how its output is carried.
 package main

@@ -12,17 +12,17 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// pattern is how the folders are called.
+// pattern is how the directories are called.
 const pattern = "gangrun-store-*"
 
-// folder is a folder of one server. It is locked while the server lives.
-type folder struct {
+// directory is a directory of one server. It is locked while the server lives.
+type directory struct {
 	path string
 	lock *os.File
 }
 
-// makeFolder makes a folder in dir, and removes those that dead servers have left there.
-func makeFolder(dir string) (*folder, error) {
+// makeDirectory makes a directory in dir, and removes those that dead servers have left there.
+func makeDirectory(dir string) (*directory, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
@@ -30,7 +30,7 @@ func makeFolder(dir string) (*folder, error) {
 	for {
 		path, err := os.MkdirTemp(dir, pattern)
 		if err != nil {
-			return nil, unusable(fmt.Errorf("no folder for its data (--store-dir): %w", err))
+			return nil, unusable(fmt.Errorf("no directory for its data (--store-dir): %w", err))
 		}
 		lock, err := locked(path)
 		if err != nil && (errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist)) {
@@ -38,10 +38,10 @@ func makeFolder(dir string) (*folder, error) {
 		}
 		if err != nil {
 			os.Remove(path)
-			return nil, fmt.Errorf("lock the folder for its data: %w", err)
+			return nil, fmt.Errorf("lock the directory for its data: %w", err)
 		}
 		if _, err := os.Stat(path); err == nil {
-			return &folder{path: path, lock: lock}, nil
+			return &directory{path: path, lock: lock}, nil
 		}
 		lock.Close()
 	}
@@ -57,7 +57,7 @@ func unusable(err error) error {
 	return err
 }
 
-func (f *folder) remove() error {
+func (f *directory) remove() error {
 	defer f.lock.Close()
 	return os.RemoveAll(f.path)
 }
@@ -74,7 +74,7 @@ func sweep(dir string) {
 }
 
 func locked(path string) (*os.File, error) {
-	// In a folder that others can write to there may be anything of that name.
+	// In a directory that others can write to there may be anything of that name.
 	f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
