@@ -115,14 +115,14 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsSaid says what was not looked at.
+// TestBoundsSaid says what was not read.
 func TestBoundsSaid(t *testing.T) {
 	tr := newTree(t)
 	for n := range int64(maxLooks + 10) {
 		tr.put(fmt.Sprintf("%c%c-checkpoint.pt", 'z'-n/20, 'z'-n%20), torchState(-1))
 	}
 	o := tr.offer(tr.plain())
-	if !slices.Contains(o.Warnings, "10 that say no step were not looked at, by their times the oldest") {
+	if !slices.Contains(o.Warnings, "10 that say no step were not verified, by their times the oldest") {
 		t.Errorf("%q", o.Warnings)
 	}
 	if len(o.Identities) == 0 {
@@ -134,7 +134,7 @@ func TestBoundsSaid(t *testing.T) {
 	}
 }
 
-// TestBoundsBelow does not choose where it has not looked through all that may be meant.
+// TestBoundsBelow does not choose where it has not searched all that may be meant.
 func TestBoundsBelow(t *testing.T) {
 	tr := newTree(t)
 	for n := range int64(100) {
@@ -154,7 +154,7 @@ func TestBoundsBelow(t *testing.T) {
 		tr.put(fmt.Sprintf("version_%d/ckpt_1.pt", n), torchState(n))
 	}
 	o = tr.offer(tr.plain())
-	want := "12 directories further down were not looked through, the oldest by their names"
+	want := "12 directories further down were not searched, the oldest by their names"
 	if len(o.Steps) == 0 || o.Steps[0] != 19 || !slices.Contains(o.Warnings, want) {
 		t.Errorf("%v offered, %q", o.Steps, o.Warnings)
 	}

@@ -33,7 +33,7 @@ func watchCloses(dir string) *closes {
 	return &closes{fd: fd, n: make(map[string]int)}
 }
 
-// drain takes in what has happened.
+// drain records what has happened.
 func (c *closes) drain() {
 	var b [64 << 10]byte
 	for {

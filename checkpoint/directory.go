@@ -34,7 +34,7 @@ type Directory struct {
 	scan      Scan
 	fresh     string         // why the last look has found nothing to resume from
 	memory    *History       // nil before the first look
-	forgotten *problem.Error // why the memory of an earlier run makes no sense
+	forgotten *problem.Error // why the memory of an earlier run is corrupt
 	unwritten bool           // it was said that the memory cannot be written
 	said      map[string]bool
 	closes    *closes // what was written in the directory since the first round, nil before
@@ -59,7 +59,7 @@ type Report struct {
 	Empty bool
 }
 
-// Look looks what is there now. The error says that nobody knows, and is a [problem.Error].
+// Look reads the directory now. The error says that its state is unknown, and is a [problem.Error].
 func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 	if d.memory == nil {
 		if err := d.recall(); err != nil {
@@ -117,7 +117,7 @@ func nothing(name string, s Scan) string {
 	return "the directory is empty"
 }
 
-// recall reads the memory. There is none in a tree in which nothing can be written. One that makes no sense is left as
+// recall reads the memory. There is none in a tree in which nothing can be written. One that is corrupt is left as
 // it is, and nothing is begun anew beside it.
 func (d *Directory) recall() error {
 	d.memory = &History{}
@@ -132,7 +132,7 @@ func (d *Directory) recall() error {
 			return p
 		}
 		d.forgotten = p
-		d.Log.Error("what an earlier run has left beside the checkpoints makes no sense; remove it if it is of no use", "err", p)
+		d.Log.Error("the record of an earlier run beside the checkpoints is corrupt; remove it if it is of no use", "err", p)
 		return nil
 	}
 	d.memory = &m
@@ -205,7 +205,7 @@ func (d *Directory) lost(from From, path string) error {
 	return problem.New(problem.NoMarker, "%v, %s, has gone", from, path)
 }
 
-// aside moves away what the framework could take instead of the one that was chosen, or write over. What nobody knows of
+// aside moves away what the framework could take instead of the one that was chosen, or write over. What is unknown of
 // stays, and so does a pointer that leads nowhere.
 func (d *Directory) aside(chosen format.Checkpoint) {
 	for _, c := range d.scan.Checkpoints {
@@ -267,7 +267,7 @@ func (d *Directory) Handed(c *format.Checkpoint) (full, root string) {
 	return filepath.Join(d.Path, filepath.FromSlash(c.Path)), filepath.Join(d.Path, filepath.FromSlash(c.Root))
 }
 
-// Unknown reports whether an error of this package says that nobody knows, so that asking again may help.
+// Unknown reports whether an error of this package says that the state is unknown, so that asking again may help.
 func Unknown(err error) bool {
 	p, ok := errors.AsType[*problem.Error](err)
 	return !ok || p.Reason.Unknown()

@@ -99,7 +99,7 @@ func TestDirectoryOtherJob(t *testing.T) {
 	}
 }
 
-// TestDirectoryHistoryUnreadable says that nobody knows, at every look, until it can be read.
+// TestDirectoryHistoryUnreadable says that the state is unknown, at every look, until it can be read.
 func TestDirectoryHistoryUnreadable(t *testing.T) {
 	tr := newTree(t, "step-1")
 	w := watch(os.DirFS(tr.dir))
@@ -226,7 +226,7 @@ func TestDirectoryUnknownStays(t *testing.T) {
 	}
 }
 
-// TestDirectoryReadOnly goes on without a memory, and says so once.
+// TestDirectoryReadOnly continues without a memory, and says so once.
 func TestDirectoryReadOnly(t *testing.T) {
 	tr := newTree(t, "step-1")
 	d, log := tr.directory()

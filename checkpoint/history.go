@@ -55,7 +55,7 @@ func (m History) lay(c format.Checkpoint) bool {
 	return slices.ContainsFunc(m.Before, func(a Aside) bool { return a.Path == c.Path && a.Modified.Equal(c.Modified) })
 }
 
-// Observed takes in which steps are complete now. One that says no step counts as step 0: it is more than nothing.
+// Observed records which steps are complete now. One that says no step counts as step 0: it is more than nothing.
 func (m History) Observed(steps []int64, identities []string) History {
 	if len(steps) == 0 && len(identities) > 0 {
 		steps = []int64{0}
@@ -67,7 +67,7 @@ func (m History) Observed(steps []int64, identities []string) History {
 	return m
 }
 
-// Begin takes in that a run resumes from something. What is newer is set aside: it belongs to a way that is not taken,
+// Begin records that a run resumes from something. What is newer is set aside: it belongs to an abandoned branch,
 // and will be written over, half of it at first.
 func (m History) Begin(run Run, from From, s Scan) History {
 	next := History{V: memoryVersion, Run: run, Reached: from.Step, Before: m.Before}
@@ -104,8 +104,8 @@ func bounded(list []Aside) []Aside {
 	return list
 }
 
-// ReadHistory reads what an earlier run has left in the root of a tree; nothing when there is no such file. One that makes
-// no sense is a [problem.Error] with the reason bad_json.
+// ReadHistory reads what an earlier run has left in the root of a tree; nothing when there is no such file. One that is
+// corrupt is a [problem.Error] with the reason bad_json.
 func ReadHistory(fsys fs.FS) (m History, err error) {
 	f, err := fsys.Open(HistoryFile)
 	if errors.Is(err, fs.ErrNotExist) {

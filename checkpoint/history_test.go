@@ -150,7 +150,7 @@ func TestHistoryBegin(t *testing.T) {
 		{"the first start", History{}, run1, nil, History{V: 1, Run: run1, Aside: asideOf(4, 3, 2, 1)}},
 		{"from a checkpoint", History{}, run1, step(4), History{V: 1, Run: run1, Reached: step(4)}},
 		{"from the start again", History{Run: run1, Reached: step(4)}, run1, nil, History{V: 1, Run: run1, Aside: asideOf(4, 3, 2, 1)}},
-		{"another run begins anew", History{Run: run1, Reached: step(4)}, run2, nil, History{V: 1, Run: run2, Aside: asideOf(4, 3, 2, 1)}},
+		{"another run starts over", History{Run: run1, Reached: step(4)}, run2, nil, History{V: 1, Run: run2, Aside: asideOf(4, 3, 2, 1)}},
 		{"back", History{Run: run1, Reached: step(4)}, run1, step(2), History{V: 1, Run: run1, Reached: step(2), Aside: asideOf(4, 3)}},
 		{"back twice", History{Run: run1, Aside: asideOf(4)}, run1, step(1), History{V: 1, Run: run1, Reached: step(1), Aside: asideOf(4, 3, 2)}},
 		{"what was aside stays aside", History{Run: run1, Aside: asideOf(4)}, run1, step(3), History{V: 1, Run: run1, Reached: step(3), Aside: asideOf(4)}},

@@ -68,7 +68,7 @@ func TestRepoint(t *testing.T) {
 	}
 }
 
-// TestRepointNone makes a pointer where there is none: the framework would begin anew without one.
+// TestRepointNone makes a pointer where there is none: the framework would start over without one.
 func TestRepointNone(t *testing.T) {
 	tr := newTree(t)
 	if was, err := repoint(tr.dir, format.Checkpoint{Format: "deepspeed", Root: ".", Tag: "global_step1", Step: 1}); err != nil || was != "nothing" || tr.read("latest") != "global_step1" {

@@ -22,10 +22,10 @@ type Policy struct {
 	Way string
 }
 
-// Owner says whose checkpoints a run may go on from.
+// Owner says whose checkpoints a run may resume from.
 type Owner string
 
-// Whose checkpoints a run may go on from.
+// Whose checkpoints a run may resume from.
 const (
 	OwnerJob Owner = "job" // those of any run of a job of the same name; the default
 	OwnerRun Owner = "run" // those of the same run alone
@@ -38,7 +38,7 @@ type Run struct {
 	UID string `json:"runUid,omitempty"`
 }
 
-// mismatch says in what the writer differs from the reader, empty when it does not or when nobody knows.
+// mismatch says in what the writer differs from the reader, empty when it does not or when that is unknown.
 func (o Owner) mismatch(writer, reader Run) string {
 	switch {
 	case o == OwnerAny:
@@ -60,8 +60,8 @@ type Offer struct {
 	Identities []string
 	// Refused are the newer ones that it cannot resume from, and why.
 	Refused []format.Checkpoint
-	// Veto says why nothing may be started at all: what is there is a training's, and to start from nothing instead would
-	// lose it. Empty when there is no such reason.
+	// Veto says why nothing may be started at all: the content is that of a training run, and to start from nothing
+	// instead would lose it. Empty when there is no such reason.
 	Veto *problem.Error
 	// Warnings are sentences about what looks wrong and stops nothing.
 	Warnings []string
@@ -73,7 +73,7 @@ type Offer struct {
 const skew = 5 * time.Minute
 
 // ways are the flags for what is not what it seems, the narrowest first.
-const ways = "--checkpoint-pattern GLOB says which ones are this training's, --checkpoint-ignore GLOB which are not; with --resume own " +
+const ways = "--checkpoint-pattern GLOB says which ones are this training run's, --checkpoint-ignore GLOB which are not; with --resume own " +
 	"the script finds its state itself; --checkpoint-require never starts over"
 
 // verdict is what one checkpoint is worth for a reader.
@@ -82,8 +82,8 @@ type verdict int
 const (
 	usable  verdict = iota
 	ignored         // it says nothing: it was moved aside, or is being written
-	model           // whole, and no state of a training
-	state           // a training's, whole, and not to be resumed from
+	model           // whole, and no training state
+	state           // a training state, whole, and not to be resumed from
 	torn            // cut while it was written
 	ruined          // cut while it was written over an earlier one, which may have been whole
 )
@@ -102,10 +102,10 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 		saves[c.Series()]++
 	}
 	if s.Unseen > 0 {
-		o.warn("%d directories further down were not looked through, the oldest by their names", s.Unseen)
+		o.warn("%d directories further down were not searched, the oldest by their names", s.Unseen)
 	}
 	if s.Older > 0 {
-		o.warn("%d that say no step were not looked at, by their times the oldest", s.Older)
+		o.warn("%d that say no step were not verified, by their times the oldest", s.Older)
 	}
 	for i, c := range s.Checkpoints {
 		if c.Reason.Unknown() {
@@ -153,9 +153,9 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 		case what == state && !before, what == model && began && !before, what == ruined && !before:
 			o.veto(reason, "%s; %s", about(c.Path, detail), cmp.Or(p.Way, ways))
 		case what == model:
-			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no state of a training (%s)", c.Path, cmp.Or(c.Detail, string(reason))))
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no training state (%s)", c.Path, cmp.Or(c.Detail, string(reason))))
 		case (what == torn || what == ruined) && c.Complete:
-			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s (no more is there of a first save, or it is no state of a training)", c.Detail))
+			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s (no more is there of a first save, or it is no training state)", c.Detail))
 		case what == torn, what == ruined:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s was cut while it was saved (%s), and there is no whole one before it", c.Path, strings.TrimPrefix(c.Detail, c.Path+": ")))
 		case what == state:

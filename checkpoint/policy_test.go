@@ -58,7 +58,7 @@ func TestOffer(t *testing.T) {
 		{name: "torn ones are passed over", has: cs{at(4, because(problem.NoMarker)), at(3, because(problem.Truncated)), at(2), at(1, because(problem.BadZip))},
 			steps: []int64{2}, refused: "step-4 no_marker, step-3 truncated"},
 		{name: "all torn", has: cs{at(2, because(problem.NoMarker)), at(1, because(problem.BadZip))}, refused: "step-2 no_marker, step-1 bad_zip"},
-		{name: "weights are nothing to go on from", has: cs{at(2, weightsOnly), at(1)}, steps: []int64{1}, refused: "step-2 weights_only"},
+		{name: "weights are nothing to resume from", has: cs{at(2, weightsOnly), at(1)}, steps: []int64{1}, refused: "step-2 weights_only"},
 		{name: "the newest cannot be read", has: cs{at(3, because(problem.Permission)), at(2)}, unknown: true},
 		{name: "the time was over", has: cs{at(3, because(problem.CheckTimeout)), at(2)}, unknown: true},
 		{name: "it may be newer than the newest whole one", has: cs{at(4, because(problem.NoMarker)), at(3, because(problem.Permission)), at(2)}, unknown: true},
@@ -138,7 +138,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestAt finds none that is not to be gone on from.
+// TestAt finds none that is not to be resumed from.
 func TestAt(t *testing.T) {
 	scan := Scan{Checkpoints: []format.Checkpoint{
 		at(5, because(problem.Truncated)), at(4, weightsOnly), at(3, world(8, false)), at(2), at(1), at(1, named("older")),

@@ -33,7 +33,7 @@ func ReadRecord(dir string) ([]byte, error) {
 	return data, err
 }
 
-// WriteRecord puts the record into a directory, as a whole or not at all; no bytes take it away. Where there is no such
+// WriteRecord puts the record into a directory, atomically; no bytes take it away. Where there is no such
 // directory yet nothing is done: the training makes it when it saves first.
 func WriteRecord(dir string, data []byte) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

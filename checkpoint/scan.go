@@ -1,4 +1,4 @@
-// Package checkpoint finds the checkpoints of a training run and says which of them it may go on from.
+// Package checkpoint finds the checkpoints of a training run and says which of them it may resume from.
 //
 // What a checkpoint looks like, and whether one is whole, is package format's part. Here is what belongs to a directory
 // as a whole: which checkpoints are worth a look, whose they are, what had been reached before, and what to do about
@@ -20,10 +20,10 @@ import (
 
 // How far a scan goes.
 const (
-	// depth is how many complete checkpoints of a series are looked at closely, and all newer ones. The others are taken by the names and sizes
-	// of their files; one that is chosen is looked at closely before anything starts from it.
+	// depth is how many complete checkpoints of a series are verified, and all newer ones. The others are taken by the
+	// names and sizes of their files; one that is chosen is verified before anything starts from it.
 	depth = 3
-	// maxLooks is how many of a series are looked at closely whose files may say another step than their names; of those
+	// maxLooks is how many of a series are verified whose files may say another step than their names; of those
 	// without a step in their names, how many in all. Of these the youngest count, and a time that several share divides
 	// none of them.
 	maxLooks = 64
@@ -69,7 +69,7 @@ func fingerprintOf(c *format.Checkpoint) fingerprint {
 type Scan struct {
 	Format      string
 	Checkpoints []format.Checkpoint
-	// More is set when there are older candidates that were not looked at, and Older counts those of them whose names say
+	// More is set when there are older candidates that were not verified, and Older counts those of them whose names say
 	// no step: only their times say that they are older.
 	More  bool
 	Older int
@@ -77,7 +77,7 @@ type Scan struct {
 	// different writers.
 	Below []string
 	Apart bool
-	// Unseen counts the directories further down that were not looked through.
+	// Unseen counts the directories further down that were not searched.
 	Unseen int
 	// Others are the names of what is not understood.
 	Others []string
@@ -85,7 +85,7 @@ type Scan struct {
 	Missing bool
 }
 
-// tally counts checkpoints of one series: those that are whole and may be resumed from, and those looked at closely.
+// tally counts checkpoints of one series: those that are whole and may be resumed from, and those verified.
 type tally struct{ complete, looked int }
 
 type scanned struct {
@@ -95,7 +95,7 @@ type scanned struct {
 }
 
 // Scan looks, and closely at the checkpoints of these paths, however old. The error is a [problem.Error]. It says that
-// nobody knows what is there, and never that nothing is: a tree that does not exist, or that holds nothing of a known
+// it is unknown what exists, and never that nothing does: a tree that does not exist, or that holds nothing of a known
 // format, has no checkpoints. A system call that hangs cannot be ended; then the look is over after its time all the
 // same, and the next one waits for the first.
 func (s *Scanner) Scan(ctx context.Context, closely ...string) (Scan, error) {
@@ -168,7 +168,7 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 	slices.SortStableFunc(found.Checkpoints, func(a, b *format.Checkpoint) int { return newestFirst(*a, *b) })
 	of := map[string]*tally{}
 	complete, stepless := 0, tally{}
-	var youngest time.Time // of those without a step that were looked at closely, the last
+	var youngest time.Time // of those without a step that were verified, the last
 	for _, c := range found.Checkpoints {
 		x := of[c.Series()]
 		if x == nil {
@@ -238,7 +238,7 @@ func hidden(ctx context.Context, fsys fs.FS, o format.Options, known []format.Ch
 		}
 		if format.Check(ctx, fsys, c, o); c.Complete && c.Resumable && c.Training {
 			c.Resumable, c.Reason = false, problem.UnknownFormat
-			c.Detail = "it is a state of a training, below the directory, in which there is none"
+			c.Detail = "it is a training state, below the directory, in which there is none"
 			cs = append(cs, *c)
 		}
 	}

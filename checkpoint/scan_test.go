@@ -151,8 +151,8 @@ func TestScanUnknown(t *testing.T) {
 	}
 }
 
-// TestScanEIO says that nobody knows where the newest cannot be read, and where the directory cannot; an older one does
-// not matter.
+// TestScanEIO says that it is unknown where the newest cannot be read, and where the directory cannot; an older one
+// does not matter.
 func TestScanEIO(t *testing.T) {
 	tr := newTree(t, "step-1", "step-2", "step-3!")
 	for _, tt := range []struct {
@@ -201,7 +201,7 @@ func (h *hanging) Open(name string) (fs.File, error) {
 	return h.FS.Open(name)
 }
 
-// TestScanHang comes back although a system call does not, says that nobody knows, and does not pile up more of them.
+// TestScanHang comes back although a system call does not, says that it is unknown, and does not pile up more of them.
 func TestScanHang(t *testing.T) {
 	tr := newTree(t, "step-1")
 	synctest.Test(t, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestScanCancelled(t *testing.T) {
 	}
 }
 
-// TestScanOpen opens the tree for each look, and an error of that says that nobody knows.
+// TestScanOpen opens the tree for each look, and an error of that says that it is unknown.
 func TestScanOpen(t *testing.T) {
 	tr := newTree(t, "step-1")
 	opened := 0

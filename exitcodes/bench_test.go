@@ -81,7 +81,7 @@ const (
 	printedReset = "Traceback (most recent call last):\n  File \"/app/train.py\", line 210, in <module>\n    main()\nConnectionResetError: [Errno 104] Connection reset by peer\n"
 )
 
-// Whatever an output holds, at most 16 bytes are looked at for each byte of it.
+// Whatever an output holds, at most 16 bytes are read for each byte of it.
 func TestReadingIsLinear(t *testing.T) {
 	for name, output := range outputs(t) {
 		for _, o := range []Outcome{exited(1), killed(6), exited(0)} {

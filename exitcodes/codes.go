@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The codes that gangrun itself leaves with. A worker's own code is kept whenever it already says the verdict
+// The codes that gangrun itself exits with. A worker's own code is kept whenever it already says the verdict
 // (1 to 127 fatal, 128 and above retry).
 const (
 	CodeBadConfig          = 64  // flags, variables, file, spec

@@ -84,7 +84,7 @@ func unquoted(text []byte) []byte {
 }
 
 const (
-	maxMessageText = 1536 // bytes of a message that are looked at
+	maxMessageText = 1536 // bytes of a message that are read
 	familyPasses   = 8    // over them: to lower case, the phrases, and at most six expressions
 )
 

@@ -200,7 +200,7 @@ func keepEnd(s string, limit int) string {
 	return end
 }
 
-// width is how many bytes s takes in a JSON string, without the quotes.
+// width is how many bytes s has in a JSON string, without the quotes.
 func width(s string) (bytes int) {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])

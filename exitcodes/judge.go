@@ -158,8 +158,8 @@ func before(output []byte, arrived []Arrival, at time.Time) []byte {
 	return output
 }
 
-// unresumed judges a worker that did not go on from its checkpoint. gangrun has stopped it, or never started it, so its
-// own answer says nothing.
+// unresumed judges a worker that did not resume from its checkpoint. gangrun has stopped it, or never started it, so
+// its own answer says nothing.
 func unresumed(f Finding, o Outcome) Finding {
 	f.Verdict, f.Reason, f.Code = Fatal, ReasonCheckpointUnusable, CodeCheckpointUnusable
 	if o.Reload {

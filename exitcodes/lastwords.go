@@ -11,7 +11,7 @@ import (
 type said struct {
 	match     Match
 	known     bool
-	exception string // what nobody knows
+	exception string // one that is unknown
 	other     string // the other candidate
 	at        int    // line
 	unknown   bool   // an exception or a line was found that no rule and no family knows
@@ -65,7 +65,7 @@ func (r *reader) lastWords() said {
 }
 
 // buffered finds the exception that ended a program whose standard output came late: what Python has kept in its buffer
-// is written after the traceback, and looks like work. Such an exception is uncaught by its frames, ends with 1, and
+// is written after the traceback, and looks like work. Such an exception is uncaught by its frames, exits with 1, and
 // nothing else speaks; where times are known, the work came in one burst.
 func (r *reader) buffered() (said, bool) {
 	if r.code != 1 {

@@ -70,8 +70,8 @@ type line struct {
 }
 
 const (
-	maxText   = 4 << 10 // bytes of a line that are looked at: the start, and the end of what is longer
-	maxLines  = 1 << 15 // lines that are looked at, the last ones
+	maxText   = 4 << 10 // bytes of a line that are read: the start, and the end of what is longer
+	maxLines  = 1 << 15 // lines that are read, the last ones
 	maxExpand = 256     // lines that one line of JSON may become
 )
 
@@ -149,7 +149,7 @@ func lastWritten(text []byte) []byte {
 
 const maxOverwritten = 64
 
-// clipped is the start of a line, and the end of one that is longer than what is looked at.
+// clipped is the start of a line, and the end of one that is longer than what is read.
 func clipped(text []byte) []byte {
 	if len(text) <= maxText {
 		return text

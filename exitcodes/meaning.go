@@ -75,7 +75,7 @@ type Reaction struct {
 	Does string `json:"does"`
 }
 
-// Reactions says what the operators and schedulers do when a container or batch job leaves with code.
+// Reactions says what the operators and schedulers do when a container or batch job exits with code.
 func Reactions(code int) []Reaction {
 	if code == 0 {
 		return []Reaction{

@@ -23,7 +23,7 @@ const (
 )
 
 // ParseMessage reads a message back from the text of a container's status or from the file itself. A runtime may have
-// put words of its own in front, braces among them, and whatever follows the message is not looked at. Keys that it
+// put words of its own in front, braces among them, and whatever follows the message is ignored. Keys that it
 // does not know are left to newer readers.
 //
 // The error matches ErrNoMessage or ErrTruncated where that is what is wrong; otherwise it names the key that has the
@@ -61,7 +61,7 @@ func ParseMessage(b []byte) (Message, error) {
 	return Message{}, problem
 }
 
-// firstValue returns the JSON value at the start of b and how many bytes were looked at to find its end. The error is
+// firstValue returns the JSON value at the start of b and how many bytes were read to find its end. The error is
 // io.ErrUnexpectedEOF when b ends before the value does.
 func firstValue(b []byte) (json.RawMessage, int, error) {
 	// Cheap, and it spares the decoder most braces that do not open an object.

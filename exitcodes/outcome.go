@@ -47,7 +47,7 @@ type Outcome struct {
 	StoppedAt  time.Time // when gangrun stopped it; what it said later is its answer. Zero when not known.
 
 	// Checkpoint says what went wrong with the checkpoint that the worker was given: it cannot be read any more, or the
-	// worker went on from another step and gangrun has stopped it. Empty when nothing did. Reload asks for another try
+	// worker resumed from another step and gangrun has stopped it. Empty when nothing did. Reload asks for another try
 	// instead of the end.
 	Checkpoint string
 	Reload     bool
@@ -85,7 +85,7 @@ const (
 	UnknownRetryAfterProgress OnUnknown = "retry-after-progress" // a retry once the round has made a step
 )
 
-// Hang is what gangrun has found out about a worker that got nowhere.
+// Hang is what gangrun knows about a worker that makes no progress.
 type Hang struct {
 	Why      string // what it did not do, and where it stands, in words; follows the name of the worker
 	Evidence string // by which it is told from the others; empty: nothing tells them apart
@@ -103,7 +103,7 @@ type Finding struct {
 	Verdict Verdict
 	Reason  string // a CamelCase word
 	Message string // a sentence for a person
-	Code    int    // what gangrun leaves with if this is the cause and nothing is retried
+	Code    int    // what gangrun exits with if this is the cause and nothing is retried
 	Role    Role   // how likely it is the cause, across workers
 
 	Rule     string   // the rule that decided, if one did

@@ -15,7 +15,7 @@ type shipper struct {
 const (
 	maxShippers = 16      // as many as are looked for
 	maxShipped  = 120     // bytes of one
-	headings    = 128     // that are looked at
+	headings    = 128     // that are read
 	toFrame     = 8 << 10 // bytes behind a heading in which its first frame stands, other programs' lines between
 )
 

@@ -21,7 +21,7 @@ const (
 	sigrtmin, sigmax                                  = 34, 64 // glibc keeps 32 and 33 for itself
 )
 
-// SignalName is the name of signal n: SIGKILL, SIGRTMIN+3; "signal 99" for a number that is none.
+// SignalName is the name of signal n: SIGKILL, SIGRTMIN+3; "signal 99" for a number without a name.
 func SignalName(n int) string {
 	switch {
 	case n > 0 && n < len(signalNames):

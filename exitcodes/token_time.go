@@ -58,7 +58,7 @@ func fits(text []byte, picture string) bool {
 	return true
 }
 
-// parseTime reads what timeLength measured; the zero time when it has no year. Only differences are looked at, so the
+// parseTime reads what timeLength measured; the zero time when it has no year. Only differences are used, so the
 // zone does not matter.
 func parseTime(s string) time.Time {
 	s = s[:timeLength([]byte(s))]

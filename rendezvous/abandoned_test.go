@@ -39,7 +39,7 @@ func TestAbandoned(t *testing.T) {
 		case record.Phase != before.Phase || record.Budget.Used != before.Budget.Used:
 			t.Errorf("%s: the record itself was changed", name)
 		}
-		// In a new store it is taken over, and goes on where it was.
+		// In a new store it is taken over, and continues where it was.
 		s = newStage(t, DefaultSpec(2))
 		s.v.Token = "store-b"
 		s.join("a", func(n *Node) { n.Carried = got })

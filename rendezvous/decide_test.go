@@ -477,7 +477,7 @@ func TestElastic(t *testing.T) {
 		t.Errorf("starts at %v, want %v", d.Next, want)
 	}
 	s.sleep(DefaultLastCall / 2)
-	s.expire("b") // the last call begins anew when somebody goes
+	s.expire("b") // the last call starts again when somebody goes
 	s.settle(ActGather)
 	s.join("b")
 	d = s.settle(ActCall)
@@ -647,7 +647,7 @@ func TestWhatHasStoppedIsNotWaitedForAgain(t *testing.T) {
 	s.settle(ActCommand)
 	s.stopsAll()
 	s.settle(ActSuspend)
-	s.expire("a") // they leave without a farewell
+	s.expire("a") // they exit without a farewell
 	s.expire("b")
 	s.v.Observations = Observations{} // and nobody remembers
 	other := func(n *Node) { n.BootID = "other" }
@@ -963,7 +963,7 @@ func TestANewStore(t *testing.T) {
 			s.settle(ActCommand, ActForm)
 		})
 	}
-	t.Run("a job that all had left goes on with the spec of who comes", func(t *testing.T) {
+	t.Run("a job that all had left continues with the spec of who comes", func(t *testing.T) {
 		deserted := old.v.Job.clone()
 		deserted.Phase = Suspended
 		s := setup(t)

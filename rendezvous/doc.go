@@ -13,7 +13,7 @@
 //
 // Forming → Running → Stopping → Forming … → Succeeded or Failed; any → Suspended → Forming. Each node writes only its
 // own record and watches job. The leader is whoever holds the election; nothing that matters is in its memory, so any
-// other node can go on from the records. Three pure functions do all the deciding:
+// other node can resume from the records. Three pure functions do all the deciding:
 //
 //   - Decide(View, now): what the leader writes next, or why nothing. decide.go picks the phase; forming.go,
 //     running.go, stopping.go and finished.go are the phases; commands.go handles what comes from outside.

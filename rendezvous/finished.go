@@ -7,7 +7,7 @@ import (
 )
 
 // suspended waits. A job that a command has suspended waits for the command to resume; one that all its nodes left
-// goes on with the first that comes. No time limit runs here.
+// continues with the first that comes. No time limit runs here.
 func (t *turn) suspended(members []member) Decision {
 	if t.job.Suspend {
 		return t.wait(time.Time{}, WaitsForUser, nil, "the job is suspended until somebody resumes it")
@@ -30,7 +30,7 @@ func (t *turn) suspended(members []member) Decision {
 	return t.write(ActResume)
 }
 
-// resume goes on with a suspended job. Its spec may have changed meanwhile: that of the newest node counts. It changes
+// resume resumes a suspended job. Its spec may have changed meanwhile: that of the newest node counts. It changes
 // the record only; the caller writes it.
 func (t *turn) resume() {
 	t.adoptSpec()

@@ -81,7 +81,7 @@ func (t *turn) survivors(candidates []named) []named {
 	return left
 }
 
-// gather begins the round once enough nodes are there, and all of them know what they can go on from.
+// gather begins the round once enough nodes are there, and all of them know what they can resume from.
 func (t *turn) gather(candidates []named, a assignment) Decision {
 	if a.chosen == nil {
 		return t.tooFew(candidates, a)
@@ -171,12 +171,12 @@ func names(nodes []named) (list []string) {
 	return list
 }
 
-// waitForCheckpoints waits for nodes that have yet to say what they can go on from, and ends the run when one cannot
-// tell for as long as a missing node may be missing: not to know is no reason to begin anew.
+// waitForCheckpoints waits for nodes that have yet to say what they can resume from, and ends the run when one cannot
+// tell for as long as a missing node may be missing: not to know is no reason to start over.
 func (t *turn) waitForCheckpoints(waiting []string, why string) Decision {
 	text := "looking for checkpoints: " + list(waiting)
 	if why != "" {
-		text = "nobody knows what checkpoints there are; " + why
+		text = "it is unknown which checkpoints exist; " + why
 	}
 	timeout := t.job.Spec.JoinTimeout.of()
 	deadline := t.since().Add(timeout)

@@ -91,7 +91,7 @@ const (
 	StopDeparture = "departure" // a node said that it was leaving
 	StopLoss      = "loss"      // a node went without a word
 	StopStore     = "store"     // a node could not reach the store and has stopped its workers
-	StopGrow      = "grow"      // there are nodes to take in
+	StopGrow      = "grow"      // there are nodes to admit
 	StopRestart   = "restart"   // asked for
 	StopSuspend   = "suspend"   // asked for
 	StopAdopt     = "adopt"     // a newer record of this job has turned up
@@ -113,7 +113,7 @@ type Stop struct {
 	Outcome *Outcome `json:"outcome,omitempty"` // of the root cause, where it was a worker
 }
 
-// End is how a run ended; every node leaves with it.
+// End is how a run ended; every node exits with it.
 type End struct {
 	Verdict exitcodes.Verdict `json:"verdict"`
 	Reason  string            `json:"reason"`

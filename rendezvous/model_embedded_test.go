@@ -10,8 +10,8 @@ import (
 )
 
 // The model of the embedded store: it lives in one node and is lost with it; a replacement of that node begins a new
-// and empty one. What the other model has shown is taken for granted here: the lead decides and writes in one step, and
-// workers die with their gangrun.
+// and empty one. What the other model has shown is taken for granted here: the leader decides and writes in one step,
+// and workers die with their gangrun.
 
 // embedded are the rules that can be taken out.
 type embedded struct {

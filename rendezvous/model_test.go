@@ -15,7 +15,7 @@ import (
 // go test -tags model ./rendezvous when the design changes; the simulator (package agent) drives the code itself.
 
 // The model of the round protocol with an external, linearizable store: every order of events within its bounds is
-// looked at. Three node names of two incarnations each, rounds 0 to 2, and a few faults. Lead actions have the names
+// examined. Three node names of two incarnations each, rounds 0 to 2, and a few faults. Lead actions have the names
 // that Decide gives them, node actions those of React.
 //
 // Time is abstract. A lease lasts 1 tick, the fence 2. A tick cannot pass while somebody has to act before it: a node
@@ -36,9 +36,9 @@ func modelLimit() int {
 
 // mechanisms that can be taken out of the model.
 type mechanisms struct {
-	noCompare   bool // the lead's write does not compare the job's revision
+	noCompare   bool // the leader's write does not compare the job's revision
 	noElection  bool // nor its own election key
-	readBefore  bool // a node that lost its lease goes on with what it knew, and reads later
+	readBefore  bool // a node that lost its lease continues with what it knew, and reads later
 	oldWatch    bool // what an old watch delivers late counts
 	noGuard     bool // workers are started although the node's deadline has passed
 	fromAnswer  bool // the deadline counts from the answer of a renewal
@@ -531,7 +531,7 @@ func (s *mState) read(n *mName, j int, a *mAgent) {
 	}
 }
 
-// present lets every lead know that the key was there: silence begins anew.
+// present lets every leader know that the key was there: silence starts again.
 func (s *mState) present(n *mName, x *model) {
 	for l := range n.lead {
 		if !x.oldSilence && n.inc == n.member {
@@ -550,7 +550,7 @@ func (s *mState) dies(n *mName, j int) {
 	}
 }
 
-// resign empties a lead's memory.
+// resign empties a leader's memory.
 func (s *mState) resign(l int) {
 	s.pending[l], s.fresh[l] = 0, 0
 	for i := range s.n {
@@ -597,7 +597,7 @@ func (x *model) fault(s *mState, i, j int, next func(*mState, string)) {
 	}
 }
 
-// campaign makes somebody the lead when there is none.
+// campaign makes somebody the leader when there is none.
 func (x *model) campaign(s *mState, next func(*mState, string)) {
 	free := -1
 	for l := range s.fresh {
@@ -645,7 +645,7 @@ func (s *mState) leadOf(l int) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// lead is what a lead can do.
+// lead is what a leader can do.
 func (x *model) lead(s *mState, l int, next func(*mState, string)) {
 	i, j, found := s.leadOf(l)
 	if !found || !s.n[i].agent[j].reaches() {
@@ -683,7 +683,7 @@ func (x *model) lead(s *mState, l int, next func(*mState, string)) {
 		act = ActForm
 	}
 	if _, _, used := s.leadOf(1 - l); !used && s.faults > 0 && x.has("lag") {
-		// The request is under way for so long that the lead gives it up and decides anew.
+		// The request is under way for so long that the leader gives it up and decides anew.
 		late := *s
 		late.faults--
 		late.pending[1-l], late.fresh[1-l], late.pending[l] = s.pending[l], s.fresh[l], 0
@@ -739,7 +739,7 @@ func (x *model) decide(s *mState, l int) bool {
 		}
 		return false
 	case mHalf:
-		return false // the round's record is there, and nobody knows whose it is
+		return false // the round's record is there, and it is unknown whose it is
 	}
 	count := 0
 	for i := range s.n {
@@ -765,7 +765,7 @@ func (x *model) decide(s *mState, l int) bool {
 	return true
 }
 
-// commit is the lead's transaction.
+// commit is the leader's transaction.
 func (x *model) commit(s *mState, l int) {
 	switch {
 	case s.pending[l] == 1:
@@ -886,7 +886,7 @@ func TestModelNeedsEveryMechanism(t *testing.T) {
 		"old watch dropped":             {oldWatch: true, only: "cut delay", faults: 2},
 		"start guard":                   {noGuard: true, only: "cut", faults: 1},
 		"deadline from the sending":     {fromAnswer: true, deadline: 2, only: "cut", faults: 1},
-		"silence begins anew":           {oldSilence: true, deadline: 2, only: "cut", faults: 2},
+		"silence starts over":           {oldSilence: true, deadline: 2, only: "cut", faults: 2},
 		"leaving is not stopped":        {leaveStops: true, only: "leave", faults: 1},
 		"proof of death":                {anyProof: true, only: "cut replaced", faults: 2},
 		"one transaction":               {twoWrites: true, only: "crash", faults: 1},

@@ -60,8 +60,8 @@ type Step struct {
 	Rank  int
 	End   *End   // ActLeave: how the node ends
 	Why   string // a sentence
-	// Expedite is set on ActHalt where the others may go on without this node: whatever time its workers were given before,
-	// they have the restart grace and no more.
+	// Expedite is set on ActHalt where the others may continue without this node: whatever time its workers were given
+	// before, they have the restart grace and no more.
 	Expedite bool
 }
 
@@ -183,7 +183,7 @@ func reactLive(s Self, r Reading, at time.Duration) Step {
 	return Step{Do: ActStart, Round: j.Round, Rank: rank}
 }
 
-// reactFinished leaves with the verdict of the run that the node was part of, or had come back to. A node that comes to
+// reactFinished ends with the verdict of the run that the node was part of, or had come back to. A node that comes to
 // the end of another run, or to one worth a retry, says that it is here to train.
 func reactFinished(s Self, j *Job) Step {
 	came := s.Joined >= j.SinceSeq

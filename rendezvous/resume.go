@@ -26,9 +26,9 @@ type Checkpoints struct {
 	Veto string `json:"veto,omitempty"`
 }
 
-// When a job has to go on from a checkpoint.
+// When a job has to resume from a checkpoint.
 const (
-	RequireNever    = "never"    // begin anew where none is left
+	RequireNever    = "never"    // start over where none is left
 	RequireProgress = "progress" // where there has been one; the default
 	RequireAlways   = "always"
 )

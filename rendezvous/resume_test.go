@@ -190,8 +190,8 @@ func TestMinProgress(t *testing.T) {
 	}
 }
 
-// TestACheckpointThatIsNotReadIsFallenBackFrom has workers that begin anew although they were given a checkpoint. One that
-// is gone by then needs no going back from.
+// TestACheckpointThatIsNotReadIsFallenBackFrom has workers that start over although they were given a checkpoint. One
+// that is gone by then needs no going back from.
 func TestACheckpointThatIsNotReadIsFallenBackFrom(t *testing.T) {
 	for _, tt := range []struct {
 		left     []int64

@@ -28,7 +28,7 @@ func (s Spec) restart(role string) string { return cmp.Or(s.Roles[role].Restart,
 // Alone reports whether members of the role are restarted by themselves.
 func (s Spec) Alone(role string) bool { return s.restart(role) == RestartSelf }
 
-// Dispensable reports whether the others go on without members of the role that have failed for good.
+// Dispensable reports whether the others continue without members of the role that have failed for good.
 func (s Spec) Dispensable(role string) bool {
 	return s.restart(role) != RestartGang && !s.required(role)
 }

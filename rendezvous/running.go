@@ -30,7 +30,7 @@ func (t *turn) running(members []member) Decision {
 		}
 	}
 	if t.grows(members) {
-		t.stop(StopGrow, "", "Grow", "more nodes are there, and a checkpoint to go on from")
+		t.stop(StopGrow, "", "Grow", "more nodes are there, and a checkpoint to resume from")
 		return t.write(ActStop)
 	}
 	_, missing, next := barrier(members)
@@ -139,7 +139,7 @@ func (t *turn) isLost(m member) bool {
 	return true
 }
 
-// grows reports whether the round should end to take in more nodes: there is a place, somebody waits for it, and a
+// grows reports whether the round should end to admit more nodes: there is a place, somebody waits for it, and a
 // checkpoint newer than the one the round began with.
 func (t *turn) grows(members []member) bool {
 	if t.job.Spec.Grow != GrowCheckpoint || len(members) >= t.job.Spec.MaxNodes {

@@ -41,7 +41,7 @@ const (
 	DefaultBackoffMax      = time.Minute
 )
 
-// When an elastic job takes in nodes that came after its round had begun.
+// When an elastic job admits nodes that came after its round had begun.
 const (
 	GrowRestart    = "restart"    // at the next restart, whatever its cause
 	GrowCheckpoint = "checkpoint" // at the next complete checkpoint
@@ -96,7 +96,7 @@ func DefaultSpec(n int) Spec {
 }
 
 // maxNodes bounds a job, so that a broken value cannot ask for absurd amounts of memory. A round's record of that many
-// members still fits into what etcd takes in one request.
+// members still fits into one request to etcd.
 const maxNodes = 4096
 
 // maxDuration bounds every time of a spec, so that adding some of them never overflows.

@@ -170,7 +170,7 @@ func (s *stage) check(before *Job, d Decision) {
 			_, err = ParseJob("job", b)
 		}
 		if err != nil {
-			s.Fatalf("the lead wrote what nobody can read: %v\n%s", err, b)
+			s.Fatalf("the leader wrote what nobody can read: %v\n%s", err, b)
 		}
 		if before != nil && d.Job.Seq != before.Seq+1 && d.Action != ActAdopt {
 			s.Fatalf("seq %d after %d", d.Job.Seq, before.Seq)
@@ -182,7 +182,7 @@ func (s *stage) check(before *Job, d Decision) {
 			_, err = ParseRound("rounds/1", b)
 		}
 		if err != nil {
-			s.Fatalf("the lead wrote what nobody can read: %v\n%s", err, b)
+			s.Fatalf("the leader wrote what nobody can read: %v\n%s", err, b)
 		}
 	}
 }
@@ -195,13 +195,13 @@ func (s *stage) settle(want ...Action) Decision {
 		d := s.decide()
 		if d.Action == ActWait {
 			if fmt.Sprint(got) != fmt.Sprint(want) {
-				s.Fatalf("the lead did %v, want %v; now waits: %s", got, want, d.Why.Text)
+				s.Fatalf("the leader did %v, want %v; now waits: %s", got, want, d.Why.Text)
 			}
 			return d
 		}
 		got = append(got, d.Action)
 	}
-	s.Fatalf("the lead never rests: %v", got)
+	s.Fatalf("the leader never rests: %v", got)
 	return Decision{}
 }
 

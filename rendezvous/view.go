@@ -8,7 +8,7 @@ type View struct {
 	// Token is the store's: a cluster id, or the random token of an embedded store.
 	Token string
 	// Rev is the revision up to which the view is complete; Read is what a linearizable read has returned since the
-	// lead last looked at the clock. Nothing is decided while the view is behind it: an old watch must not fence
+	// leader last read the clock. Nothing is decided while the view is behind it: an old watch must not fence
 	// anybody who has come back since.
 	Rev, Read int64
 	// NewSince is when the leader first saw this store, where it may be a new one that has taken an older one's place;
@@ -40,7 +40,7 @@ type ControlEntry struct {
 }
 
 // Observations is what the leader remembers about the members of the current round, by rank. It is lost with the leader: the
-// next one begins anew, and waits longer rather than too short.
+// next one starts over, and waits longer rather than too short.
 type Observations struct {
 	Store  string
 	RunUID string
@@ -174,7 +174,7 @@ const (
 	WaitsForLeaving = "stop"  // members have not yet said that their workers are gone
 	WaitsForFence   = "fence" // members are silent
 	WaitsForTime    = "time"  // backoff or last call
-	// WaitsForCheckpoints: nodes have yet to say what they can go on from.
+	// WaitsForCheckpoints: nodes have yet to say what they can resume from.
 	WaitsForCheckpoints = "checkpoints"
 	WaitsForStore       = "store"   // a new store: an old one's nodes may still run
 	WaitsForWatch       = "watch"   // the leader's view is behind

@@ -133,13 +133,13 @@ type Config struct {
 	MaxRestarts int  // for the record; the agent decides
 	NoRestart   bool // the agent will not restart anything
 	RestartAny  bool // it may restart after a fatal verdict, too
-	RetryCode   int  // leave with this code for every retry verdict; 0 keeps each its own
+	RetryCode   int  // exit with this code for every retry verdict; 0 keeps each its own
 
 	// SilentRestart says what becomes of a worker that does not resume from the checkpoint that it was given.
 	SilentRestart SilentRestart
 
 	Grace        time.Duration // from a stop signal from outside to SIGKILL
-	SaveGrace    time.Duration // the same for a worker that saves a checkpoint; 0: nobody knows whether there is more time
+	SaveGrace    time.Duration // the same for a worker that saves a checkpoint; 0: unknown, so no more than Grace
 	RestartGrace time.Duration // the same when gangrun itself stops a worker
 	Notice       Notice
 	TimeLimit    time.Duration // from StartedAt until the run on this node has to be over; 0: none

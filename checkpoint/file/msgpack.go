@@ -58,7 +58,7 @@ func MsgpackShape(r io.ReaderAt, size int64) (*Shape, error) {
 	shape, err := m.value(0)
 	switch {
 	case m.w.err == errShort:
-		return nil, problem.New(problem.Truncated, "its MessagePack goes on where it ends")
+		return nil, problem.New(problem.Truncated, "its MessagePack is longer than the file")
 	case m.w.err != nil:
 		return nil, m.w.err
 	case errors.Is(err, errMsgpack):

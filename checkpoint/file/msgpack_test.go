@@ -10,8 +10,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// flaxState is what flax.serialization.to_bytes makes of the state of a training: a step as a plain number, parameters, and
-// the state of an optimizer with a count that is an array.
+// flaxState is what flax.serialization.to_bytes makes of the state of a training run: a step as a plain number,
+// parameters, and the state of an optimizer with a count that is an array.
 func flaxState() []byte {
 	text := func(s string) string { return string([]byte{0xa0 | byte(len(s))}) + s }
 	array := func(shape, kind, data string) string {

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	maxText  = 1 << 10 // bytes of a text that is looked at; a longer one is skipped
+	maxText  = 1 << 10 // bytes of a text that is read; a longer one is skipped
 	maxStack = 1 << 16
 	maxMarks = 1 << 12
 	maxMemo  = 1 << 18 // values that are remembered
-	maxLine  = 1 << 12 // bytes of a line that is looked at, in the text forms of protocol 0
+	maxLine  = 1 << 12 // bytes of a line that is read, in the text forms of protocol 0
 )
 
 // errTooMuch says that a pickle is more than the walk keeps in memory: whether it is whole stays open.

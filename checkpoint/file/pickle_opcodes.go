@@ -27,7 +27,7 @@ const (
 	bytes1          // after their number
 	bytes4          //
 	bytes8          //
-	eight           // eight bytes that are not looked at
+	eight           // eight bytes that are not read
 	frame           // the length of what follows, in eight bytes
 	extension1      // a code of so many bytes
 	extension2      //

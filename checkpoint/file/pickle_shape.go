@@ -23,7 +23,7 @@ const (
 	Object // of a class of somebody's own
 )
 
-// Shape is what a pickle would build, as far as it is looked at: keys, whole numbers and texts, and which values are
+// Shape is what a pickle would build, as far as it is read: keys, whole numbers and texts, and which values are
 // tensors. Nothing is built.
 type Shape struct {
 	Kind   ShapeKind
@@ -125,7 +125,7 @@ func (v *value) adopt(items []value) {
 		return
 	}
 	for _, item := range items {
-		if s.Pairs++; len(s.Values) < 64 { // more of a list is never looked at
+		if s.Pairs++; len(s.Values) < 64 { // more of a list is never read
 			s.Values = append(s.Values, s.limit.of(item))
 		}
 	}

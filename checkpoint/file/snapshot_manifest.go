@@ -17,7 +17,7 @@ type Snapshot struct {
 	WorldSize int
 	// Files are the paths of all files, relative to the snapshot and not checked, and what has to be in them.
 	Files map[string]SnapshotFile
-	// Alone says that something belongs to one rank, so that only as many ranks as there were can go on from it.
+	// Alone says that something belongs to one rank, so that only as many ranks as there were can resume from it.
 	Alone bool
 }
 

@@ -17,9 +17,9 @@ import (
 //
 // Nothing is written last. The first rank writes weights, optimizer, scheduler and the state of its generators, and
 // then the objects that the script has registered; the other ranks write the state of their generators when they like.
-// So a missing last rank cannot be told, and does no harm: its generators begin anew. Whether all registered objects
-// are there is told by the checkpoint before, for loading fails without one; and that a directory was saved into again,
-// by the times of the first rank's files.
+// So a missing last rank cannot be told, and does no harm: its generators start from their seeds. Whether all
+// registered objects are there is told by the checkpoint before, for loading fails without one; and that a directory
+// was saved into again, by the times of the first rank's files.
 var accelerate = kind{name: "accelerate", find: findAccelerate, check: checkAccelerate, claims: claimedByAccelerate, movable: true}
 
 // accelerateNames are how directories are named: by Accelerate itself, by the scripts of diffusers and of others, and

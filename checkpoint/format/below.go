@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxBelow bounds the directories that are looked through on each of two levels, the newest eight of each series.
+// maxBelow bounds the directories that are searched on each of two levels, the newest eight of each series.
 const maxBelow = 64
 
 // findBelow looks for checkpoints one level below a directory that holds none, and then two: a directory was named that
-// is too high. Those of one writer are one training's (Lightning's version_0 and version_1); of several nobody can say
-// which is meant, and neither where there are more directories than are looked through.
+// is too high. Those of one writer are one training run's (Lightning's version_0 and version_1); of several nobody can
+// say which is meant, and neither where there are more directories than are searched.
 func (l *look) findBelow(root *dir, empty Found) (Found, error) {
 	level := []*dir{root}
 	for range 3 { // one level, then two; Lightning puts its own between

@@ -1,7 +1,7 @@
 // Package format knows what the checkpoints of training frameworks look like on disk, and whether one is whole.
 //
 // Nothing in a checkpoint is executed and no byte of it is trusted: reads and memory are bounded, and a check ends with
-// its context. What is looked at is an [io/fs.FS], so that a directory and an object store are the same.
+// its context. What is searched is an [io/fs.FS], so that a directory and an object store are the same.
 package format
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// Level is how closely a checkpoint is looked at.
+// Level is how closely a checkpoint is verified.
 type Level int
 
 // The levels, each with all that the ones before it do.
@@ -26,7 +26,7 @@ type Checkpoint struct {
 	// Format is the name of the format, and after a plus sign that of what it contains: "hf_trainer+deepspeed".
 	Format string `json:"format"`
 	// Path is the directory or file that is handed to the framework, Root the one in which it looks for it; both
-	// relative to what was looked at, with slashes.
+	// relative to the directory that was searched, with slashes.
 	Path string `json:"path"`
 	Root string `json:"root"`
 	// Tag is the name under which the framework knows it in its root: "global_step100".
@@ -42,7 +42,7 @@ type Checkpoint struct {
 	InPlace bool `json:"inPlace,omitempty"`
 
 	Complete bool `json:"complete"`
-	// Resumable is unset for what is complete and yet nothing to go on from: weights alone, an export.
+	// Resumable is unset for what is complete and yet nothing to resume from: weights alone, an export.
 	Resumable bool           `json:"resumable"`
 	Basis     Basis          `json:"basis,omitempty"`
 	Reason    problem.Reason `json:"reason,omitempty"` // why it is not complete or not resumable
@@ -50,7 +50,7 @@ type Checkpoint struct {
 	// Doubt is what speaks against one that is whole, and proves nothing.
 	Doubt string `json:"doubt,omitempty"`
 
-	Size           int64 `json:"size"`           // bytes, as far as the files were looked at
+	Size           int64 `json:"size"`           // bytes, as far as the files were read
 	ShardsExpected int   `json:"shardsExpected"` // -1 when not known
 	ShardsFound    int   `json:"shardsFound"`
 	// Modified is when it was finished: by its own word, else the time of the marker, else of the youngest part.
@@ -71,12 +71,13 @@ type Checkpoint struct {
 	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
 	First bool `json:"-"`
 
-	series string // what belongs to one training, as far as names and formats tell
-	parts  []part // what was counted, while it is looked at
+	series string // what belongs to one training run, as far as names and formats tell
+	parts  []part // what was counted, while it is verified
 	save   *save  // of a format that goes by what a program of somebody's own has written
 }
 
-// Series stands for those checkpoints of a directory that one training has written, as far as formats and names tell.
+// Series stands for those checkpoints of a directory that one training run has written, as far as formats and names
+// tell.
 func (c *Checkpoint) Series() string { return c.series }
 
 // StepFrom says where a step was read.

@@ -12,10 +12,10 @@ type content struct {
 	step      int64 // -1: it says none
 	unit      Unit
 	optimizer bool // the state of one
-	more      bool // something else that a training goes on with: an epoch, generators, a scheduler
+	more      bool // something else that training continues with: an epoch, generators, a scheduler
 	tensors   bool // there are some
 	// alone says that there is nothing but tensors and what describes them, as far as all of it is known: the proof that
-	// it is no state of a training.
+	// it is no training state.
 	alone bool
 }
 
@@ -28,7 +28,7 @@ var (
 	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
 	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress info extra extra_state counters " +
 		"loop misc status training run_state client_state timestamp")
-	// moreWords are in the keys of what a training needs to go on, besides an optimizer.
+	// moreWords are in the keys of what training needs to resume, besides an optimizer.
 	moreWords = []string{"sched", "scaler", "rng", "random_state", "dataloader", "data_loader", "sampler", "loops", "callbacks", "grad_scaler"}
 	// aboutWords are in the keys of what says something about weights, or about what made them.
 	aboutWords = []string{"config", "arg", "hparam", "hyper", "cfg", "arch", "class", "version", "best", "acc", "loss", "metric", "val", "name",
@@ -143,7 +143,7 @@ func isOptimizer(s *file.Shape) bool {
 func isModule(s *file.Shape) bool { return s.Get("_parameters") != nil && s.Get("_modules") != nil }
 
 // stepIn finds the step that a state says it is of: a number under a name for steps, then under one for epochs, in the
-// dict itself and then in those that say how far a training is.
+// dict itself and then in those that say how far a training run is.
 func stepIn(s *file.Shape, depth int) (step int64, unit Unit) {
 	if isOptimizer(s) {
 		return -1, ""

@@ -11,7 +11,7 @@ func isDeepSpeedUniversal(d *dir, files *deepSpeedFiles) bool {
 }
 
 // checkDeepSpeedUniversal wants the directory of each parameter to hold its weights. It is made by hand from a save of
-// the training, and is loaded only by whoever asks for it: never one to go on from by itself.
+// the training, and is loaded only by whoever asks for it: never one to resume from by itself.
 func checkDeepSpeedUniversal(l *look, c *Checkpoint, d *dir) error {
 	zero, err := l.dir(d.join("zero"))
 	if err != nil {

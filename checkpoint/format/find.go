@@ -28,7 +28,7 @@ type kind struct {
 	claims func(*look, *Checkpoint) (claim, error)
 	// owns, when set, knows more names that belong to the checkpoints than their paths.
 	owns func(name string) bool
-	// export is set where the checkpoints are models to be used, and no states of a training.
+	// export is set where the checkpoints are models to be used, and no training states.
 	export bool
 	// pointer, when set, is the file by which the framework finds its newest checkpoint.
 	pointer *Pointer
@@ -86,7 +86,7 @@ type Found struct {
 	// not written by the same program, Apart is set, and nobody can say which is meant.
 	Below []string
 	Apart bool
-	// Unseen counts the directories further down that were not looked through.
+	// Unseen counts the directories further down that were not searched.
 	Unseen int
 	// Others are entries of the root that are not understood, at most maxOthers.
 	Others []string
@@ -95,11 +95,11 @@ type Found struct {
 const maxOthers = 100
 
 // Find lists what may be checkpoints in the root of a tree, or when there are none there, in directories one or two levels
-// below. The error is a [problem.Error], and says that nobody knows when its reason does: a directory that does not exist
-// holds nothing, and one that cannot be read may hold anything.
+// below. The error is a [problem.Error], and says that the state is unknown when its reason does: a directory that does
+// not exist holds nothing, and one that cannot be read may hold anything.
 func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
 	if o.Format == "" && o.Rule != nil {
-		o.Format = "custom" // what the user says goes before what can be found out
+		o.Format = "custom" // what the user says goes before what can be detected
 	}
 	if o.Format != "" && !Known(o.Format) {
 		return Found{}, problem.New(problem.UnknownFormat, "there is no format %q", o.Format)
@@ -269,7 +269,7 @@ func (c *Checkpoint) fail(err *problem.Error) {
 	c.Complete, c.Resumable, c.Reason, c.Detail = false, false, err.Reason, err.Detail
 }
 
-// weightsOnly says that a complete checkpoint is nothing to go on from.
+// weightsOnly says that a complete checkpoint is nothing to resume from.
 func (c *Checkpoint) weightsOnly(format string, args ...any) {
 	c.Resumable, c.Reason, c.Detail = false, problem.WeightsOnly, fmt.Sprintf(format, args...)
 }

@@ -115,7 +115,7 @@ func checkHFTrainer(l *look, c *Checkpoint) error {
 	return l.marked(c, d.join(hfState), state.ModTime(), c.parts)
 }
 
-// maxHFState bounds the state that is parsed; a larger one, of a log with some hundred thousand lines, is looked at by
+// maxHFState bounds the state that is parsed; a larger one, of a log with some hundred thousand lines, is read at
 // its ends.
 const maxHFState = 64 << 20
 
@@ -308,7 +308,7 @@ func checkFSDP(l *look, c *Checkpoint, d *dir) (found bool, err error) {
 	return found, nil
 }
 
-// checkHFOptimizer looks at what training goes on from besides the weights. The Trainer loads the optimizer's and the
+// checkHFOptimizer looks at what training resumes from besides the weights. The Trainer loads the optimizer's and the
 // scheduler's state only when both are there; otherwise it begins with new ones and does not say so
 // (_load_optimizer_and_scheduler).
 func checkHFOptimizer(l *look, c *Checkpoint, d *dir, engine hfEngine) (optimizer bool, err error) {
@@ -339,8 +339,8 @@ func checkHFOptimizer(l *look, c *Checkpoint, d *dir, engine hfEngine) (optimize
 	return optimizer, nil
 }
 
-// checkHFRanks wants the state of the generators of every rank. A rank that finds none goes on with another sequence of
-// random numbers.
+// checkHFRanks wants the state of the generators of every rank. A rank that finds none continues with another sequence
+// of random numbers.
 func checkHFRanks(l *look, c *Checkpoint, d *dir) error {
 	set := ranksOf(d, "rng_state_", ".pth")
 	world, known, everyNode, err := hfWorld(l, d)

@@ -214,7 +214,7 @@ func TestHFTrainerUnreadable(t *testing.T) {
 		"checkpoint-4/model-00001-of-00002.safetensors", "checkpoint-4/model.safetensors.index.json")
 }
 
-// A state of a long training is looked at by its ends alone, at the level at which no more is read.
+// A state of a long training is read at its ends alone, at the level at which no more is read.
 func TestHFTrainerLargeState(t *testing.T) {
 	const log = `"log_history": [`
 	large := strings.Replace(hfStateJSON(4), log, log+strings.Repeat(`{"loss": NaN},`, 30_000), 1)

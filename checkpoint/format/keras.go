@@ -54,8 +54,8 @@ func checkHDF5(l *look, c *Checkpoint, path string) error {
 	return err
 }
 
-// kerasResumable takes back that a model can be gone on from when the names in the root group of its HDF5 file are those
-// that Keras writes, and no optimizer is among them. What is not known to be Keras's stays as it is.
+// kerasResumable takes back that a model can be resumed from when the names in the root group of its HDF5 file are
+// those that Keras writes, and no optimizer is among them. What is not known to be Keras's stays as it is.
 func (c *Checkpoint) kerasResumable(path string, names []string) {
 	keras := slices.ContainsFunc(names, func(n string) bool {
 		switch n {

@@ -13,7 +13,7 @@ import (
 // is copied aside first. Keras goes back to that pair by itself, but only when the weights cannot be opened: weights with
 // the other file of an earlier save it takes, and repeats epochs that are in them.
 //
-// The step is the number of epochs, since that is all that Keras goes on from: the batch is noted, too, but the epoch
+// The step is the number of epochs, since that is all that Keras resumes from: the batch is noted, too, but the epoch
 // begins again.
 //
 // The directory is removed at the end of training: that there is none may mean that it is over.

@@ -31,7 +31,7 @@ type Options struct {
 const (
 	// maxEntries bounds the names of one directory, and so the memory that a hostile one can take.
 	maxEntries = 1 << 18
-	// parallel is how many files are looked at at once: what waits for a file server should not wait in a row.
+	// parallel is how many files are read at once: what waits for a file server should not wait in a row.
 	parallel = 8
 	// maxSmall bounds a file that is read as a whole.
 	maxSmall = 16 << 20

@@ -64,7 +64,7 @@ func TestNewestOfEach(t *testing.T) {
 	}
 }
 
-// TestDCPOlderOfAFamily: those that are not looked into are like the newest of their family, and each is looked at for
+// TestDCPOlderOfAFamily: those that are not looked into are like the newest of their family, and each is verified for
 // itself when it is checked.
 func TestDCPOlderOfAFamily(t *testing.T) {
 	d := newDisk(t)

@@ -94,7 +94,7 @@ func checkMegatron(l *look, c *Checkpoint) error {
 		return err
 	}
 	if c.Tag == megatronRelease {
-		c.weightsOnly("%s holds weights alone, from which a training starts at its first iteration", c.Path)
+		c.weightsOnly("%s holds weights alone, from which training starts at its first iteration", c.Path)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 // Unit is what a step counts.
 type Unit string
 
-// The units. An epoch orders checkpoints, and is never compared with the steps that a training reports.
+// The units. An epoch orders checkpoints, and is never compared with the steps that a training run reports.
 const (
 	UnitStep  Unit = ""
 	UnitEpoch Unit = "epoch"
@@ -23,7 +23,7 @@ type title struct {
 	yearlike bool   // the number could as well be a year
 	rank     int64  // of the process that wrote it, or the number of a shard; -1: it says none
 	of       int64  // how many shards there are, 0 when it does not say
-	roles    string // which part of a training it is: "optimizer"; several are joined
+	roles    string // which part of the training state it is: "optimizer"; several are joined
 	slot     string // "latest", "best": which of several that are written over
 	family   string // the rest: what files of one series have in common
 }

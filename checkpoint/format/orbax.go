@@ -347,7 +347,7 @@ func (l *look) orbaxFiles(c *Checkpoint, items []*dir) error {
 }
 
 // orbaxProcesses reads how many processes there were when an emergency checkpoint was written
-// (orbax/checkpoint/experimental/emergency/mesh_consistency.py). Each goes on with its own part alone.
+// (orbax/checkpoint/experimental/emergency/mesh_consistency.py). Each continues with its own part alone.
 func (l *look) orbaxProcesses(c *Checkpoint, item string) error {
 	if l.Level < Manifests {
 		return nil

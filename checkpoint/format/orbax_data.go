@@ -15,7 +15,7 @@ import (
 )
 
 // maxOrbaxValue bounds a value, in bytes, that is unpacked to see whether it is whole, and maxOrbaxChunks how many files
-// of arrays are looked at in one item.
+// of arrays are read in one item.
 const (
 	maxOrbaxValue  = 4 << 20
 	maxOrbaxChunks = 1 << 16

@@ -141,7 +141,7 @@ func TestOrbaxFields(t *testing.T) {
 	if old.Step != 90 || old.Basis != BasisStructure || old.ModifiedFrom != ModifiedShard || old.Size < 100 {
 		t.Errorf("%+v", old)
 	}
-	// An emergency checkpoint is one node's, and as many processes have to go on from it.
+	// An emergency checkpoint is one node's, and as many processes have to resume from it.
 	d.play(orbaxSave("110")...)
 	d.play(writeText("110/process_metadata/global_process_metadata.json", "[[0,1],[2,3],[4,5]]"),
 		writeText("110/process_metadata/mesh_metadata.json", "[0,1,2,3,4,5]"))

@@ -20,7 +20,7 @@ var plain = kind{name: "plain", find: findPlain, check: checkPlain, movable: tru
 // save is one save of a program's own, as its names show it.
 type save struct {
 	title
-	members   []member // of a save that is several files, or one; none for a directory, which is read when it is looked at
+	members   []member // of a save that is several files, or one; none for a directory, which is read when it is verified
 	directory bool
 	unread    bool // it cannot be looked into
 	family    string
@@ -46,7 +46,7 @@ func (m member) template(dir string) string {
 	return path.Join(path.Dir(rel), m.roles+"|"+m.slot+"|"+m.family+"|"+strings.TrimPrefix(base, stemOf(base)))
 }
 
-// strongEndings are those that only what a training writes has.
+// strongEndings are those that only what a training script writes has.
 var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint"}
 
 // weakEndings are those that data has as well: what is in such a file says what it is.

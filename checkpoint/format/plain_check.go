@@ -133,7 +133,7 @@ func wholeShards(c *Checkpoint, members []member) error {
 	return nil
 }
 
-// settle decides, from what is in its files, of which step a save is, and whether a training can be resumed from it.
+// settle decides, from what is in its files, of which step a save is, and whether training can be resumed from it.
 func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, ""
 	optimizer, more, alone, tensors := false, false, true, false
@@ -387,7 +387,7 @@ func jsonStep(v any, in content, depth int) content {
 	return in
 }
 
-// holdsTensors reports whether a file whose name does not say so is one that a training may have written.
+// holdsTensors reports whether a file whose name does not say so is one that a training script may have written.
 func (l *look) holdsTensors(name string) (bool, error) {
 	f, err := l.open(name)
 	if errors.Is(err, fs.ErrNotExist) {

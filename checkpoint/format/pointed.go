@@ -31,7 +31,7 @@ func (l *look) pointer(root *dir, name string) (text string, p pointer) {
 	return text, p
 }
 
-// readPointer does so where it matters that a pointer cannot be read: the error says that nobody knows.
+// readPointer does so where it matters that a pointer cannot be read: the error says that it is unknown.
 func (l *look) readPointer(root *dir, name string) (text string, p pointer, err error) {
 	if !root.isFile(name) {
 		return "", noPointer, nil

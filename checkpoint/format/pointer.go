@@ -13,7 +13,7 @@ import (
 )
 
 // Pointer is the file in a root by which a framework finds its newest checkpoint. Most are written before the checkpoint
-// is whole, and a framework that trusts one fails, or begins anew without a word.
+// is whole, and a framework that trusts one fails, or starts over without a word.
 type Pointer struct {
 	Name string
 	// Point is the file's content for a checkpoint, given its content now.

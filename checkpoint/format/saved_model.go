@@ -9,8 +9,8 @@ import (
 )
 
 // savedModel is what tf.saved_model.save, and Keras's export and Keras 2's save, write: a directory with a bundle of
-// variables, and then the graph, which is renamed to its name when it is written. It is an export: there is nothing to go
-// on from but in those of Keras 2, which hold the optimizer and are told by keras_metadata.pb.
+// variables, and then the graph, which is renamed to its name when it is written. It is an export: there is nothing to
+// resume from but in those of Keras 2, which hold the optimizer and are told by keras_metadata.pb.
 var savedModel = kind{name: "saved_model", find: findSavedModel, check: checkSavedModel, claims: claimedBySavedModel, export: true, movable: true}
 
 const (

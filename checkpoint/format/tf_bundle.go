@@ -15,7 +15,7 @@ import (
 
 // tfBundle is what tf.train.Checkpoint, CheckpointManager and Saver write: bundles with a number in their names, and a
 // file "checkpoint" that names the latest. That is only a hint: TensorFlow takes what it names when there is an index, and
-// begins anew, without a word, when there is not.
+// starts over, without a word, when there is not.
 //
 // The number is how often was saved, and the global step only with tf.estimator and where the program says so.
 //

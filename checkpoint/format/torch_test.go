@@ -137,7 +137,7 @@ func TestCheckTorchAll(t *testing.T) {
 	}
 }
 
-// When the time is over nobody knows.
+// When the time is over it is unknown.
 func TestCheckTorchTimeout(t *testing.T) {
 	d := newDisk(t)
 	d.play(write("x.pt", filetest.Torch(make([]byte, 2<<20))))

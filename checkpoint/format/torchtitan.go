@@ -7,9 +7,9 @@ import (
 // torchtitan is the checkpoint directory of torchtitan: step-500 and so on, each what torch.distributed.checkpoint
 // writes (torchtitan/components/checkpointer/dcp.py).
 //
-// The last step of a training is saved without the optimizer, unless last_save_model_only is off: whole, and nothing to
-// go on from, with the same marker. It may also be safetensors with an index. torchtitan itself takes any name with
-// "step-" and a number in it, "bad-step-500" too; here it is the whole name.
+// The last step of a training run is saved without the optimizer, unless last_save_model_only is off: whole, and
+// nothing to resume from, with the same marker. It may also be safetensors with an index. torchtitan itself takes any
+// name with "step-" and a number in it, "bad-step-500" too; here it is the whole name.
 var torchtitan = kind{name: "torchtitan", find: findTorchtitan, check: checkTorchtitan, claims: claimedByTorchtitan, movable: true}
 
 const weightIndex = "model.safetensors.index.json"

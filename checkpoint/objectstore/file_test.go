@@ -31,7 +31,7 @@ func open(t *testing.T, fsys fs.FS, name string) io.ReaderAt {
 	return f.(io.ReaderAt)
 }
 
-// As a zip of 40 MiB is looked at: its end, its directory, and the head of its first record.
+// As a zip of 40 MiB is verified: its end, its directory, and the head of its first record.
 func TestEndsCostTwoRequests(t *testing.T) {
 	body := pattern(40 << 20)
 	f := newFakeS3(t, map[string]string{"b/run/big": body})

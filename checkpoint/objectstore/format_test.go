@@ -9,7 +9,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// A checkpoint in a bucket is looked at as one on a disk is.
+// A checkpoint in a bucket is verified as one on a disk is.
 func TestFormatsLookIntoABucket(t *testing.T) {
 	header := `{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
 	whole := string([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}) + header + "01234567"
@@ -36,7 +36,7 @@ func TestFormatsLookIntoABucket(t *testing.T) {
 		}
 	}
 
-	// Without the right to list, nobody knows; without a first save, there is nothing.
+	// Without the right to list, it is unknown; without a first save, there is nothing.
 	_, err = format.Find(t.Context(), f.fs(t, "s3://b/not-yet"), o)
 	if p, ok := errors.AsType[*problem.Error](err); !ok || p.Reason != problem.NoMarker {
 		t.Errorf("%v", err)

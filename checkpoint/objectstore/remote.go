@@ -1,5 +1,5 @@
 // Package objectstore shows checkpoints that lie in an object store, or behind a web server, as an [io/fs.FS], so that they
-// are looked at as those on a disk are.
+// are read as those on a disk are.
 //
 // It reads and never writes. What is there is learned from listings, which carry sizes and times, so that a stat of a
 // listed file costs no request. Files are read by range requests. Only an answer that says "not found" becomes
@@ -40,7 +40,7 @@ const (
 
 // ErrChanged says that an object was replaced after it was listed: what was read of it and what is there now do not
 // belong together. A new FS may find it whole.
-var ErrChanged = errors.New("it was changed while it was looked at")
+var ErrChanged = errors.New("it was changed while it was read")
 
 // IsURL reports whether a checkpoint directory is given as a URL of a scheme that Open knows, or knows to refuse.
 func IsURL(dir string) bool {
@@ -59,8 +59,8 @@ func IsURL(dir string) bool {
 //   - https://HOST/BUCKET?list-type=2&prefix=PREFIX, an S3 listing that anybody may read.
 //
 // Open itself asks nobody. Its error says that the URL or the configuration is wrong. What is below the URL is listed
-// when it is looked at, every directory at most once: an FS is one look, and who wants to look again opens another one.
-// Its requests end with the context. It gives [fs.ReadDirFS] and [fs.StatFS], and its files give [io.ReaderAt].
+// when it is first used, every directory at most once: an FS is one look, and who wants to look again opens another
+// one. Its requests end with the context. It gives [fs.ReadDirFS] and [fs.StatFS], and its files give [io.ReaderAt].
 func Open(ctx context.Context, rawURL string, o Options) (fs.FS, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

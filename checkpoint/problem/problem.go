@@ -50,7 +50,7 @@ const (
 	CheckTimeout Reason = "check_timeout" // the time for the check was over
 )
 
-// Unknown reports whether the reason says that nobody knows.
+// Unknown reports whether the reason leaves it unknown what exists.
 func (r Reason) Unknown() bool {
 	switch r {
 	case Permission, IOError, Network, Internal, CheckTimeout:
@@ -73,8 +73,8 @@ func New(reason Reason, format string, args ...any) *Error {
 	return &Error{reason, fmt.Sprintf(format, args...)}
 }
 
-// Of turns any error into one of this package. An error of the operating system or of a network means that nobody
-// knows: it must never be read as "not there". missing is what a file means that does not exist.
+// Of turns any error into one of this package. An error of the operating system or of a network means that it is
+// unknown: it must never be read as "not there". missing is what a file means that does not exist.
 func Of(err error, missing Reason) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

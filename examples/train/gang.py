@@ -35,7 +35,7 @@ class Gang:
         return [value] + [self._receive(rank) for rank in range(1, self.world)]
 
     def broadcast(self, value):
-        """The hub's value at every rank; what the others pass is not looked at."""
+        """The hub's value at every rank; what the others pass is ignored."""
         if self.rank != 0:
             return self._receive(0)
         for rank in self.peers:

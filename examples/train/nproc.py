@@ -49,7 +49,7 @@ def _start(rank, count, hub):
 
 
 def _cause(ranks):
-    # A rank that lost another one ends with 1, so any other code is nearer to the cause.
+    # A rank that lost another one exits with 1, so any other code is nearer to the cause.
     failed = [rank.poll() for rank in ranks if rank.poll()]
     return next((code for code in failed if code != 1), failed[0] if failed else 0)
 

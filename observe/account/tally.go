@@ -167,7 +167,7 @@ func (t *Tally) begin(e event.Event) {
 	}
 }
 
-// Continue makes an empty account that of a gangrun which goes on with the training of an earlier one on the same node:
+// Continue makes an empty account that of a gangrun which continues the training of an earlier one on the same node:
 // what the first round does not resume from was lost by that one, and what it does counts for that one. Productive time
 // can then be less than none.
 func (t *Tally) Continue(before *Tally) {

@@ -92,7 +92,7 @@ func (s Summary) balanced(t *testing.T) {
 	}
 }
 
-// TestFailure is a run that fails at step 40, goes on from step 30, and succeeds. A step takes a second.
+// TestFailure is a run that fails at step 40, resumes from step 30, and succeeds. A step takes a second.
 func TestFailure(t *testing.T) {
 	s := &story{}
 	s.add(0, event.RunStarted).begin(2, 0, event.Began{StartsOver: true}).running(3).step(10, 1).step(30, 21)
@@ -132,7 +132,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestUnknownResume is a training that finds its checkpoint by itself: what is lost its first step tells.
+// TestUnknownResume is a training run that finds its checkpoint by itself: what is lost its first step tells.
 func TestUnknownResume(t *testing.T) {
 	s := &story{}
 	s.add(0, event.RunStarted).begin(0, 0, event.Began{}).running(0).step(1, 1).step(11, 11)

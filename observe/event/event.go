@@ -84,7 +84,7 @@ type Began struct {
 	Restarts  Restarts `json:"restarts"`
 }
 
-// Resume is a checkpoint to go on from.
+// Resume is a checkpoint to resume from.
 type Resume struct {
 	Path     string `json:"path"`
 	Step     *int64 `json:"step,omitempty"` // in steps where Unit is left out; left out: it does not tell
@@ -99,7 +99,7 @@ type Kind string
 const (
 	Failure   Kind = "failure"   // a worker has failed, or a node was lost; the budget pays for it
 	Departure Kind = "departure" // a node has left as announced
-	Asked     Kind = "asked"     // somebody has asked for it, or there were nodes to take in
+	Asked     Kind = "asked"     // somebody has asked for it, or there were nodes to admit
 )
 
 // Restart is why there is another round. It is the same on all nodes.

@@ -1,4 +1,4 @@
-// Package record turns what a node takes in and decides into the events that others see. It is pure: the steps of
+// Package record turns what a node is told and decides into the events that others see. It is pure: the steps of
 // package node in, events out, and no clock but the one that is handed in.
 package record
 
@@ -197,7 +197,7 @@ func (r *Recorder) lost(b node.Begin) *int64 {
 	case r.before == nil || b.Unit != "":
 		return nil
 	case b.Path == "" && !b.Looked:
-		return nil // what the training finds by itself nobody knows
+		return nil // what the training script finds by itself is unknown
 	case b.Path != "" && b.Step == nil:
 		return nil
 	case b.Path != "":

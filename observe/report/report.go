@@ -36,7 +36,7 @@ type Report struct {
 	Disruptions []Disruption `json:"disruptions"`
 	Causes      []Cause      `json:"causes"`
 	Blamed      []Blame      `json:"blamed"`
-	Next        string       `json:"next"` // the next thing worth mending
+	Next        string       `json:"next"` // the next thing worth fixing
 	Words       Words        `json:"words"`
 	// Problems are what is missing in the events, so that the numbers are not the whole truth.
 	Problems []string `json:"problems"`
@@ -348,7 +348,7 @@ func better(c, than *event.Failed, reason string) bool {
 	return c.At.Before(than.At)
 }
 
-// next is what costs most among what can be mended.
+// next is what costs most among what can be fixed.
 func (r *Report) next() string {
 	share := func(seconds float64) string {
 		return fmt.Sprintf("%.1f %% of the time", 100*seconds/max(r.NodeTime, 0.001))

@@ -177,8 +177,8 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// TestContinued: a gangrun that comes after another one on its node goes on with its training. What it does not
-// resume from is lost; after a success it is another training.
+// TestContinued: a gangrun that comes after another one on its node continues its training. What it does not
+// resume from is lost; after a success it is another training run.
 func TestContinued(t *testing.T) {
 	told := func(v exitcodes.Verdict) []event.Event {
 		first := &teller{source: "x", node: "a"}

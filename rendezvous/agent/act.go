@@ -66,7 +66,7 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 	return false
 }
 
-// rejoin begins anew in a store that is not the one the node was in, and brings what it knows.
+// rejoin starts over in a store that is not the one the node was in, and brings what it knows.
 func (n *node) rejoin() {
 	if n.record.Store != "" {
 		n.log.Warn("the store is another one than before: joining it anew")

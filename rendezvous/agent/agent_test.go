@@ -260,7 +260,7 @@ func TestTheTimesWithoutAStoreDoNotAddUp(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			s.Cut()
 			time.Sleep(2 * time.Second)
-			s.Mend()
+			s.Heal()
 		}
 		time.Sleep(4 * time.Second)
 		other := join(t, m.Connect(clock), "node1", rendezvous.DefaultSpec(2), impatient)
@@ -279,14 +279,14 @@ func TestWorkersRunOnWithoutAStore(t *testing.T) {
 		for _, long := range []time.Duration{4 * time.Second, 20 * time.Second} { // the lease lasts 5 s
 			s.Cut()
 			time.Sleep(long)
-			s.Mend()
+			s.Heal()
 			time.Sleep(time.Second)
 		}
 		s.Cut()
 		time.Sleep(10 * time.Second)
 		p.Gone(0, killed, nil) // from now on it waits
 		time.Sleep(2 * time.Second)
-		s.Mend()
+		s.Heal()
 		p.starts(1)
 		p.Gone(1, well, nil)
 		if e := p.ends(); e.Verdict != exitcodes.Success {
@@ -337,7 +337,7 @@ func TestANodeThatWaitsNoticesThatTheStoreIsGone(t *testing.T) {
 // TestADeletedRecordOfARoundIsPutBack deletes it by hand while the round runs: nothing stops, and the round after it
 // can be formed. It does not matter whether the one that leads is the one that has formed the round.
 func TestADeletedRecordOfARoundIsPutBack(t *testing.T) {
-	for name, another := range map[string]bool{"by the lead": false, "by the next lead": true} {
+	for name, another := range map[string]bool{"by the leader": false, "by the next leader": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := store.NewInMemory()
@@ -358,7 +358,7 @@ func TestADeletedRecordOfARoundIsPutBack(t *testing.T) {
 				before := record()
 				storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(roundKey(0))}})
 				time.Sleep(2 * DefaultLease)
-				first.Mend()
+				first.Heal()
 				time.Sleep(2 * lookAgain)
 				if after := record(); len(after) != 1 || string(after[0].Value) != string(before[0].Value) {
 					t.Fatalf("now there is %v, there was %v", after, before)

@@ -44,7 +44,7 @@ func (n *node) sayDispensable() {
 	o, job := n.record.Outcome, n.reading.Job
 	failed := o.Verdict == exitcodes.Retry || o.Verdict == exitcodes.Fatal
 	if failed && !o.RestartsAlone && job != nil && job.Spec.Dispensable(n.record.Role) {
-		n.log.Warn("the job goes on without this node's workers", "role", n.record.Role, "round", n.record.Round)
+		n.log.Warn("the job continues without this node's workers", "role", n.record.Role, "round", n.record.Round)
 	}
 }
 

@@ -53,7 +53,7 @@ func (n *node) settled() bool {
 	return w.claimed && !w.busy && !w.dirty && !w.rejoin && !n.ended && n.link.lease != nil && n.record.Store != ""
 }
 
-// checked takes in what a check has shown. A difference may be news that are on their way; when it is there still a
+// checked handles what a check has shown. A difference may be news that are on their way; when it is there still a
 // moment later, everything is read again, and the key put back.
 func (n *node) checked(c checked) {
 	n.check.busy = false

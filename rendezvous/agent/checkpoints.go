@@ -13,7 +13,7 @@ import (
 // checkpoints is what the node knows of its checkpoints. The directory is used by one goroutine at a time.
 type checkpoints struct {
 	busy     bool          // a goroutine uses the directory
-	lookedAt time.Duration // when it was last looked at
+	lookedAt time.Duration // when it was last read
 	results  chan func(*node)
 	// round and runUID are those for which the checkpoint was made ready last; resumed and err are how that went.
 	round   int
@@ -21,7 +21,7 @@ type checkpoints struct {
 	resumed *Resumed
 	err     error
 	// joined is the number after that of a running round for which the newest checkpoint was looked up, and joins what to
-	// go on from there.
+	// resume from there.
 	joined int
 	joins  rendezvous.Resume
 	// emptySince is when the directory was first seen empty while workers run, 0 when it is not; warned says that this was
@@ -32,7 +32,7 @@ type checkpoints struct {
 
 const (
 	// lookEvery is how often the node looks what the training has saved: for whoever asks, for nodes that wait for the
-	// next checkpoint to be taken in, and to know what has been reached if everything is lost later.
+	// next checkpoint to be admitted, and to know what has been reached if everything is lost later.
 	lookEvery = 30 * time.Second
 	// askAgain is the pause after a look that has shown nothing, because something could not be read.
 	askAgain = 2 * time.Second
@@ -61,7 +61,7 @@ func (n *node) look(at time.Duration) {
 	})
 }
 
-// inBackground does something with the directory that may take its time, and takes in the result later.
+// inBackground does something with the directory that may take its time, and handles the result later.
 func (n *node) inBackground(f func() func(*node)) {
 	crash.Go(func() {
 		select {
@@ -71,7 +71,7 @@ func (n *node) inBackground(f func() func(*node)) {
 	})
 }
 
-// looked takes in what a look has shown.
+// looked handles what a look has shown.
 func (n *node) looked(asked int64, r checkpoint.Report, err error) {
 	n.checkpoints.busy = false
 	c := &rendezvous.Checkpoints{Asked: asked, Steps: r.Steps, Unit: string(r.Unit), Identities: r.Identities, Reached: r.Reached}
@@ -127,7 +127,7 @@ func sameCheckpoints(a, b *rendezvous.Checkpoints) bool {
 		(a.Reached == nil) == (b.Reached == nil) && (a.Reached == nil || *a.Reached == *b.Reached)
 }
 
-// prepared returns the checkpoint of a round on this node, once it is ready: it was looked at once more, and whatever
+// prepared returns the checkpoint of a round on this node, once it is ready: it was verified once more, and whatever
 // the framework goes by leads to it.
 func (n *node) prepared(r *rendezvous.Round) (resumed *Resumed, err error, ready bool) {
 	c := &n.checkpoints

@@ -141,7 +141,7 @@ func TestWhatWasReachedIsLost(t *testing.T) {
 	})
 }
 
-// TestAnotherGangrunRemembers begins anew with the memory that the first has left beside the checkpoints.
+// TestAnotherGangrunRemembers starts over with the memory that the first has left beside the checkpoints.
 func TestAnotherGangrunRemembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

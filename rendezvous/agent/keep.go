@@ -13,7 +13,7 @@ import (
 )
 
 // kept is the job's record as it is kept beside its checkpoints. A store within gangrun is gone with its nodes; this is
-// what a suspended job goes on from, and what knows of its budget when everything was killed at once.
+// what a suspended job resumes from, and what knows of its budget when everything was killed at once.
 type kept struct {
 	V         int             `json:"v"`
 	Job       string          `json:"job"`
@@ -143,10 +143,10 @@ func (n *node) recall() {
 // recallTime bounds how long a node waits for a file server to tell what was kept.
 const recallTime = 15 * time.Second
 
-// recallLate goes on without.
+// recallLate continues without.
 func (n *node) recallLate() {
 	if n.recalling {
 		n.recalling = false
-		n.log.Warn("cannot tell whether there is a record of this job beside its checkpoints; going on without", "waited", recallTime)
+		n.log.Warn("cannot tell whether there is a record of this job beside its checkpoints; continuing without", "waited", recallTime)
 	}
 }

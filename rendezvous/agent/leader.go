@@ -25,7 +25,7 @@ func (l *link) startLead(n *node) {
 			if ctx.Err() != nil {
 				return
 			}
-			n.log.Debug("not the lead", "err", err)
+			n.log.Debug("not the leader", "err", err)
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
@@ -103,7 +103,7 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 	}
 }
 
-// drain takes in what else has come: one decision on all of it instead of one for each of a thousand nodes.
+// drain reads what else has come: one decision on all of it instead of one for each of a thousand nodes.
 func (l *leader) drain() error {
 	for {
 		select {
@@ -263,7 +263,7 @@ func (a *Agent) author() rendezvous.Author {
 }
 
 // EndedJob reports whether it was this node that has written the end of the whole job. That is so on at most one node
-// of a job, and on none while the job is suspended or goes on without this node.
+// of a job, and on none while the job is suspended or continues without this node.
 func (a *Agent) EndedJob(e *rendezvous.End) bool { return e != nil && e.By == a.author() }
 
 func roundKey(number int) string { return fmt.Sprintf("%s%d", roundsKey, number) }

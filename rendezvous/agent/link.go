@@ -134,7 +134,7 @@ func (l *link) close() {
 	}
 }
 
-// leased takes in a new lease, or why there is none.
+// leased handles a new lease, or why there is none.
 func (n *node) leased(l leased) {
 	if l.store != nil {
 		n.link.follow(n, l.store)
@@ -156,7 +156,7 @@ func (n *node) leased(l leased) {
 	n.link.startLead(n)
 }
 
-// jobUpdate takes in news of the job's record.
+// jobUpdate handles news of the job's record.
 func (n *node) jobUpdate(u store.Update, ok bool) {
 	if !ok {
 		n.link.job = nil
@@ -187,7 +187,7 @@ func (n *node) jobUpdate(u store.Update, ok bool) {
 	}
 }
 
-// roundUpdate takes in news of rounds. It may come before or after that of the job which makes it the current one.
+// roundUpdate handles news of rounds. It may come before or after that of the job which makes it the current one.
 func (n *node) roundUpdate(u store.Update, ok bool) {
 	if !ok {
 		n.link.rounds = nil
@@ -259,7 +259,7 @@ func (n *node) readRound(kv store.KV) {
 	n.takeRound(round)
 }
 
-// readList takes in a list of members. Rounds name it by what is in it, so that it never changes.
+// readList reads a list of members. Rounds name it by what is in it, so that it never changes.
 func (n *node) readList(kv store.KV) {
 	list, err := rendezvous.ParseMemberList(kv.Key, kv.Value)
 	if err != nil {
@@ -289,7 +289,7 @@ func (n *node) fetchList(round *rendezvous.Round) {
 	})
 }
 
-// takeRound takes in a round with its members.
+// takeRound reads a round with its members.
 func (n *node) takeRound(round *rendezvous.Round) {
 	maps.DeleteFunc(n.lists, func(name string, _ *rendezvous.MemberList) bool { return name != round.MemberList })
 	if n.round == nil || round.Store != n.round.Store || round.Number >= n.round.Number {

@@ -81,8 +81,8 @@ func (n *node) halt(step rendezvous.Step, at time.Duration) {
 	n.order(Order{Stop: stop})
 }
 
-// left ends the node. Where the job goes on without it the others are told first, in a key that stays: that nothing of
-// this node runs any more, and that it went on purpose. Where the job has ended, that the key goes says enough.
+// left ends the node. Where the job continues without it the others are told first, in a key that stays: that nothing
+// of this node runs any more, and that it went on purpose. Where the job has ended, that the key goes says enough.
 func (n *node) left(e rendezvous.End) {
 	n.ended = true
 	if j := n.reading.Job; j != nil && n.EndedJob(j.End) {

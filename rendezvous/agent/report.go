@@ -7,7 +7,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
-// failing takes in what Agent.Failing tells: the first failure of a round, and one that may be its cause.
+// failing handles what Agent.Failing reports: the first failure of a round, and one that may be its cause.
 func (n *node) failing(round int, o rendezvous.Outcome, step *int64) {
 	told := n.record.Outcome
 	if round != n.record.Round || n.record.State != rendezvous.NodeRunning || told != nil && !o.Outranks(told) {
@@ -18,7 +18,7 @@ func (n *node) failing(round int, o rendezvous.Outcome, step *int64) {
 	n.writer.dirty = true
 }
 
-// gone takes in what Agent.Gone tells: the acknowledgement that the round is over here.
+// gone handles what Agent.Gone reports: the acknowledgement that the round is over here.
 func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	if round != n.record.Round || n.record.State != rendezvous.NodeRunning {
 		return
@@ -63,7 +63,7 @@ func (n *node) stamp(o rendezvous.Outcome) *rendezvous.Outcome {
 	return &o
 }
 
-// leave takes in what Agent.Leave tells.
+// leave handles what Agent.Leave reports.
 func (n *node) leave() {
 	n.record.Leaving = true
 	n.writer.dirty = true

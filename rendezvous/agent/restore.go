@@ -22,8 +22,8 @@ func (l *leader) deletedRound() *rendezvous.Round {
 }
 
 // deletedJob is the job's record where it has gone from the store and this node remembers it; else nil. Until the job has
-// ended, nothing but a deletion by hand takes it away. To begin anew instead would count the rounds from the first again,
-// and cost restarts that nobody has failed for.
+// ended, nothing but a deletion by hand takes it away. To start over instead would count the rounds from the first
+// again, and cost restarts that nobody has failed for.
 func (l *leader) deletedJob() *rendezvous.Job {
 	if l.view.Job != nil || l.view.JobRev != 0 || l.view.Rev < l.view.Read {
 		return nil
@@ -44,8 +44,8 @@ func (l *leader) deletedJob() *rendezvous.Job {
 // gone.
 const goneTime = time.Second
 
-// jobGone takes note that there is no record of the job any more. What this node owes is written at once: whoever begins
-// anew has to see whose workers run.
+// jobGone takes note that there is no record of the job any more. What this node owes is written at once: whoever
+// starts over has to see whose workers run.
 func (n *node) jobGone() {
 	if n.reading.Job == nil || n.goneAt != 0 {
 		return

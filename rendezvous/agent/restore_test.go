@@ -45,7 +45,7 @@ func TestDeletedRound(t *testing.T) {
 // TestADeletedRecordOfTheJobIsPutBack deletes it by hand in each phase of a job of several rounds. Nothing stops for that,
 // nothing is charged, and no round has a number twice, whether or not the one that leads has written the record itself.
 func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
-	for name, another := range map[string]bool{"by the lead": false, "by the next lead": true} {
+	for name, another := range map[string]bool{"by the leader": false, "by the next leader": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const last = 3

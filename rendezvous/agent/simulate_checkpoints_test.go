@@ -58,7 +58,7 @@ func (n *simNode) save(mine int) {
 			return
 		}
 		s.steps++
-		s.tree = maps.Clone(s.tree) // whoever reads it goes on with what it had
+		s.tree = maps.Clone(s.tree) // whoever reads it continues with what it had
 		if s.tree == nil {
 			s.tree = fstest.MapFS{}
 		}

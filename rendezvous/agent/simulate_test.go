@@ -106,7 +106,7 @@ func simConfigOf(seed int64) simConfig {
 	return c
 }
 
-// needsMemory reports whether it takes a leader that remembers to mend this: what is gone from the store is known to nobody
+// needsMemory reports whether it takes a leader that remembers to repair this: what is gone from the store is known to nobody
 // else.
 func (f fault) needsMemory() bool {
 	return slices.Contains([]string{"job deleted", "round deleted", "members deleted", "all deleted"}, f.kind)

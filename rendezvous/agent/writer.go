@@ -121,7 +121,7 @@ func (n *node) commit(txn store.Txn, out written) {
 	})
 }
 
-// written takes in the result of a write.
+// written handles the result of a write.
 func (n *node) written(out written) {
 	w := &n.writer
 	w.busy = false
@@ -204,7 +204,7 @@ func (n *node) notOurs(why string) {
 }
 
 // revoke ends the lease of an earlier incarnation that has ended here: nobody has to wait until its time is over. Then
-// the key is looked at again.
+// the key is read again.
 func (n *node) revoke(lease string) {
 	n.log.Info("giving back the lease of an earlier gangrun of this name, which has ended here")
 	n.writer.busy, n.writer.dirty = true, true
@@ -244,7 +244,7 @@ func (n *node) lostKey(out written, own store.KV, found bool) {
 	}
 }
 
-// read takes in what a transaction has read of the job; older news is dropped from now on.
+// read handles what a transaction has read of the job; older news is dropped from now on.
 func (n *node) read(out written) {
 	n.writer.rejoin = false
 	if out.Token == n.reading.Store && out.Rev < n.readRev { // the watch has overtaken this answer

@@ -31,10 +31,10 @@ func Campaign(ctx context.Context, s Store, lease Lease, value []byte) (Leadersh
 		Read: []string{key},
 	})
 	if err != nil {
-		return Leadership{}, fmt.Errorf("stand for the lead: %w", err)
+		return Leadership{}, fmt.Errorf("campaign for leader: %w", err)
 	}
 	if len(res.Read) == 0 {
-		return Leadership{}, fmt.Errorf("stand for the lead: %w", ErrLeaseLost)
+		return Leadership{}, fmt.Errorf("campaign for leader: %w", ErrLeaseLost)
 	}
 	me := Leadership{Key: key, CreateRev: res.Read[0].CreateRev}
 	for {
@@ -58,10 +58,10 @@ func Campaign(ctx context.Context, s Store, lease Lease, value []byte) (Leadersh
 		// Nobody was before us. That says nothing unless we are still there.
 		res, err := s.Commit(ctx, Txn{If: []Cond{me.Held()}})
 		if err != nil {
-			return Leadership{}, fmt.Errorf("make sure of the lead: %w", err)
+			return Leadership{}, fmt.Errorf("make sure of the leadership: %w", err)
 		}
 		if !res.OK {
-			return Leadership{}, fmt.Errorf("make sure of the lead: %w", ErrLeaseLost)
+			return Leadership{}, fmt.Errorf("make sure of the leadership: %w", ErrLeaseLost)
 		}
 		return me, nil
 	}
@@ -75,7 +75,7 @@ func gone(ctx context.Context, s Store, lease Lease, kv KV) error {
 	for {
 		select {
 		case <-lease.Lost():
-			return fmt.Errorf("wait for the lead: %w", ErrLeaseLost)
+			return fmt.Errorf("wait for the leadership: %w", ErrLeaseLost)
 		case u, ok := <-updates:
 			if !ok {
 				if ctx.Err() != nil {

@@ -35,7 +35,7 @@ func (m *InMemory) Connect(clock Clock) *Connection {
 	return c
 }
 
-// Cut cuts the connection: nothing passes until Mend, and when their time is over, the leases expire.
+// Cut cuts the connection: nothing passes until Heal, and when their time is over, the leases expire.
 func (c *Connection) Cut() {
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
@@ -47,15 +47,15 @@ func (c *Connection) Cut() {
 		l.expiry = time.AfterFunc(l.ttl, func() {
 			c.memory.mu.Lock()
 			defer c.memory.mu.Unlock()
-			if c.cut { // not mended while this was waiting
+			if c.cut { // not healed while this was waiting
 				c.memory.expire(l)
 			}
 		})
 	}
 }
 
-// Mend undoes Cut. The watches go on where they were, and lost leases are told of.
-func (c *Connection) Mend() {
+// Heal undoes Cut. The watches continue where they were, and lost leases are told of.
+func (c *Connection) Heal() {
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
 	c.cut = false
@@ -69,7 +69,7 @@ func (c *Connection) Mend() {
 	}
 	for w := range c.memory.watches {
 		if w.conn == c {
-			w.mend()
+			w.heal()
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestCutMend(t *testing.T) {
 		if _, err := a.Commit(t.Context(), store.Txn{}); !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("commit: %v", err)
 		}
-		a.Mend()
+		a.Heal()
 		time.Sleep(4 * time.Second) // past the time that it had left
 		other.Until("the key", func() bool { return other.Text() == "nodes/a=1" })
 
@@ -58,7 +58,7 @@ func TestCutMend(t *testing.T) {
 		default:
 		}
 		last := storetest.Commit(t, b, store.Txn{Then: []store.Op{store.Put("job", []byte("1"))}})
-		a.Mend()
+		a.Heal()
 		storetest.Wait(t, "word of the end", l.Lost())
 		view.Until("what was missed", func() bool { return view.Rev >= last.Rev })
 		if want := "+nodes/a=1 -nodes/a +job=1"; view.History() != want || view.Resets != 1 {
@@ -78,7 +78,7 @@ func TestCompact(t *testing.T) {
 	storetest.Commit(t, b, store.Txn{Then: []store.Op{store.Put("job", []byte("1"))}})
 	last := storetest.Commit(t, b, store.Txn{Then: []store.Op{store.Put("job", []byte("2"))}})
 	m.Compact()
-	a.Mend()
+	a.Heal()
 	view.Until("the state", func() bool { return view.Rev >= last.Rev })
 	if view.History() != "+job=2" || view.Resets != 2 {
 		t.Errorf("%s with %d resets", view.History(), view.Resets)

@@ -14,7 +14,7 @@ type memoryWatch struct {
 	box      *mailbox.Mailbox[Update]
 
 	// Guarded by the memory's lock.
-	held   []Update // waits for the connection to be mended
+	held   []Update // waits for the connection to be healed
 	missed bool     // has missed changes that cannot be had any more
 }
 
@@ -87,8 +87,8 @@ func (w *memoryWatch) send(u Update) {
 	}
 }
 
-// mend sends what was held back. Call with the lock held, and the connection no longer cut.
-func (w *memoryWatch) mend() {
+// heal sends what was held back. Call with the lock held, and the connection no longer cut.
+func (w *memoryWatch) heal() {
 	if w.missed {
 		w.reset()
 		return

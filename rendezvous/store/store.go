@@ -2,7 +2,7 @@
 //
 // What is in the keys is not its business. It promises what the rounds need to be safe:
 //
-//   - a transaction happens whole or not at all, and in one order that everybody sees (linearizable);
+//   - a transaction is atomic, and happens in one order that everybody sees (linearizable);
 //   - a watch shows every change in that order, or says Reset and starts again with the whole state;
 //   - a key that is put on a lease is there for as long as the lease is kept alive, and its holder knows from when on
 //     it can no longer count on that;

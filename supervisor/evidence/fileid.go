@@ -13,7 +13,7 @@ type FileID struct {
 	mtime, ctime syscall.Timespec
 }
 
-// IdentifyFile returns what the file at path is now; the zero value when there is none, or it cannot be looked at.
+// IdentifyFile returns what the file at path is now; the zero value when there is none, or it cannot be read.
 func IdentifyFile(path string) FileID {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/gangrun/gangrun/supervisor/environ"
 )
 
-// Resume hands the checkpoint that a round goes on from to the workers: in their environment, in place of templates such
-// as {resume_path} in their command lines, and as Args.
+// Resume hands the checkpoint that a round resumes from to the workers: in their environment, in place of templates
+// such as {resume_path} in their command lines, and as Args.
 type Resume struct {
-	// Args are appended to the command line when there is a checkpoint to go on from. They may have templates too.
+	// Args are appended to the command line when there is a checkpoint to resume from. They may have templates too.
 	Args []string
 }
 
@@ -55,8 +55,8 @@ func (r Resume) Workers(
 
 type value struct{ name, value string }
 
-// values are what the templates and the variables stand for. They are empty where there is nothing to go on from: step 0
-// is a step.
+// values are what the templates and the variables stand for. They are empty where there is nothing to resume from: step
+// 0 is a step.
 func (r Resume) values(start *agent.Start) []value {
 	var path, root, tag, step string
 	if c := start.Resumed; c != nil {

@@ -101,7 +101,7 @@ func (d *Detector) confirmAt() time.Time {
 	return d.suspectedAt.Add(2 * ConfirmTime)
 }
 
-// period is how often Tick is to be called: what is printed is looked at then.
+// period is how often Tick is to be called: what is printed is read then.
 func (d *Detector) period() time.Duration {
 	if d.policy.Timeout == 0 {
 		return period

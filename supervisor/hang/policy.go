@@ -28,7 +28,7 @@ const (
 	// Usual is the least limit where steps are told; the slowest step so far times Factor is the other.
 	Usual  = time.Minute
 	Factor = 5
-	// Quiet is the limit where only output, CPU time and I/O speak, and in a phase of which nobody knows how long it
+	// Quiet is the limit where only output, CPU time and I/O speak, and in a phase of which it is unknown how long it
 	// takes: an evaluation, a checkpoint. It is also how long output and I/O can put off a hang where steps were told.
 	Quiet = 15 * time.Minute
 	// UsualExit is the limit where all have told that they are about to end.

@@ -107,7 +107,7 @@ func (d *Detector) Used(i int, u Usage, now time.Time) {
 	w.usage, w.usedAt = u, now
 }
 
-// Ended takes that a worker has ended. What it leaves to the others begins anew.
+// Ended takes that a worker has ended. What it leaves to the others starts again.
 func (d *Detector) Ended(i int, now time.Time) {
 	d.pass(now)
 	if w := &d.workers[i]; !w.ended {

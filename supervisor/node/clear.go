@@ -48,7 +48,7 @@ func (n *Node) clear() {
 	n.do(Sweep{SIGTERM, "the worker left processes behind: SIGTERM"})
 }
 
-// swept goes on from what a look at the leftovers has found.
+// swept handles what a look at the leftovers has found.
 func (n *Node) swept(found []Process) {
 	if n.state == Hooking {
 		n.hookSwept(found)

@@ -139,7 +139,7 @@ func (Flush) effect()        {}
 func (GiveTerminal) effect() {}
 func (StopSelf) effect()     {}
 
-// Evidence is what is looked at to judge a worker.
+// Evidence is what a worker is judged by.
 type Evidence int
 
 // From nothing but the status to everything.

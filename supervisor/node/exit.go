@@ -8,7 +8,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
-// exited goes on from the end of a worker, or of the hook.
+// exited handles the end of a worker, or of the hook.
 func (n *Node) exited(ev Exited) {
 	if ev.Alone {
 		n.alone = true
@@ -89,7 +89,7 @@ func (n *Node) question(w *worker) (exitcodes.Outcome, Evidence) {
 	return o, MachineOnly
 }
 
-// judged goes on from what the evidence says about a worker. One that has failed by itself takes the others along, unless
+// judged handles what the evidence says about a worker. One that has failed by itself takes the others along, unless
 // the failure may be the echo of another one: whoever caused it may be about to end by itself.
 func (n *Node) judged(ev Judged) {
 	w := &n.workers[ev.Worker]

@@ -190,7 +190,7 @@ func (n *Node) hookOverIfAlone() {
 	}
 }
 
-// hookSwept goes on from what a look at the hook's leftovers has found, beside what was stuck before.
+// hookSwept handles what a look at the hook's leftovers has found, beside what was stuck before.
 func (n *Node) hookSwept(found []Process) {
 	h := &n.hooks
 	left := found[:0:0]
@@ -264,7 +264,7 @@ func (n *Node) hookOver() {
 	n.do(FlushHook{})
 }
 
-// hookFlushed says what became of the hook, and goes on with the next.
+// hookFlushed says what became of the hook, and continues with the next.
 func (n *Node) hookFlushed(output []byte) {
 	h := &n.hooks
 	if n.state != Hooking || !h.over {

@@ -57,7 +57,7 @@ type Node struct {
 	failedAt  time.Time    // of the failure that the next round recovers from
 	recovery  time.Duration
 	stopBy    time.Time // one has failed, and the others are to be stopped then
-	expedited bool      // others may go on without this node
+	expedited bool      // others may continue without this node
 	refreshed time.Time // when the provisional message was last written
 	left      leftovers
 	dumping   bool    // the workers were asked for their stacks, and are ended

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// rehearse does the kills that are due. What follows is what would follow the same failure in earnest.
+// rehearse does the kills that are due. What follows is what would follow a real failure.
 func (n *Node) rehearse() {
 	n.rehearsal = slices.DeleteFunc(n.rehearsal, func(k Kill) bool {
 		i := n.workerOf(k)

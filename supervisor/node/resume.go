@@ -49,7 +49,7 @@ func (n *Node) reported(reports Reported) {
 }
 
 // checkResumed compares the first step that each worker reports with the checkpoint that the round resumes from.
-// Frameworks that cannot read a checkpoint, or do not find it, mostly begin anew without a word, and write over what is
+// Frameworks that cannot read a checkpoint, or do not find it, mostly start over without a word, and write over what is
 // there.
 func (n *Node) checkResumed() {
 	if n.state != Running || n.request != nil || n.policy.SilentRestart == SilentRestartIgnore ||

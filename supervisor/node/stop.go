@@ -256,7 +256,7 @@ func (n *Node) stopOrdered(s Stop) {
 }
 
 // expedite shortens a stop that may take long, of a node that was told to stop, or whose job is suspended: the others
-// may go on without this node, and nothing of its workers may run by then. It holds for the rest of the round.
+// may continue without this node, and nothing of its workers may run by then. It holds for the rest of the round.
 func (n *Node) expedite(why string) {
 	until := n.now.Add(n.policy.RestartGrace)
 	if n.stopsSlowly(until) {
@@ -311,7 +311,7 @@ func (n *Node) workerDue(i int) {
 	}
 }
 
-// looked goes on with a worker or hook that was killed and is still there.
+// looked handles a worker or hook that was killed and is still there.
 func (n *Node) looked(ev Looked) {
 	if ev.Worker == Hook {
 		n.hookLooked(ev.Found)

@@ -14,7 +14,7 @@ func TestStopKey(t *testing.T) {
 	// fg: the terminal goes to the worker again, which goes on.
 	w.at(2*s, Signaled{Signal: SIGCONT, Front: true}).wants("terminal to 0, SIGCONT to 0's group")
 	w.at(2*s, Paused{Worker: 0}).wants("")
-	// bg: it goes on without.
+	// bg: it continues without.
 	w.at(3*s, Paused{Worker: 0, By: SIGTSTP, Stopped: true}).took()
 	w.at(4*s, Signaled{Signal: SIGCONT}).wants("SIGCONT to 0's group")
 	// It wants to read in the background.

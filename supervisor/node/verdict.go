@@ -73,7 +73,7 @@ func (n *Node) afterFailure(f exitcodes.Finding, cause int) verdict {
 		n.endWith(v.message)
 	case n.request != nil:
 		n.endWith(v.message)
-	case f.NodeFault: // a restart in place would only fail again: the job goes on without this node
+	case f.NodeFault: // a restart in place would only fail again: the job continues without this node
 		n.endWith(v.message)
 		n.do(Leave{})
 	}

@@ -20,7 +20,7 @@ type world struct {
 	t    *testing.T
 	n    *Node
 	now  time.Duration
-	done []Effect // since it was last looked at
+	done []Effect // since it was last read
 
 	workers []Worker
 	left    []Process          // what the workers, or a hook, leave behind, until SIGKILL

@@ -78,7 +78,7 @@ func (s *Socket) listen(changed chan<- struct{}) {
 	}
 }
 
-// drain takes in what has come, at most so many datagrams that a flood does not hold everything else up.
+// drain reads what has come, at most so many datagrams that a flood does not hold everything else up.
 func (s *Socket) drain(fd int) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *Socket) Told() bool {
 	return false
 }
 
-// catchUp takes in what was sent before.
+// catchUp reads what was sent before.
 func (s *Socket) catchUp() {
 	_ = s.raw.Control(func(fd uintptr) { s.drain(int(fd)) }) // closed: what was heard before counts
 }

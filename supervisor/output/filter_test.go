@@ -2,7 +2,7 @@ package output
 
 import "testing"
 
-// TestFilter keeps the lines with one of the texts, each behind its stream's prefix, which is not looked at itself.
+// TestFilter keeps the lines with one of the texts, each behind its stream's prefix, which is not searched itself.
 func TestFilter(t *testing.T) {
 	tests := []struct{ name, prefix, text, want string }{
 		{"some lines", "[0]:", "a loss 1\nnothing\nb grad 2\n", "[0]:a loss 1\n[0]:b grad 2\n"},

@@ -13,7 +13,7 @@ import (
 type Kind string
 
 const (
-	Alone      Kind = "none"       // nobody known: one node
+	Alone      Kind = "none"       // no known one: one node
 	PyTorchJob Kind = "PyTorchJob" // Kubeflow Training Operator v1
 	TFJob      Kind = "TFJob"      // Kubeflow Training Operator v1
 	TrainJob   Kind = "TrainJob"   // Kubeflow Trainer v2

@@ -58,8 +58,8 @@ var tfRoles = []string{"chief", "master", "worker", "ps", "evaluator"}
 
 // Policies are how the roles of the cluster take part in restarts and in success, as the strategies of TensorFlow need it
 // and users of a TFJob expect it. The chief's success is the job's; without a chief it is that of all workers. What a
-// parameter server holds is lost with it, so that all go on from the checkpoint; its workers are another matter, the chief
-// gives their work to others until they are back. Neither ends by itself. An evaluator's trouble is its own.
+// parameter server holds is lost with it, so that all resume from the checkpoint; its workers are another matter, the
+// chief gives their work to others until they are back. Neither ends by itself. An evaluator's trouble is its own.
 func (c TFConfig) Policies() map[string]rendezvous.RolePolicy {
 	alone := rendezvous.RolePolicy{Restart: rendezvous.RestartSelf, Optional: true}
 	policies := map[string]rendezvous.RolePolicy{}
@@ -131,7 +131,7 @@ func (c TFConfig) topology() (t Topology) {
 // Only is the configuration for a round in which only these hosts take part: the others' addresses are left out, and the
 // task's index is its place among those that are left. A host is known by the first label of its address. The text stays
 // as it is where it lists no more than take part, in the sparse form, which names no worker but the task itself, and where
-// it makes no sense, which TensorFlow says best.
+// it is invalid, which TensorFlow says best.
 func Only(text string, hosts []string) (string, error) {
 	c, err := ParseTFConfig(text)
 	index, ok := c.Index()

@@ -51,7 +51,7 @@ func CountGPUs(root fs.FS, lookup func(string) (string, bool)) (int, error) {
 }
 
 // countOrdinals counts a list such as 0,2 as torch does: a number that comes twice makes the list empty; one that is
-// negative, none at all, or not there ends it; what follows the digits of one is not looked at.
+// negative, none at all, or not there ends it; what follows the digits of one is ignored.
 func countOrdinals(visible string, have int) int {
 	var seen []int
 	for item := range strings.SplitSeq(visible, ",") {

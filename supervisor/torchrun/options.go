@@ -47,8 +47,8 @@ type Options struct {
 	Script string
 	Args   []string // of the script
 
-	Help       bool   // --help was given: nothing else was looked at
-	Completion string // the shell of --print-completion: nothing else was looked at
+	Help       bool   // --help was given: nothing else was read
+	Completion string // the shell of --print-completion: nothing else was read
 
 	Given       map[string]string // how each was, by name: "nproc-per-node": "-…" or "PET_…"
 	Own         []OwnFlag         // in order

@@ -16,7 +16,7 @@ type UnknownFlagError struct{ Flag string }
 
 func (e *UnknownFlagError) Error() string { return "unknown flag " + e.Flag }
 
-// words is a command line taken apart, before its values are looked at.
+// words is a command line taken apart, before its values are read.
 type words struct {
 	values      map[string]string // of the flags that were given, by name
 	given       map[string]string // how each was written: "--nproc_per_node", "-r" or "PET_NNODES"
@@ -41,8 +41,8 @@ type reader struct {
 }
 
 // split takes a command line apart as Python's argparse does, with these differences. A prefix that fits the two
-// spellings of one flag is that flag (argparse calls --nproc ambiguous). What stands after the script is never looked
-// at (argparse of 3.11 finds ambiguous prefixes there too). --help is answered whatever the variables hold.
+// spellings of one flag is that flag (argparse calls --nproc ambiguous). What stands after the script is never
+// read (argparse of 3.11 finds ambiguous prefixes there too). --help is answered whatever the variables hold.
 func split(args []string, own Own) (words, error) {
 	r := reader{args: args, own: own, flags: map[string]Flag{}}
 	r.out = words{values: map[string]string{}, given: map[string]string{}, scriptIndex: len(args), insertAt: len(args)}

@@ -37,7 +37,7 @@ func (l *lab) checkpoints() error {
 	return l.storedCheckpoints()
 }
 
-// manyCheckpoints looks for the first time, and again with what the first look has found out, beside find, which takes
+// manyCheckpoints looks for the first time, and again with what the first look has learned, beside find, which takes
 // the sizes of all files and no more. Processor time is that of all threads, and tells more when the machine is busy.
 func (l *lab) manyCheckpoints(name string, save func(root string, step, files int) error) error {
 	checkpoints, files := 100, 1024
@@ -114,7 +114,7 @@ func (l *lab) manyCheckpoints(name string, save func(root string, step, files in
 	return nil
 }
 
-// choose looks, and wants the checkpoint of this step to be the one to go on from.
+// choose looks, and wants the checkpoint of this step to be the one to resume from.
 func choose(ctx context.Context, s *checkpoint.Scanner, name string, step int64) error {
 	scan, err := s.Scan(ctx)
 	if err != nil {

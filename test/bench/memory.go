@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// settle is how long a program gets to calm down before its memory is looked at.
+// settle is how long a program gets to calm down before its memory is measured.
 const settle = 500 * time.Millisecond
 
 // memory measures the resident memory of each init alone, and of torchrun with two ranks, while the workers sleep.

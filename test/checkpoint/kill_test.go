@@ -22,7 +22,7 @@ type saves struct {
 	detects string // what gangrun has to take it for
 	anew    int    // kills where every save is another step
 	inPlace int    // kills where every save is over the last one
-	weights bool   // not to go on from: a model by itself
+	weights bool   // not to resume from: a model by itself
 	each    bool   // a checkpoint is a directory to look into, and what is around them is the test's
 	renames bool   // files are replaced by new ones: a save over the last one that was cut looks like a copy, and is doubted
 }
@@ -171,7 +171,7 @@ func finished(journal []event, inPlace bool) []string {
 	return nil
 }
 
-// whole reports whether gangrun would let a training go on from a checkpoint, or where it is one that no training goes on
+// whole reports whether gangrun would resume from a checkpoint, or where it is one that nothing resumes
 // from, whether it calls it complete. Of one that is being removed the weights may still be complete, and are called so.
 func (s saves) whole(c format.Checkpoint) bool { return c.Complete && (c.Resumable || s.weights) }
 

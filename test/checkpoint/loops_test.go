@@ -26,7 +26,7 @@ var inPlace = map[string]bool{
 }
 
 // TestLoops runs loops as people write them, which are killed in training, within a save and within the first save: each
-// resumes at the right step or ends with 65, and none starts over once there had been a whole state. All of them with
+// resumes at the right step or exits with 65, and none starts over once there had been a whole state. All of them with
 // GANGRUN_TEST_LONG=1, else some.
 func TestLoops(t *testing.T) {
 	parallel(t)

@@ -173,7 +173,7 @@ func TestLines(t *testing.T) {
 	e.within(t, 5*time.Second)
 }
 
-// TestResumes: after the hang the job goes on from its checkpoint, to its end.
+// TestResumes: after the hang the job resumes from its checkpoint, to its end.
 func TestResumes(t *testing.T) {
 	long(t)
 	dir := t.TempDir()

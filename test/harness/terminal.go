@@ -75,7 +75,7 @@ func (term *Terminal) Control(do func(fd int) error) {
 	}
 }
 
-// watch takes in everything that is shown, whether or not the test looks, so that no program waits for a reader.
+// watch reads everything that is shown, whether or not the test looks, so that no program waits for a reader.
 func (term *Terminal) watch() {
 	defer close(term.more)
 	for buf := make([]byte, 4096); ; {

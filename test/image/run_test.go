@@ -11,8 +11,8 @@ import (
 	"github.com/gangrun/gangrun/test/harness/oci"
 )
 
-// train is a training in a few lines of python: it says who its parent is and what it was given, reports a step if it
-// may, and fails with 7.
+// train is a training script in a few lines of python: it says who its parent is and what it was given, reports a step
+// if it may, and fails with 7.
 const train = `
 import os, socket, sys
 print("parent", os.getppid(), *open(f"/proc/{os.getppid()}/cmdline").read().split("\0")[:4])

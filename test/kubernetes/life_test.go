@@ -37,8 +37,8 @@ func TestSucceeds(t *testing.T) {
 	})
 }
 
-// TestFatal is a rank that fails in a way that would come again: all pods leave with its code, nothing is tried again, and
-// every operator knows.
+// TestFatal is a rank that fails in a way that would come again: all pods exit with its code, nothing is tried again,
+// and every operator knows.
 func TestFatal(t *testing.T) {
 	forEach(t, func(t *testing.T, k kind, objects []client.Object) {
 		r := try(t, objects, "--die-at=15", "--die-rank=2", "--how=exit:3")
@@ -178,7 +178,7 @@ func (r *trial) wantOneEvicted(node string, code int) {
 	r.wantResumed(10)
 }
 
-// wantResumed ends the test unless training went on from that step, at gangrun's word.
+// wantResumed ends the test unless training resumed from that step, at gangrun's word.
 func (r *trial) wantResumed(step int) {
 	r.t.Helper()
 	for _, p := range r.seen() {
@@ -264,9 +264,9 @@ func TestJobIsDeleted(t *testing.T) {
 	})
 }
 
-// TestBudgetIsSpent is a failure that is worth a retry, until gangrun's own budget is spent: all pods leave with its code,
-// and the JobSet begins anew, from the last checkpoint. With 137 single pods are replaced, but not all of them; 211 is not
-// charged to the JobSet.
+// TestBudgetIsSpent is a failure that is worth a retry, until gangrun's own budget is spent: all pods exit with its
+// code, and the JobSet starts over, from the last checkpoint. With 137 single pods are replaced, but not all of them;
+// 211 is not charged to the JobSet.
 func TestBudgetIsSpent(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds[1:] {

@@ -91,7 +91,7 @@ func (n *node) watch() {
 	}
 }
 
-// see takes in a pod, or that it is to go.
+// see handles a pod, or that it is to go.
 func (n *node) see(p *corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -57,7 +57,7 @@ func act(t *testing.T, name string, flags ...string) job {
 	return job{flags: flags, script: script(t, "worker.py"), args: []string{name}}
 }
 
-// codeOf is a worker's own way to end, which says whether a restart makes sense. torchrun ends with 1, always.
+// codeOf is a worker's own way to end, which says whether a restart makes sense. torchrun exits with 1, always.
 func codeOf(shell string, want int) func(*testing.T, launcher) (string, bool) {
 	return func(t *testing.T, l launcher) (string, bool) {
 		res, _ := l.run(t, job{flags: []string{"--no-python"}, script: "/bin/sh", args: []string{"-c", shell}})
@@ -115,7 +115,7 @@ func loader(t *testing.T, l launcher) (string, bool) {
 	return res.Stdout, strings.Contains(res.Stdout, "the loader is gone")
 }
 
-// stubborn: asked to stop for the third time (an impatient user, an operator that tries again), torchrun leaves
+// stubborn: asked to stop for the third time (an impatient user, an operator that tries again), torchrun exits
 // without its workers.
 func stubborn(t *testing.T, l launcher) (string, bool) {
 	s := l.start(t, act(t, "stubborn", "--shutdown-timeout", "5"))
@@ -146,7 +146,7 @@ func orphan(t *testing.T, l launcher) (string, bool) {
 	return fmt.Sprintf("left: %v", left), len(left) > 0
 }
 
-// killed: workers whose launcher was killed (the kernel's OOM killer does it) must not go on without it.
+// killed: workers whose launcher was killed (the kernel's OOM killer does it) must not continue without it.
 func killed(t *testing.T, l launcher) (string, bool) {
 	s := l.start(t, act(t, "idle"))
 	s.Await("is ready")

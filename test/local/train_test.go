@@ -13,7 +13,7 @@ import (
 var one = []string{"OMP_NUM_THREADS=1", "TF_ENABLE_ONEDNN_OPTS=0", "TF_CPP_MIN_LOG_LEVEL=1", "JAX_PLATFORMS=cpu"}
 
 // TestTraining trains with two ranks that find each other, once in peace and once with a rank that is killed when it has
-// reported a step. The restarted gang goes on from its checkpoint to the same loss, digit for digit.
+// reported a step. The restarted gang resumes from its checkpoint to the same loss, digit for digit.
 func TestTraining(t *testing.T) {
 	tests := []struct{ framework, python, trainer string }{
 		{"torch", "torch/bin/python3", "torch_ddp.py"},

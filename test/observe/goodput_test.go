@@ -9,8 +9,8 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// TestGoodput measures one training by gangrun report and by Google's ml-goodput-measurement. Where the two mean the
-// same they agree within a second; the others are shown side by side.
+// TestGoodput measures one training run by gangrun report and by Google's ml-goodput-measurement. Where the two mean
+// the same they agree within a second; the others are shown side by side.
 func TestGoodput(t *testing.T) {
 	t.Parallel()
 	python := harness.Peer(t, "goodput/bin/python3")

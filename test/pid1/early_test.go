@@ -9,7 +9,7 @@ import (
 )
 
 // TestEarlyTerm sends SIGTERM at growing distances from the exec, where every init has a moment of weakness. As an
-// ordinary process gangrun always ends with 143, be it the kernel's doing.
+// ordinary process gangrun always exits with 143, be it the kernel's doing.
 //
 // As PID 1 it is another matter before gangrun listens. The kernel drops a signal that the first process of a namespace
 // has no handler for, which is every init's fate, tini's as well; and once the Go runtime has installed its handlers

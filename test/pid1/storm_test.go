@@ -11,7 +11,7 @@ import (
 
 // TestSignalStorm sends random signals from before the first fork until after gangrun's end. Before the worker has
 // its handlers only those come that kill nobody; after that all that can be forwarded, except those that mean stop, or
-// may mean it. The worker takes five hundred, ends with 7, and 7 it is.
+// may mean it. The worker takes five hundred, exits with 7, and 7 it is.
 func TestSignalStorm(t *testing.T) {
 	t.Parallel()
 	mild := []syscall.Signal{syscall.SIGCONT, syscall.SIGWINCH, syscall.SIGCHLD, syscall.SIGURG}

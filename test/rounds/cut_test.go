@@ -57,7 +57,7 @@ func (n *network) ip(args ...string) {
 func (n *network) cut()  { n.ip("-n", n.name, "link", "set", "out", "down") }
 func (n *network) heal() { n.ip("-n", n.name, "link", "set", "out", "up") }
 
-// cuts are the ways to cut the network off, each with what mends it: both directions; what comes from it, so that nothing
+// cuts are the ways to cut the network off, each with what heals it: both directions; what comes from it, so that nothing
 // is heard of it, while it hears others; what goes to it, so that its requests arrive and no answer comes back.
 var cuts = map[string]func(n *network) (heal func()){
 	"both directions": func(n *network) func() { n.cut(); return n.heal },
@@ -87,8 +87,8 @@ func apart(t *testing.T, nodes string, last string) (*party, *network) {
 	return p, n
 }
 
-// TestNodeIsCutOff takes one node's network away. It stops its workers long before the others would go on without it,
-// and when the network is back everybody goes on. That is nobody's failure.
+// TestNodeIsCutOff takes one node's network away. It stops its workers long before the others would continue without
+// it, and when the network is back everybody goes on. That is nobody's failure.
 func TestNodeIsCutOff(t *testing.T) {
 	for name, cut := range cuts {
 		t.Run(name, func(t *testing.T) {
@@ -114,8 +114,8 @@ func TestNodeIsCutOff(t *testing.T) {
 	}
 }
 
-// TestOthersGoOn takes one node's network away for longer than the fence time, be it the lead or not. The others go on
-// without it, and when it is back it waits for the next restart.
+// TestOthersGoOn takes one node's network away for longer than the fence time, be it the leader or not. The others
+// continue without it, and when it is back it waits for the next restart.
 func TestOthersGoOn(t *testing.T) {
 	t.Parallel()
 	for _, lead := range []string{"n0", "n1"} {
@@ -145,7 +145,7 @@ func TestOthersGoOn(t *testing.T) {
 }
 
 // TestGangrunIsPaused stops a gangrun, and so its care for its workers, for longer than the others wait for it. When it
-// goes on it stops them before anything else, and says that there may have been two rounds at once. Was it the lead,
+// goes on it stops them before anything else, and says that there may have been two rounds at once. Was it the leader,
 // then nothing that it still wants to decide counts.
 func TestGangrunIsPaused(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,8 @@ import (
 // quickFence is the shortest fence that goes with a grace of one second, with room for a machine that is busy.
 var quickFence = []string{"--fence-timeout", "16s", "--restart-grace", "1s", "--restart-backoff", "1ms:2ms"}
 
-// TestElastic begins with three of two to four nodes, loses one, and goes on with two; with the next restart it takes in
-// two more, and leaves a fifth waiting.
+// TestElastic begins with three of two to four nodes, loses one, and continues with two; with the next restart it
+// admits two more, and leaves a fifth waiting.
 func TestElastic(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "2:4", append(quickFence, "--last-call", "1s")...)

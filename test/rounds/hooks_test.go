@@ -92,7 +92,8 @@ func TestHooksOfTheJob(t *testing.T) {
 	}
 }
 
-// TestJobEndAfterTheLeadWasKilled kills the lead. Another node leads, ends the job, and it alone does what is done once.
+// TestJobEndAfterTheLeadWasKilled kills the leader. Another node leads, ends the job, and it alone does what is done
+// once.
 func TestJobEndAfterTheLeadWasKilled(t *testing.T) {
 	t.Parallel()
 	p := hooked(sharedParty(t, "2", append([]string{"--log-level", "debug"}, quickFence...)...))

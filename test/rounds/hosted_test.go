@@ -62,8 +62,8 @@ func TestNoStore(t *testing.T) {
 	}
 }
 
-// TestHostIsReplaced kills the node that has the store, and starts another under its name. The job goes on with what the
-// other nodes remember of it.
+// TestHostIsReplaced kills the node that has the store, and starts another under its name. The job continues with what
+// the other nodes remember of it.
 func TestHostIsReplaced(t *testing.T) {
 	t.Parallel()
 	p, addr := hostedParty(t, "3", "c10d")

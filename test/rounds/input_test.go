@@ -108,7 +108,7 @@ func TestRecordsAreDeleted(t *testing.T) {
 	}
 }
 
-// TestPasswordIsWrong is a mistake that trying again does not mend.
+// TestPasswordIsWrong is a mistake that trying again does not fix.
 func TestPasswordIsWrong(t *testing.T) {
 	t.Parallel()
 	c := etcdserver.StartFor(t, "127.0.0.1", 1, nil)

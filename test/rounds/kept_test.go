@@ -15,7 +15,7 @@ import (
 )
 
 // TestSuspendedJobOutlivesItsPods drains a whole job that has no store but the one within its nodes: what is left of it is
-// a file beside its checkpoints, and it goes on where it was.
+// a file beside its checkpoints, and it continues where it was.
 func TestSuspendedJobOutlivesItsPods(t *testing.T) {
 	t.Parallel()
 	p, addr := hostedParty(t, "2", "c10d")

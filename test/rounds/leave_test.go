@@ -12,7 +12,7 @@ import (
 
 var preempted = end{143, exitcodes.Preempted, "Preempted"}
 
-// TestNodeIsPreempted asks one node to stop. The others stop at once, and go on with its replacement.
+// TestNodeIsPreempted asks one node to stop. The others stop at once, and continue with its replacement.
 func TestNodeIsPreempted(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "3")
@@ -35,7 +35,7 @@ func TestNodeIsPreempted(t *testing.T) {
 }
 
 // TestAllArePreempted asks all nodes to stop, as when a whole job is drained. The job is suspended, and the same nodes,
-// started again, go on with the next round.
+// started again, continue with the next round.
 func TestAllArePreempted(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "3")

@@ -12,8 +12,8 @@ import (
 
 const byNotice = "the notice SIGUSR1 from outside"
 
-// TestAllGetNotice gives all nodes notice, as Slurm does before the time limit of a job. The job is suspended, and goes
-// on where it was when its nodes come again.
+// TestAllGetNotice gives all nodes notice, as Slurm does before the time limit of a job. The job is suspended, and
+// continues where it was when its nodes come again.
 func TestAllGetNotice(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "3", "--notice-signal", "USR1@2m")
@@ -41,7 +41,7 @@ func TestAllGetNotice(t *testing.T) {
 	}
 }
 
-// TestOneGetsNotice is a spot instance that goes. The others go on with its replacement, and it costs no restart.
+// TestOneGetsNotice is a spot instance that goes. The others continue with its replacement, and it costs no restart.
 func TestOneGetsNotice(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "3", "--notice-signal", "USR1@2m")

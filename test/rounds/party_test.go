@@ -143,7 +143,7 @@ func (p *party) serve(l net.Listener, serving *sync.WaitGroup) {
 	}
 }
 
-// listen takes in a worker, and its end.
+// listen hears of a worker, and of its end.
 func (p *party) listen(conn net.Conn) {
 	w := &worker{conn: conn}
 	lines := bufio.NewReader(conn)

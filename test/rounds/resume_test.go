@@ -29,7 +29,7 @@ func newShelf(t *testing.T, steps ...int) shelf {
 
 func (s shelf) path(step int) string { return filepath.Join(s.dir, fmt.Sprint("step-", step)) }
 
-// save writes a checkpoint as a training would, and tear leaves one that is half written.
+// save writes a checkpoint as a training script would, and tear leaves one that is half written.
 func (s shelf) save(step int) {
 	s.t.Helper()
 	s.tear(step)
@@ -69,7 +69,7 @@ func resuming(t *testing.T, nodes int, flags ...string) *party {
 	}, flags...)...)
 }
 
-// from wants a worker to have been told to go on from there.
+// from wants a worker to have been told to resume from there.
 func (p *party) from(w *worker, decision string, step int, s shelf) {
 	p.t.Helper()
 	path := s.path(step)
@@ -80,7 +80,7 @@ func (p *party) from(w *worker, decision string, step int, s shelf) {
 	}
 }
 
-// fresh wants a worker to have been told that there is nothing to go on from.
+// fresh wants a worker to have been told that there is nothing to resume from.
 func (p *party) fresh(w *worker) {
 	p.t.Helper()
 	if w.Decision != "fresh" || w.Step != "" || w.Path != "" || len(w.Args) > 0 {
@@ -115,7 +115,7 @@ func TestResumeFromWhatAllHave(t *testing.T) {
 	}
 }
 
-// TestLostAfterProgress takes away what had been reached: nobody may begin anew.
+// TestLostAfterProgress takes away what had been reached: nobody may start over.
 func TestLostAfterProgress(t *testing.T) {
 	t.Parallel()
 	for _, left := range [][]int{nil, {100}} {
@@ -241,7 +241,7 @@ func TestProgressGivesRestartsBack(t *testing.T) {
 	}
 }
 
-// TestSilentRestart has a worker that was told where to go on and begins anew all the same.
+// TestSilentRestart has a worker that was told where to resume and starts over all the same.
 func TestSilentRestart(t *testing.T) {
 	t.Parallel()
 	t.Run("fatal", func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestNobodyKnows(t *testing.T) {
 	p := resuming(t, 1, "--join-timeout=3s")
 	nodes := []*node{p.start("a", "--checkpoint-dir="+server.URL+"/manifest.json")}
 	for _, e := range p.all(nodes, end{211, exitcodes.Retry, "RendezvousTimeout"}) {
-		if !strings.Contains(e.Message.Message, "nobody knows what checkpoints there are") {
+		if !strings.Contains(e.Message.Message, "it is unknown which checkpoints exist") {
 			t.Errorf("%s", e.Message.Message)
 		}
 	}

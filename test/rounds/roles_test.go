@@ -46,7 +46,7 @@ func TestEvaluatorFails(t *testing.T) {
 	}
 	second.do("kill 9")
 	p.another("evaluator", 2).do("exit 7")
-	nodes[2].Await("the job goes on without")
+	nodes[2].Await("the job continues without")
 	for _, node := range []string{"chief", "ps"} {
 		if p.gone(of(training, node)) {
 			t.Errorf("the worker of %s was stopped", node)

@@ -139,8 +139,8 @@ func TestTensorFlow(t *testing.T) {
 }
 
 // TestParameterServers is a TFJob under ParameterServerStrategy, with a worker and then the parameter server killed. A
-// worker is started again alone, and the chief goes on with it; the server takes all along. Only the chief ever ends by
-// itself, and an evaluator that looks on.
+// worker is started again alone, and the chief continues with it; the server takes all along. Only the chief ever ends
+// by itself, and an evaluator that looks on.
 func TestParameterServers(t *testing.T) {
 	training(t)
 	dir := t.TempDir()

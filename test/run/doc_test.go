@@ -1,4 +1,4 @@
-// Package run_test runs gangrun as its users do, with shells and small scripts as the workers: what code it leaves
+// Package run_test runs gangrun as its users do, with shells and small scripts as the workers: what code it exits
 // with, what it restarts, what it leaves behind, what it says about a mistake.
 package run_test
 

@@ -74,7 +74,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// refused fails the test unless gangrun left with 64 and one line that contains all of says.
+// refused fails the test unless gangrun exited with 64 and one line that contains all of says.
 func refused(t *testing.T, res harness.Result, says ...string) {
 	t.Helper()
 	if res.Code != exitcodes.CodeBadConfig {

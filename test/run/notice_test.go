@@ -216,7 +216,7 @@ func TestNoticeDuringHook(t *testing.T) {
 
 const waits = "saving a checkpoint: SIGKILL waits until "
 
-// saver is a training that says that it saves when it is told to stop, and is done when it gets SIGUSR2.
+// saver is a training run that says that it saves when it is told to stop, and is done when it gets SIGUSR2.
 func saver(t *testing.T, arg ...string) []string {
 	return append([]string{harness.Program(t, "python3", "install python3"), harness.Root() + "/test/run/testdata/saver.py"}, arg...)
 }

@@ -1,6 +1,6 @@
 // Package train_test puts real trainings under gangrun: torchrun with ranks that die in the middle of a step, a data
 // loader with processes of its own, TensorFlow workers that lose each other. What comes out has to name the cause, and
-// a training that was interrupted has to end as if it had not been.
+// a training run that was interrupted has to end as if it had not been.
 package train_test
 
 import (
@@ -13,10 +13,11 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// limit is many times what one training here takes on an idle machine.
+// limit is many times what one training run here takes on an idle machine.
 const limit = 5 * time.Minute
 
-// parallel lets the test run beside one other: each training starts several Pythons that load hundreds of megabytes.
+// parallel lets the test run beside one other: each training run starts several Pythons that load hundreds of
+// megabytes.
 var parallel = harness.Turns(2)
 
 // trainer is the path of one of the trainers that are shipped as examples.

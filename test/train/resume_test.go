@@ -9,7 +9,7 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// TestTorchResumes kills a rank once. The restarted gang goes on from its checkpoint and ends with the same loss, digit
+// TestTorchResumes kills a rank once. The restarted gang resumes from its checkpoint and ends with the same loss, digit
 // for digit, as one that was never interrupted. Data loaders with processes of their own are in it too.
 func TestTorchResumes(t *testing.T) {
 	parallel(t)

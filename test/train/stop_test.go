@@ -9,7 +9,7 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// TestTorchIsStopped asks a training to stop, as a drained node does: preempted, although torchrun answers with 1.
+// TestTorchIsStopped asks a training run to stop, as a drained node does: preempted, although torchrun answers with 1.
 func TestTorchIsStopped(t *testing.T) {
 	parallel(t)
 	r := harness.Job{Env: one, Worker: torchrun(t, "2", trainer("torch_ddp.py"), "--steps", "1000000", "--step-time", "0.01")}.Start(t, limit)
@@ -22,8 +22,8 @@ func TestTorchIsStopped(t *testing.T) {
 	}
 }
 
-// TestDataLoaderIsSpared asks a training to stop which then finishes its epoch and exits with 0. It can do so only if
-// its data loader's processes, which a signal would end, were left alone.
+// TestDataLoaderIsSpared asks a training run to stop which then finishes its epoch and exits with 0. It can do so only
+// if its data loader's processes, which a signal would end, were left alone.
 func TestDataLoaderIsSpared(t *testing.T) {
 	parallel(t)
 	r := harness.Job{Env: one, Worker: []string{harness.Peer(t, "torch/bin/python3"), script(t, "loader.py")}}.Start(t, limit)

@@ -10,8 +10,8 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// TestPodIsPreempted lets somebody delete one pod. The others stop, and go on with its replacement, which the operator
-// makes under the same name. No restart is charged.
+// TestPodIsPreempted lets somebody delete one pod. The others stop, and continue with its replacement, which the
+// operator makes under the same name. No restart is charged.
 func TestPodIsPreempted(t *testing.T) {
 	for _, name := range []string{"bert-worker-0", "bert-master-0"} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func (o *operator) suspendAndResume(count int) {
 	second := o.round(1, count)
 	for _, w := range second {
 		if w.Env["GANGRUN_RESUME_STEP"] != "7" {
-			o.t.Errorf("%s goes on from step %q", w.pod(), w.Env["GANGRUN_RESUME_STEP"])
+			o.t.Errorf("%s resumes from step %q", w.pod(), w.Env["GANGRUN_RESUME_STEP"])
 		}
 	}
 	if o.is(kubeflow.JobSuspended) || !o.is(kubeflow.JobRunning) {
@@ -169,7 +169,7 @@ func (o *operator) suspendAndResume(count int) {
 }
 
 // TestPyTorchJobIsSuspendedAndResumed suspends a job that has a TTL of nothing. Its pods are stopped and nothing expires;
-// resumed, it goes on from its checkpoint and is cleaned up when it is finished.
+// resumed, it resumes from its checkpoint and is cleaned up when it is finished.
 func TestPyTorchJobIsSuspendedAndResumed(t *testing.T) {
 	t.Parallel()
 	job := pytorchJob(2, kubeflow.RestartPolicyExitCode, saving...)

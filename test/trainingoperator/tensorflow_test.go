@@ -56,7 +56,7 @@ func TestEvaluatorIsNeeded(t *testing.T) {
 }
 
 // TestParameterServersNeverEnd is a job of parameter servers, which never end by themselves and nor do their workers. When
-// the chief has succeeded gangrun stops them, and they end with 0.
+// the chief has succeeded gangrun stops them, and they exit with 0.
 func TestParameterServersNeverEnd(t *testing.T) {
 	t.Parallel()
 	o := run(t, tfJob(map[kubeflow.ReplicaType]int32{
@@ -99,8 +99,8 @@ func TestParameterServerFails(t *testing.T) {
 	o.undeleted()
 }
 
-// TestWorkerOfManyFails kills a worker of MultiWorkerMirroredStrategy, whose peers cannot go on without it nor with another
-// in its place: all start again. It is worker 0 by whose end the operator knows success.
+// TestWorkerOfManyFails kills a worker of MultiWorkerMirroredStrategy, whose peers cannot continue without it nor with
+// another in its place: all start again. It is worker 0 by whose end the operator knows success.
 func TestWorkerOfManyFails(t *testing.T) {
 	t.Parallel()
 	o := run(t, tfJob(map[kubeflow.ReplicaType]int32{kubeflow.TFJobReplicaTypeWorker: 3}))

@@ -81,7 +81,7 @@ func listen(t *testing.T) *workers {
 	return w
 }
 
-// take takes in a worker, and its end.
+// take hears of a worker, and of its end.
 func (w *workers) take(conn net.Conn) {
 	one, lines := &worker{conn: conn}, bufio.NewReader(conn)
 	hello, err := lines.ReadBytes('\n')

@@ -39,7 +39,7 @@ func Table(blockSize int, pairs ...Pair) []byte {
 	return append(b, binary.LittleEndian.AppendUint64(footer, 0xdb4775248b80fb57)...)
 }
 
-// tableBlock writes one block, in which every third key begins anew.
+// tableBlock writes one block, in which every third key is a restart point.
 func tableBlock(entries []Pair) (b []byte) {
 	var restarts []uint32
 	last := ""

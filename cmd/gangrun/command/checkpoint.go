@@ -20,8 +20,8 @@ import (
 	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
-// codeUnknown is what the checkpoint commands leave with when what they were asked about could not be read. It is not
-// CodeCheckpointUnusable: nobody knows whether the checkpoint is whole.
+// codeUnknown is what the checkpoint commands exit with when what they were asked about could not be read. It is not
+// CodeCheckpointUnusable: it is unknown whether the checkpoint is whole.
 const codeUnknown = 1
 
 // inspection is what the checkpoint commands are told, and where they speak.
@@ -46,7 +46,7 @@ func newInspection(p *program) *inspection {
 	return &inspection{program: p, out: os.Stdout, err: os.Stderr, now: time.Now, output: "text", timeout: automatic}
 }
 
-const checkpointCodes = "Exits 0 %s, 65 %s, 1 when it could\nnot be read, so that nobody knows, 64 when the command line is wrong."
+const checkpointCodes = "Exits 0 %s, 65 %s, 1 when it could\nnot be read, so that it is unknown, 64 when the command line is wrong."
 
 func checkpointCommand(p *program) *cli.Command {
 	subcommands := []*cli.Command{newInspection(p).lsCommand(), newInspection(p).verifyCommand(), newInspection(p).selectCommand()}
@@ -56,7 +56,7 @@ func checkpointCommand(p *program) *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "checkpoint",
-		Usage: "look at checkpoints: which there are, which are whole, which one training would go on from",
+		Usage: "look at checkpoints: which there are, which are whole, which one a run would resume from",
 		CustomHelpTemplate: help("checkpoint", "ls|verify|select [flags] DIR", "checkpoint ls /mnt/checkpoints",
 			usages.String()+"\nDIR is a directory, or the URL of an object store. gangrun checkpoint ls --help lists the flags of ls.", nil),
 		HideHelpCommand: true,
@@ -89,7 +89,7 @@ func (i *inspection) settings(own ...*setting) []*setting {
 	})
 }
 
-// policySettings say which of those that are whole may be gone on from.
+// policySettings say which of those that are whole may be resumed from.
 func (i *inspection) policySettings() []*setting {
 	return []*setting{
 		{name: "max-age", group: groupCheckpoint, hint: "TIME", parse: duration(&i.maxAge), standard: "any",
@@ -164,7 +164,8 @@ func bounded(ctx context.Context, limit time.Duration, do func(context.Context) 
 	}
 }
 
-// fail reports an error that is not about the command line: what was looked at is not as it should be, or nobody knows.
+// fail reports an error that is not about the command line: what was checked is not as it should be, or that is
+// unknown.
 func (i *inspection) fail(what string, err error) error {
 	if _, wrong := errors.AsType[*configError](err); wrong {
 		return err
@@ -178,7 +179,7 @@ func (i *inspection) fail(what string, err error) error {
 	return nil
 }
 
-// worse sets the exit code. That something is not whole outranks that nobody knows of another.
+// worse sets the exit code. That something is not whole outranks that another is unknown.
 func (i *inspection) worse(code int) { i.code = max(i.code, code) }
 
 // say is for people, on standard error. Names from the disk cannot do anything to a terminal.
@@ -217,7 +218,7 @@ func (i *inspection) weigh(l *listing, m checkpoint.History, unread error) {
 	}
 	offer, err := i.policy().Offer(scan, m, checkpoint.Run{}, i.now())
 	if err != nil {
-		i.say("nothing can be chosen, since nobody knows what the newest ones are: %v", err)
+		i.say("nothing can be chosen, since the newest ones cannot be read: %v", err)
 		return
 	}
 	for _, w := range offer.Warnings {

@@ -9,8 +9,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 )
 
-// formatFlags say what the checkpoints look like. Both the commands that look at them and those that go on from them have
-// these, under names of their own.
+// formatFlags say what the checkpoints look like. Both the commands that look at them and those that resume from them
+// have these, under names of their own.
 type formatFlags struct {
 	prefix  string // of the names
 	format  string
@@ -25,7 +25,7 @@ const customFormat = "custom"
 
 func (f *formatFlags) settings() []*setting {
 	return []*setting{
-		{name: f.prefix + "format", group: groupCheckpoint, hint: "NAME", parse: f.parseFormat, standard: "found out",
+		{name: f.prefix + "format", group: groupCheckpoint, hint: "NAME", parse: f.parseFormat, standard: "auto-detected",
 			usage: "what wrote the checkpoints: " + strings.Join(format.Formats(), ", ")},
 		{name: f.prefix + "pattern", group: groupCheckpoint, hint: "GLOB", parse: f.parsePattern, standard: "none",
 			usage: "names of the checkpoints, where their format is none of the known ones"},
@@ -34,7 +34,7 @@ func (f *formatFlags) settings() []*setting {
 		{name: f.prefix + "marker", group: groupCheckpoint, hint: "FILE", parse: f.parseMarker, standard: "none",
 			usage: "with --" + f.prefix + "pattern: the file within a checkpoint that is written last"},
 		{name: f.prefix + "ignore", group: groupCheckpoint, many: true, hint: "GLOB", parse: f.parseIgnore, standard: "none",
-			usage: "names, or paths in the directory, of what is none of this training's: a base model, data; can be given several times"},
+			usage: "names, or paths in the directory, of what does not belong to this training run: a base model, data; can be given several times"},
 	}
 }
 

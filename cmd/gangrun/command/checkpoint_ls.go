@@ -20,7 +20,7 @@ import (
 func (i *inspection) lsCommand() *cli.Command {
 	return i.command(&cli.Command{Name: "ls", Usage: "list all checkpoints, newest first, and which one would be chosen"},
 		"DIR", "/mnt/checkpoints",
-		"An asterisk marks the one that training would go on from. Exits 0 when DIR could be read, whatever is in it, 1 when it\ncould not, 64 when the command line is wrong.",
+		"An asterisk marks the one that a run would resume from. Exits 0 when DIR could be read, whatever is in it, 1 when it\ncould not, 64 when the command line is wrong.",
 		i.settings(append(i.policySettings(), i.timeoutSetting("1m"))...), i.ls)
 }
 

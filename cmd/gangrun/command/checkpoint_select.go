@@ -15,7 +15,7 @@ import (
 )
 
 func (i *inspection) selectCommand() *cli.Command {
-	return i.command(&cli.Command{Name: "select", Usage: "print the path of the checkpoint that training would go on from"},
+	return i.command(&cli.Command{Name: "select", Usage: "print the path of the checkpoint that a run would resume from"},
 		"DIR", "--max-age 72h /mnt/checkpoints",
 		fmt.Sprintf("Prints one line, and on standard error why newer ones are passed over.\n"+checkpointCodes,
 			"when there is one", "when there is none"),
@@ -73,7 +73,7 @@ func (i *inspection) choose(ctx context.Context, dir string) error {
 	return nil
 }
 
-// pick chooses as a run does: what would be chosen by the names and sizes of its files is looked at closely first.
+// pick chooses as a run does: what would be chosen by the names and sizes of its files is verified first.
 func pick(ctx context.Context, s *checkpoint.Scanner, p checkpoint.Policy, m checkpoint.History, now func() time.Time) (
 	*format.Checkpoint, checkpoint.Offer, checkpoint.Scan, error) {
 	var closely []string
@@ -97,12 +97,12 @@ func pick(ctx context.Context, s *checkpoint.Scanner, p checkpoint.Policy, m che
 	}
 }
 
-// none says why there is nothing to go on from.
+// none says why there is nothing to resume from.
 func (i *inspection) none(dir string, offer checkpoint.Offer, scan checkpoint.Scan) string {
 	if len(scan.Checkpoints) == 0 {
 		return i.nothing(dir)
 	}
-	text := fmt.Sprintf("%s: none of %d checkpoints can be gone on from", dir, len(scan.Checkpoints))
+	text := fmt.Sprintf("%s: none of %d checkpoints can be resumed from", dir, len(scan.Checkpoints))
 	if len(offer.Refused) > 0 {
 		newest := offer.Refused[0]
 		text += fmt.Sprintf("; the newest, %s: %s: %s", newest.Path, newest.Reason, newest.Detail)

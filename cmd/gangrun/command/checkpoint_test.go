@@ -344,7 +344,7 @@ func TestCheckpointSlow(t *testing.T) {
 		if look.code != 0 || look.err != "" || strings.Count(look.out, "complete") != 3 {
 			t.Fatalf("%+v", look)
 		}
-		one := time.Since(begin) / 6 // each is looked at twice
+		one := time.Since(begin) / 6 // each is read twice
 		look = lookWith(p, ruled("ls", "--timeout", (4*one+one/2).String(), "s3://b")...)
 		if look.code != 0 || strings.Count(look.out, "complete") != 3 || !strings.Contains(look.err, "the 2 oldest") || !strings.Contains(look.out, "*    3") {
 			t.Errorf("%+v", look)
@@ -400,7 +400,7 @@ func TestCheckpointVerify(t *testing.T) {
 	}
 }
 
-// TestCheckpointUnreadable is neither whole nor torn: nobody knows.
+// TestCheckpointUnreadable is neither whole nor torn: unknown.
 func TestCheckpointUnreadable(t *testing.T) {
 	broken := func(fail string) *program {
 		return &program{openTree: func(context.Context, string) (fs.FS, error) {

@@ -78,7 +78,7 @@ func within(name, rel string) string {
 }
 
 // parent splits a path, or the URL of a bucket, into what holds it and its name there. It reports false where nothing
-// does, or nothing that should be looked through: the root of a file system.
+// does, or nothing that should be searched: the root of a file system.
 func parent(name string) (dir, base string, ok bool) {
 	if !isURL(name) {
 		name, err := filepath.Abs(name)

@@ -17,7 +17,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/platform"
 )
 
-// check is one thing that doctor looked at.
+// check is one thing that doctor checks.
 type check struct {
 	Name   string `json:"name"`
 	State  string `json:"state"` // ok, warn, fail
@@ -85,7 +85,7 @@ func examine(o *options) []check {
 func checkPlatform() check {
 	host, _ := os.Hostname()
 	p := platform.Detect(os.LookupEnv, host)
-	detail := "nobody known started this container: one node"
+	detail := "no known operator started this container: one node"
 	if p.Kind != platform.Alone {
 		detail = fmt.Sprintf("%s, from %s", p.Kind, p.From)
 	}
@@ -164,7 +164,7 @@ func checkSharedMemory() check {
 	s, ok := evidence.SharedMemory()
 	switch {
 	case !ok:
-		return check{"/dev/shm", "warn", "cannot be looked at"}
+		return check{"/dev/shm", "warn", "cannot be read"}
 	case s.Full():
 		return check{"/dev/shm", "fail", fmt.Sprintf("full (%s)", size(s.Size))}
 	case s.Size <= 64<<20:

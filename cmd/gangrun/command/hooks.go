@@ -37,7 +37,7 @@ const (
 )
 
 // prepareHooks gives the hooks their environment, if there are any, and refuses those that could not be started: it would
-// be found out when training is over. Where a hook's failure is only reported, so is this.
+// be detected when training is over. Where a hook's failure is only reported, so is this.
 func (o *options) prepareHooks(settings []*setting) error {
 	if len(o.Hooks.OnExit)+len(o.Hooks.OnJobEnd) == 0 {
 		return nil

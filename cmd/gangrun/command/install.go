@@ -17,8 +17,8 @@ func installCommand() *cli.Command {
 		Name:  "install",
 		Usage: "copy gangrun into a directory",
 		CustomHelpTemplate: help("install", "DIR", "install /shared",
-			"Makes the copy DIR/gangrun and prints its path. For an init container that puts gangrun into a volume, so that a training\n"+
-				"image without it can be run as /shared/gangrun run -- ... A gangrun that is there already is replaced, even while it runs.\n", nil),
+			"Makes the copy DIR/gangrun and prints its path. For an init container that puts gangrun into a volume, so that a\n"+
+				"training image without it can run as /shared/gangrun run -- ... A gangrun that is there already is replaced, even while it runs.\n", nil),
 		Before:       withoutSupervising,
 		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {

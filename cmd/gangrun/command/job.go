@@ -103,7 +103,7 @@ func (o *options) jobSettings() []*setting {
 		{name: "last-call", hint: "TIME", parse: o.parseLastCall, standard: "30s, 1s before a restart",
 			usage: "how long to wait for more nodes when there are enough, but not the most"},
 		{name: "grow", hint: "restart|checkpoint", parse: choice(&o.spec.Grow, rendezvous.GrowRestart, rendezvous.GrowCheckpoint),
-			standard: "restart", usage: "when to take in nodes that came late"},
+			standard: "restart", usage: "when to admit nodes that came late"},
 		{name: "max-preemptions", hint: "N", parse: number(&o.spec.Restarts.MaxPreemptions, 0, 1_000_000), standard: "no limit",
 			usage: "restarts after nodes that left as announced"},
 		{name: "ttl-after-finished", hint: "TIME", parse: duration(&o.ttl), standard: "1h", usage: "how long a finished job's record is kept"},
@@ -315,7 +315,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 }
 
 // evictPredecessor ends what a dead gangrun of this name has left behind on this machine. Only then may the record say where this
-// one runs: to the lead, a newcomer from the same place is proof that nothing of the old one runs any more.
+// one runs: to the leader, a newcomer from the same place is proof that nothing of the old one runs any more.
 func (o *options) evictPredecessor(ctx context.Context, node *rendezvous.Node, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, predecessorTime)
 	defer cancel()

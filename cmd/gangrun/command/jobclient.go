@@ -220,6 +220,6 @@ func verbCommands(p *program) []*cli.Command {
 		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again"),
 		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
 		verbCommand(p, rendezvous.VerbSuspend, "stop all workers of a job until it is resumed"),
-		verbCommand(p, rendezvous.VerbResume, "go on with a suspended job"),
+		verbCommand(p, rendezvous.VerbResume, "resume a suspended job"),
 	}
 }

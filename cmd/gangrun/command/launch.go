@@ -233,7 +233,7 @@ func (o *options) place(t torchrun.Options) error {
 		return nil
 	}
 	o.spec.MinNodes, o.spec.MaxNodes = t.MinNodes, t.MaxNodes
-	o.nodes = fmt.Sprintf("%d:%d", t.MinNodes, t.MaxNodes)                                          // torchrun's flags have looked at the operator's variables
+	o.nodes = fmt.Sprintf("%d:%d", t.MinNodes, t.MaxNodes)                                          // torchrun's flags have read the operator's variables
 	if _, given := t.Given["node-rank"]; given || static && o.endpoints == "" && o.endpoint == "" { // torchrun's default, where ranks are all that tells nodes apart
 		o.pin = t.NodeRank
 	}

@@ -76,7 +76,7 @@ func TestClosing(t *testing.T) {
 		{"left to the operator", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "OOMKilled", ExitCode: 137}, supervisor.Config{NoRestart: true, MaxRestarts: 3},
 			"to leave that to the operator (--no-restart); exits with 137. What to do: raise"},
 		{"spent", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 210}, supervisor.Config{MaxRestarts: 3},
-			"not restarted: the restart budget is spent (--max-restarts 3); exits with 210. What to do: mend"},
+			"not restarted: the restart budget is spent (--max-restarts 3); exits with 210. What to do: fix"},
 	} {
 		if _, got := closing(tt.m, tt.cfg); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -39,13 +39,13 @@ var reasonAdvice = map[string]advice{
 	exitcodes.ReasonSpecMismatch: {"this node was started with other settings than the running job",
 		"start all nodes with the same flags; the message names the difference"},
 	exitcodes.ReasonNoProgress: {"the same failure at the same step again and again, or the restart budget is spent under --on-exhausted fatal",
-		"mend what the message names; --max-same-failure says how often the same failure is tried"},
+		"fix what the message names; --max-same-failure says how often the same failure is tried"},
 	exitcodes.ReasonRestartBudgetExhausted: {"the restarts without progress are used up",
-		"mend what the message names; --max-restarts allows more; a reported step or a new checkpoint resets the count"},
+		"fix what the message names; --max-restarts allows more; a reported step or a new checkpoint resets the count"},
 	exitcodes.ReasonFatalByRule: {"the evidence says fatal although the worker's own code (0, or 128 and above) does not",
 		"the message has the line that decided; gangrun explain --log FILE shows the rule"},
 	exitcodes.ReasonExitHookFailed: {"training succeeded, and a command of --on-exit or --on-job-end did not",
-		"mend the hook; --hook-failure ignore only reports it"},
+		"fix the hook; --hook-failure ignore only reports it"},
 	exitcodes.ReasonNotExecutable: {"the command is there but cannot be executed", "chmod +x it; check its architecture and its first line (#!)"},
 	exitcodes.ReasonNotFound:      {"the command, or the interpreter that its script names, does not exist", "check its spelling and PATH inside the image"},
 	exitcodes.ReasonOOMKilled: {"the kernel killed a process because the container was at its memory limit",
@@ -71,7 +71,7 @@ var reasonAdvice = map[string]advice{
 
 	"GPUOutOfMemory": {"the GPU's memory is full", "use a smaller batch or sequence, gradient checkpointing, or more sharding: a restart alone will not help"},
 	"ImportError":    {"a Python module is missing or broken in the image", "install it in the image; gangrun run -- python3 -c 'import MODULE' tries it"},
-	"CodeError":      {"the training code raised an error that comes again at the same place", "mend the code: the traceback is above"},
+	"CodeError":      {"the training code raised an error that comes again at the same place", "fix the code: the traceback is above"},
 	"DiskFull":       {"a file system is full", "free it, or keep fewer checkpoints"},
 }
 

@@ -46,7 +46,7 @@ func defaultResuming() resuming {
 	}
 }
 
-// checkpointSettings are those about what to go on from.
+// checkpointSettings are those about what to resume from.
 func (o *options) checkpointSettings() []*setting {
 	r := &o.resuming
 	s := []*setting{
@@ -56,21 +56,21 @@ func (o *options) checkpointSettings() []*setting {
 			usage: "own: the training finds its state itself; gangrun looks and reports, and never refuses, moves or changes anything"},
 		{name: "checkpoint-require", hint: "never|progress|always", standard: rendezvous.RequireProgress,
 			parse: choice(&r.require, rendezvous.RequireNever, rendezvous.RequireProgress, rendezvous.RequireAlways),
-			usage: "when there has to be one to go on from; progress: once there has been one, so that training never begins anew by itself"},
+			usage: "when there has to be one to resume from; progress: once there has been one, so that training never starts over by itself"},
 		{name: "checkpoint-max-age", hint: "TIME", parse: duration(&r.policy.MaxAge), standard: "any",
-			usage: "refuse to go on from an older one"},
+			usage: "refuse to resume from an older one"},
 		{name: "checkpoint-max-lost-steps", hint: "N", parse: number(&r.maxLost, 0, 1<<62), standard: "no limit",
 			usage: "refuse to go back by more steps than this"},
 		{name: "checkpoint-min-progress", hint: "N", parse: number(&r.minProgress, 1, 1<<62), standard: "1",
-			usage: "steps by which a checkpoint has to be newer to count as progress, which gives the restarts back"},
+			usage: "steps by which a checkpoint has to be newer to count as progress, which resets the restart budget"},
 		{name: "checkpoint-owner", hint: "job|run|any", standard: "job",
 			parse: choice(&r.policy.Owner, checkpoint.OwnerJob, checkpoint.OwnerRun, checkpoint.OwnerAny),
-			usage: "whose checkpoints in the directory may be gone on from: any run's of this job, this run's alone, anybody's"},
+			usage: "whose checkpoints in the directory may be resumed from: any run's of this job, this run's alone, anybody's"},
 		{name: "checkpoint-quarantine", isBool: true, parse: boolean(&r.quarantine),
 			usage: "move checkpoints that must not be read into " + checkpoint.QuarantineDir + "/; nothing is ever deleted"},
 		{name: "checkpoint-timeout", hint: "TIME", parse: duration(&r.timeout), standard: "1m", usage: "how long a look at them may take"},
 		{name: "resume-args", many: true, hint: "ARGUMENTS", parse: r.parseArgs, standard: "none",
-			usage: "appended to the workers' command line when there is a checkpoint to go on from, with {resume_path}, {resume_root}, " +
+			usage: "appended to the workers' command line when there is a checkpoint to resume from, with {resume_path}, {resume_root}, " +
 				"{resume_step}, {resume_tag} filled in, as anywhere in it; can be given several times"},
 		{name: "on-silent-restart", hint: "fatal|fallback|ignore", standard: "fatal",
 			parse: choice(&o.SilentRestart, supervisor.SilentRestartFatal, supervisor.SilentRestartFallback, supervisor.SilentRestartIgnore),
@@ -92,8 +92,8 @@ func (r *resuming) parseArgs(s string) error {
 	return err
 }
 
-// settleResume completes the configuration with what to go on from. argv is the workers' command line, as far as the user
-// has given it; ranks is how many workers a node has, 0 when nobody knows.
+// settleResume completes the configuration with what to resume from. argv is the workers' command line, as far as the
+// user has given it; ranks is how many workers a node has, 0 when unknown.
 func (o *options) settleResume(argv []string, ranks int) error {
 	r := &o.resuming
 	if r.dir == "" {
@@ -143,7 +143,7 @@ func (o *options) settleResume(argv []string, ranks int) error {
 	return nil
 }
 
-// resumed makes workers that are told what to go on from.
+// resumed makes workers that are told what to resume from.
 func (o *options) resumed(
 	workers func(*agent.Start) ([]supervisor.Worker, error),
 ) func(*agent.Start) ([]supervisor.Worker, error) {

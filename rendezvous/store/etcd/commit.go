@@ -70,7 +70,7 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Result, error)
 	}
 	if !res.Succeeded && now != token {
 		select {
-		case <-replaced: // somebody has found out already
+		case <-replaced: // another one has noticed already
 		default:
 			s.meet(now, res.Header.Revision, position{})
 		}
@@ -145,7 +145,7 @@ func (s *Store) kvs(res *pb.RangeResponse) []store.KV {
 }
 
 // kv makes a key relative again. A value that none of us can have written is left out: whoever reads it finds it empty,
-// as any other that makes no sense.
+// as any other that is corrupt.
 func (s *Store) kv(kv *mvccpb.KeyValue) store.KV {
 	out := store.KV{
 		Key: strings.TrimPrefix(string(kv.Key), s.prefix), Value: kv.Value, CreateRev: kv.CreateRevision,

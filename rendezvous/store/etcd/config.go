@@ -9,7 +9,7 @@
 //     seconds is given up for a new stream, which goes to the next endpoint: a member that is stopped or cut off
 //     neither answers nor closes its connections. The answer to the question how far it is can be trusted since
 //     etcd 3.4.25 and 3.5.8; before, it could overtake events, and there a read has to prove it (proof.go). News that
-//     are older than the view show that it is wrong: it begins anew.
+//     are older than the view show that it is wrong: it starts over.
 //   - When was a renewal sent? The renewals go over a stream of our own.
 //   - What is wrong? Refused, deaf, not TLS, wrong certificate: when requests fail, the endpoints are asked.
 //

@@ -144,7 +144,7 @@ func TestCompactionUnderWatch(t *testing.T) {
 	// What a watch can still have, it gets.
 	way.cut()
 	last := storetest.Commit(t, near, store.Txn{Then: []store.Op{store.Put("job", []byte("2"))}})
-	way.mend()
+	way.heal()
 	view.Until("what it has missed", func() bool { return view.Rev >= last.Rev })
 	if view.Resets != 1 || view.Text() != "job=2 nodes/a=" {
 		t.Errorf("%d resets, %s", view.Resets, view.Text())
@@ -156,7 +156,7 @@ func TestCompactionUnderWatch(t *testing.T) {
 	if _, err := c.client().Compact(t.Context(), last.Rev, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
-	way.mend()
+	way.heal()
 	view.Until("the whole state", func() bool { return view.Rev >= last.Rev })
 	if view.Resets != 2 || view.Text() != "job=4" {
 		t.Errorf("%d resets, %s", view.Resets, view.Text())
@@ -188,7 +188,7 @@ func TestLeaseLostWhilePartitioned(t *testing.T) {
 		t.Errorf("while it is cut off: %v", err)
 	}
 	alive(t, l) // nobody has told it
-	way.mend()
+	way.heal()
 	storetest.Wait(t, "word of the end", l.Lost())
 	_, err = far.Commit(t.Context(), store.Txn{Then: []store.Op{store.PutLeased("nodes/a", nil, l)}})
 	if !errors.Is(err, store.ErrLeaseLost) {

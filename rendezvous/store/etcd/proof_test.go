@@ -96,7 +96,7 @@ func TestAnEarlyAnswerProvesNothing(t *testing.T) {
 	})
 }
 
-// TestOldNewsShowThatTheViewIsWrong: an event that progress has overtaken ends the watch, which begins anew.
+// TestOldNewsShowThatTheViewIsWrong: an event that progress has overtaken ends the watch, which starts over.
 func TestOldNewsShowThatTheViewIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c, ended := early(t, false)

@@ -78,7 +78,7 @@ func (p *proxy) cut() {
 	clear(p.conns)
 }
 
-func (p *proxy) mend() {
+func (p *proxy) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open = true

@@ -86,7 +86,7 @@ func (f *fakeCluster) Watch(context.Context, string, ...clientv3.OpOption) clien
 func (f *fakeCluster) RequestProgress(context.Context) error { return nil } // and no answer
 
 // TestFollow: a stream that says nothing any more is given up when the store is known to be further, and only then; one
-// of a store that has been replaced is not gone on with.
+// of a store that has been replaced is not continued.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -46,10 +46,10 @@ func election(t *testing.T, open func(string) store.Store) {
 		t.Fatalf("candidate %d leads, want 0", first.i)
 	}
 	if res := Commit(t, observer, store.Txn{If: []store.Cond{first.Held()}}); !res.OK {
-		t.Error("the lead does not hold it")
+		t.Error("the leader does not hold it")
 	}
 	if again, err := store.Campaign(ctx, stores[0], leases[0], nil); err != nil || again != first.Leadership {
-		t.Errorf("the lead campaigns again: %+v, %v, want %+v", again, err, first.Leadership)
+		t.Errorf("the leader campaigns again: %+v, %v, want %+v", again, err, first.Leadership)
 	}
 	// One in the middle goes: nobody wins by that.
 	if err := leases[1].Close(ctx); err != nil {
@@ -108,7 +108,7 @@ func candidatesByHand(t *testing.T, open func(string) store.Store) {
 		led <- err
 	}
 	go campaign(a, la)
-	if err := Receive(t, "a lead", led); err != nil {
+	if err := Receive(t, "a leader", led); err != nil {
 		t.Fatal(err)
 	}
 	go campaign(b, lb)

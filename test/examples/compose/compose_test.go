@@ -16,7 +16,7 @@ import (
 	"github.com/gangrun/gangrun/test/kubelet"
 )
 
-// steps is a training of that many steps, each of which takes a moment.
+// steps is a training run of that many steps, each of which takes a moment.
 func steps(n string) []string {
 	return []string{"--steps", n, "--step-time", "0.02", "--checkpoint-every", "10"}
 }
@@ -61,7 +61,7 @@ func TestRestartInPlace(t *testing.T) {
 // gangrun hears of may be their failure.
 var fatal = []string{"EXIT_3=2"}
 
-// TestFatal is a rank that exits: all nodes leave with its code.
+// TestFatal is a rank that exits: all nodes exit with its code.
 func TestFatal(t *testing.T) {
 	t.Parallel()
 	j := upIn(t, kubelet.New(t), load(t, nil, "compose.yaml"), kubelet.Never, fatal, steps("30")...)
@@ -85,14 +85,14 @@ func TestFatalIsRemembered(t *testing.T) {
 	j.until("two more ends", func(n *kubelet.Started) bool { return n.Status().Containers[0].RestartCount >= 2 })
 	for _, n := range j.nodes {
 		if last := n.Status().Containers[0].Last; last.ExitCode != 3 {
-			t.Errorf("%s left with %v", n.Pod.Name, last)
+			t.Errorf("%s exited with %v", n.Pod.Name, last)
 		}
 	}
 	j.want("round 0 of rank 2\n", 1)
 	j.want("round 1 of rank", 0)
 }
 
-// TestStop is docker compose stop: all leave with 143, in time.
+// TestStop is docker compose stop: all exit with 143, in time.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	j := up(t, load(t, nil, "compose.yaml"), kubelet.OnFailure, steps("100000")...)
@@ -115,7 +115,7 @@ func TestLostContainer(t *testing.T) {
 	for i, n := range j.nodes {
 		s := n.Status().Containers[0]
 		if want := i % 2; s.Terminated.ExitCode != 0 || s.RestartCount != want {
-			t.Errorf("%s left with %v after %d restarts; want 0 after %d", n.Pod.Name, s.Terminated, s.RestartCount, want)
+			t.Errorf("%s exited with %v after %d restarts; want 0 after %d", n.Pod.Name, s.Terminated, s.RestartCount, want)
 		}
 	}
 	j.want("starting from step 0", 1)

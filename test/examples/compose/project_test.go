@@ -114,7 +114,7 @@ func (p *party) end(code int) {
 	p.until("the end", func(n *kubelet.Started) bool { return n.Status().Containers[0].Terminated != nil })
 	for _, n := range p.nodes {
 		if s := n.Status().Containers[0]; s.Terminated.ExitCode != code || s.RestartCount > 0 {
-			p.t.Errorf("%s left with %v after %d restarts; want %d", n.Pod.Name, s.Terminated, s.RestartCount, code)
+			p.t.Errorf("%s exited with %v after %d restarts; want %d", n.Pod.Name, s.Terminated, s.RestartCount, code)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (j *job) want(text string, times int) {
 	}
 }
 
-// plain is a training with one rank on each node, which gangrun tells of each other as it tells torchrun.
+// plain is a training run with one rank on each node, which gangrun tells of each other as it tells torchrun.
 func plain(arguments ...string) []string {
 	trainer := filepath.Join(harness.Root(), "examples", "train", "plain.py")
 	return append([]string{"sh", "-c", `RANK=$PET_NODE_RANK WORLD_SIZE=$PET_NNODES MASTER_ADDR=$PET_MASTER_ADDR MASTER_PORT=$PET_MASTER_PORT exec python3 "$@"`,
@@ -118,7 +118,7 @@ func TestSuccess(t *testing.T) {
 }
 
 // TestFatal is a rank that exits, before the other has heard of it: a rank that loses another on the way may fail first.
-// Both nodes leave with its code, and that is the end of the job.
+// Both nodes exit with its code, and that is the end of the job.
 func TestFatal(t *testing.T) {
 	t.Parallel()
 	fatal := []string{"sh", "-c", `echo "round $GANGRUN_ROUND"; [ $SLURM_PROCID != 1 ] || exit 3; exec "$@"`, "sh"}
@@ -150,14 +150,14 @@ func TestTorchrun(t *testing.T) {
 	j.want("final loss", 1)
 }
 
-// TestRequeue is a rank that is killed when there are no restarts in place: gangrun leaves with 137, the script puts the
-// job back into the queue, and the next run goes on from the checkpoint.
+// TestRequeue is a rank that is killed when there are no restarts in place: gangrun exits with 137, the script puts the
+// job back into the queue, and the next run resumes from the checkpoint.
 func TestRequeue(t *testing.T) {
 	t.Parallel()
 	j := submit(t, nil, []string{"GANGRUN_NO_RESTART=true"}, plain("--die-at=12", "--how=SIGKILL", "--die-once=died")...)
 	j.end("COMPLETED", "0:0", 1)
 	j.want("Exited with exit code 137\n", 2)
-	j.want("gangrun left with 137: requeue number 1\n", 1)
+	j.want("gangrun exited with 137: requeue number 1\n", 1)
 	j.want("resumed from step 10", 1)
 	j.want("final loss", 1)
 }
@@ -179,12 +179,12 @@ func TestLostGangrun(t *testing.T) {
 	j := submit(t, nil, env, append(lost, plain()...)...)
 	j.end("COMPLETED", "0:0", 1)
 	j.want("reason=RendezvousTimeout", 1)
-	j.want("gangrun left with 137: requeue number 1\n", 1) // a death by a signal is more to srun than any code
+	j.want("gangrun exited with 137: requeue number 1\n", 1) // a death by a signal is more to srun than any code
 	j.want("final loss", 1)
 }
 
 // TestNotice is a job whose time is nearly up. Slurm tells all processes of it, gangrun tells the training to stop, which
-// saves, and the next run goes on from there. Slurm looks at the time every thirty seconds.
+// saves, and the next run resumes from there. Slurm looks at the time every thirty seconds.
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	j := submit(t, []string{"--time=1", "--signal=USR1@50"}, nil, "python3", testdata("saver.py"), "checkpoints")
@@ -193,9 +193,9 @@ func TestNotice(t *testing.T) {
 	j.want("told to stop by signal 15, the loader lives: True\n", 2)
 	j.want("saved step", 1)
 	j.want("Exited with exit code 143\n", 2)
-	j.want("gangrun left with 143: requeue number 1\n", 1)
+	j.want("gangrun exited with 143: requeue number 1\n", 1)
 	if saved := regexp.MustCompile(`saved step (\d+)`).FindStringSubmatch(j.text()); saved != nil {
-		j.want("going on from step "+saved[1]+"\n", 2)
+		j.want("resuming from step "+saved[1]+"\n", 2)
 	}
 }
 

@@ -128,7 +128,8 @@ func TestRestartInPlace(t *testing.T) {
 	u.end("inactive", 0, 0)
 }
 
-// TestRestart is a worker that is killed where gangrun restarts nothing: it leaves with 137, and systemd starts it again.
+// TestRestart is a worker that is killed where gangrun restarts nothing: it exits with 137, and systemd starts it
+// again.
 func TestRestart(t *testing.T) {
 	u := start(t, `mkdir /run/$1 || exit 0; kill -KILL $$`, "GANGRUN_NO_RESTART=true")
 	u.end("inactive", 0, 1)
@@ -145,7 +146,7 @@ func TestKilled(t *testing.T) {
 	u.end("inactive", 0, 1)
 }
 
-// TestStatus is what systemctl status says of a training that tells its steps.
+// TestStatus is what systemctl status says of a training run that reports its steps.
 func TestStatus(t *testing.T) {
 	u := start(t, `exec python3 -c '
 import os, socket, time
@@ -194,8 +195,8 @@ func TestWatchdog(t *testing.T) {
 	u.await("Watchdog timeout")
 }
 
-// TestStop stops a training that saves. Its loader, a process of its own, is there until it has: the signal is gangrun's
-// alone, which passes it on to the worker alone.
+// TestStop stops a training run that saves. Its loader, a process of its own, is there until it has: the signal is
+// gangrun's alone, which passes it on to the worker alone.
 func TestStop(t *testing.T) {
 	u := start(t, `sleep 1000 & loader=$!
 trap 'kill -0 $loader && echo saved beside the loader; exit 0' TERM
@@ -207,7 +208,8 @@ while :; do sleep 0.1; done`)
 	u.await("saved beside the loader")
 }
 
-// TestStubborn stops a training that does not heed it. gangrun ends it in time, so that systemd need not end gangrun.
+// TestStubborn stops a training run that does not heed it. gangrun ends it in time, so that systemd need not end
+// gangrun.
 func TestStubborn(t *testing.T) {
 	u := start(t, "trap '' TERM; echo begun; while :; do sleep 0.1; done", "GANGRUN_GRACE=1s")
 	u.await("begun")

@@ -9,7 +9,7 @@ import (
 )
 
 // chatter waits for a byte on standard input, writes BYTES to standard output and as many to standard error whether
-// or not anybody reads them, and ends with 7.
+// or not anybody reads them, and exits with 7.
 func chatter(args []string) {
 	size, err := strconv.Atoi(args[0])
 	if err != nil {

@@ -28,7 +28,7 @@ type Hello struct {
 	At                int64  // CLOCK_BOOTTIME, in nanoseconds
 	Beside            []string
 	RdzvID, RdzvPoint string
-	Decision, Step    string // what to go on from
+	Decision, Step    string // what to resume from
 	Path              string
 	Args              []string // after the test's own
 }
@@ -135,7 +135,7 @@ func obey(test net.Conn) {
 		case "kill":
 			n, _ := strconv.Atoi(arg)
 			_ = syscall.Kill(os.Getpid(), syscall.Signal(n))
-		case "step": // as a training reports it
+		case "step": // as a training script reports it
 			if err := notify("X_GANGRUN_STEP=" + arg); err != nil {
 				fmt.Fprintln(os.Stderr, "probe:", err)
 				os.Exit(99)

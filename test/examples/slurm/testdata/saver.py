@@ -10,7 +10,7 @@ import time
 
 folder, rank = sys.argv[1], int(os.environ["PET_NODE_RANK"])
 step = int(os.environ.get("GANGRUN_RESUME_STEP") or 0)
-print(f"going on from step {step}", flush=True)
+print(f"resuming from step {step}", flush=True)
 last = step + 5 if "SLURM_RESTART_COUNT" in os.environ else 10**9
 loader = subprocess.Popen(["sleep", "1000"])
 told = []
