@@ -26,7 +26,7 @@ const customFormat = "custom"
 func (f *formatFlags) settings() []*setting {
 	return []*setting{
 		{name: f.prefix + "format", group: groupCheckpoint, hint: "NAME", parse: f.parseFormat, standard: "auto-detected",
-			usage: "what wrote the checkpoints: " + strings.Join(format.Formats(), ", ")},
+			values: format.Formats(), usage: "what wrote the checkpoints: " + strings.Join(format.Formats(), ", ")},
 		{name: f.prefix + "pattern", group: groupCheckpoint, hint: "GLOB", parse: f.parsePattern, standard: "none",
 			usage: "names of the checkpoints, where their format is none of the known ones"},
 		{name: f.prefix + "step-regex", group: groupCheckpoint, hint: "RE", parse: f.parseStep, standard: "the last number in the name",

@@ -79,8 +79,9 @@ func completableOf(flag cli.Flag) completableFlag {
 		}
 	}
 	if s, ours := flag.(settingFlag); ours {
-		f.usage = s.setting.usage
-		if values := strings.Split(s.setting.hint, "|"); len(values) > 1 && strings.ToLower(s.setting.hint) == s.setting.hint {
+		f.usage, f.values = s.setting.usage, s.setting.values
+		hint := s.setting.hint
+		if values := strings.Split(hint, "|"); f.values == nil && len(values) > 1 && strings.ToLower(hint) == hint {
 			f.values = values
 		}
 	}
@@ -96,15 +97,22 @@ var completions = map[string]func(io.Writer, []completableCommand){
 	"fish": fishCompletion,
 }
 
-// bashCompletion completes commands and flags of gangrun itself, up to the command that it runs, where files are.
+// bashCompletion completes commands and flags of gangrun itself, and the values of flags, after a space and after an
+// equals sign. Where neither is to be completed there are files. bash makes a word of the equals sign, unless
+// COMP_WORDBREAKS lacks it, and zsh leaves it in the flag's word.
 func bashCompletion(w io.Writer, commands []completableCommand) {
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.name)
 	}
 	fmt.Fprintf(w, `_gangrun() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags values= commands=
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} joined= flags values= commands=
     COMPREPLY=()
+    case $word in
+    =) word= ;;
+    --*=*) joined=${word%%%%=*}= before=${word%%%%=*} word=${word#*=} ;;
+    *) [ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD-2]} ;;
+    esac
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W "%s" -- "$word"))
         return
@@ -127,7 +135,7 @@ func bashCompletion(w io.Writer, commands []completableCommand) {
 	}
 	io.WriteString(w, `    esac
     if [ -n "$values" ]; then
-        COMPREPLY=($(compgen -W "$values" -- "$word"))
+        COMPREPLY=($(compgen -P "$joined" -W "$values" -- "$word"))
     elif [ "${word#-}" != "$word" ]; then
         COMPREPLY=($(compgen -W "$flags" -- "$word"))
     elif [ -n "$commands" ]; then

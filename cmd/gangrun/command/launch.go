@@ -68,8 +68,12 @@ func (o *options) launchSettings() []*setting {
 		if f.Name == "help" || f.Name == "print-completion" { // no settings: each is all that is done
 			continue
 		}
+		values := f.Choices
+		if f.Name == "numa-binding" { // each is refused
+			values = nil
+		}
 		settings = append(settings, &setting{
-			name: f.Name, short: f.Short, group: groupTorchrun, hint: f.Hint, usage: f.Usage, standard: f.Default,
+			name: f.Name, short: f.Short, group: groupTorchrun, hint: f.Hint, usage: f.Usage, standard: f.Default, values: values,
 			isBool: f.Kind == torchrun.Switch, many: true, parse: func(string) error { return nil }, // package torchrun reads them
 		})
 	}

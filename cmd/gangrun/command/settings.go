@@ -27,7 +27,8 @@ type setting struct {
 	short    string // a second, one-letter name; most have none
 	hint     string // what the value looks like, for the help
 	usage    string
-	standard string // the default, for the help
+	standard string   // the default, for the help
+	values   []string // what shells complete; nil: the values that the hint lists, if it lists all
 	isBool   bool
 	hidden   bool // not in the help
 	many     bool // can be given several times, each of which counts
