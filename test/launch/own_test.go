@@ -69,7 +69,7 @@ func TestDescriptors(t *testing.T) {
 func TestPluginsThatChangeNothing(t *testing.T) {
 	res := harness.Run(t, time.Minute, []string{"TORCHELASTIC_ENABLE_FILE_TIMER=1"}, harness.Binary(t), "launch", "--logs-specs", "default",
 		"--event-log-handler", "console", "--no-python", "true")
-	if res.Code != 0 || !strings.Contains(res.Stderr, "--event-log-handler console") {
+	if res.Code != 0 || !strings.Contains(res.Stderr, "--event-log-handler console") || !strings.Contains(res.Stderr, "TORCHELASTIC_ENABLE_FILE_TIMER") {
 		t.Errorf("exit code %d: %s", res.Code, res.Stderr)
 	}
 	for shell, says := range map[string]string{"bash": "complete -o default", "zsh": "bashcompinit", "tcsh": "complete torchrun"} {

@@ -199,7 +199,8 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 		return nil, &configError{err.Error()}
 	}
 	if value := os.Getenv("TORCHELASTIC_ENABLE_FILE_TIMER"); value == "1" {
-		o.warnings = append(o.warnings, "TORCHELASTIC_ENABLE_FILE_TIMER: gangrun has no such timer; workers that ask for one do without")
+		o.warnings = append(o.warnings, "TORCHELASTIC_ENABLE_FILE_TIMER: gangrun has no such timer, and sets no TORCHELASTIC_TIMER_FILE; "+
+			"workers run without one; --hang-timeout ends those that hang")
 	}
 	o.live = !g.Terminal || nproc > 1 // what a rank that has the terminal shows there does not go through gangrun
 	o.Workers, o.RoundEnded, o.HangDir = o.resumed(g.Workers), g.RoundEnded, g.Directory

@@ -42,6 +42,17 @@ func level(l zapcore.Level) slog.Level {
 	}
 }
 
+// passing is what etcd calls an error and tries again by itself. A new server says it in every good run: its monitor
+// writes the version of the storage, which only a downgrade needs, before the first term is on the disk.
+const passing = "failed to update storage version"
+
+func levelOf(e zapcore.Entry) slog.Level {
+	if e.Message == passing {
+		return slog.LevelDebug
+	}
+	return level(e.Level)
+}
+
 func (c *core) Enabled(l zapcore.Level) bool { return c.log.Enabled(context.Background(), level(l)) }
 
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
@@ -56,7 +67,7 @@ func (c *core) Check(e zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.Checked
 }
 
 func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	c.log.Log(context.Background(), level(e.Level), "etcd: "+e.Message, attrs(fields)...)
+	c.log.Log(context.Background(), levelOf(e), "etcd: "+e.Message, attrs(fields)...)
 	return nil
 }
 

@@ -16,6 +16,7 @@ func TestZap(t *testing.T) {
 	log.Debug("too little")
 	log.Info("of interest to etcd's developers")
 	log.Warn("slow", zap.Int("ms", 120))
+	log.Error("failed to update storage version") // a new server, in every good run
 	log.Error("gone", zap.Error(errors.New("why")))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 {
