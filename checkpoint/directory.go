@@ -118,7 +118,7 @@ func nothing(name string, s Scan) string {
 }
 
 // recall reads the memory. There is none in a tree in which nothing can be written. One that is corrupt is left as
-// it is, and nothing is begun anew beside it.
+// it is, and nothing is started over beside it.
 func (d *Directory) recall() error {
 	d.memory = &History{}
 	if d.Path == "" {

@@ -169,7 +169,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	}
 	if len(tied) > 0 && len(o.Steps)+len(o.Identities) > 0 {
 		o.Steps, o.Identities = nil, nil
-		o.veto(problem.UnknownFormat, "%s and %s are of two trainings, by their names, and were written at the same time: which is meant? %s",
+		o.veto(problem.UnknownFormat, "%s and %s are of two training runs, by their names, and were written at the same time: which is meant? %s",
 			tied[0], tied[1], cmp.Or(p.Way, ways))
 	}
 	if len(o.Steps)+len(o.Identities) > 0 {
@@ -237,11 +237,11 @@ func (p Policy) weigh(c format.Checkpoint, m History, other string, now time.Tim
 	return usable, "", ""
 }
 
-// eligible marks those checkpoints among which one is chosen: of one series, since steps of two trainings say nothing of
-// one another. It is the one in which something has appeared since this run began, else the one that was written last,
-// else the only one with the state of an optimizer; where there are several, tied names a checkpoint of each of two.
-// Where some of a series have the state of an optimizer, the others are its weights. Numbers count before none, and steps
-// before epochs.
+// eligible marks those checkpoints among which one is chosen: of one series, since steps of two training runs say
+// nothing of one another. It is the one in which something has appeared since this run began, else the one that was
+// written last, else the only one with the state of an optimizer; where there are several, tied names a checkpoint of
+// each of two. Where some of a series have the state of an optimizer, the others are its weights. Numbers count before
+// none, and steps before epochs.
 func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 	type series struct {
 		path                              string // of its newest

@@ -227,7 +227,7 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 	return r
 }
 
-// hidden finds states of trainings further down, where in the directory itself there is only what is none: weights, with
+// hidden finds training states further down, where in the directory itself there is only what is none: weights, with
 // the rest of the training in a directory beside them. Whether they belong together cannot be told.
 func hidden(ctx context.Context, fsys fs.FS, o format.Options, known []format.Checkpoint) (cs []format.Checkpoint) {
 	o.Level = format.Manifests

@@ -2,9 +2,12 @@
 package docs
 
 import (
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,4 +39,47 @@ func TestArchitecture(t *testing.T) {
 			t.Errorf("the page names %s: %v", path[1], err)
 		}
 	}
+}
+
+// TestPackages wants every package on the page, and each that is on the page to exist. Those below test/ are in the map
+// of tests: see TestContributing.
+func TestPackages(t *testing.T) {
+	page, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := strings.Split(string(page), "```")[1]
+	var listed []string
+	for _, line := range regexp.MustCompile(`(?m)^([a-z0-9/]+) {2,}\S`).FindAllStringSubmatch(list, -1) {
+		listed = append(listed, line[1])
+		if _, err := os.Stat(filepath.Join("..", line[1])); err != nil {
+			t.Errorf("docs/architecture.md: %v", err)
+		}
+	}
+	for dir := range packages(t) {
+		if !strings.HasPrefix(dir, "test/") && !slices.Contains(listed, dir) {
+			t.Errorf("docs/architecture.md does not have the package %s", dir)
+		}
+	}
+}
+
+// packages are the directories that hold Go, from the root, and whether they hold tests.
+func packages(t *testing.T) map[string]bool {
+	t.Helper()
+	found := make(map[string]bool)
+	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (d.Name()[0] == '.' || d.Name() == "testdata" || d.Name() == "probe"):
+			return fs.SkipDir // probes are what tests run
+		case path.Ext(name) == ".go":
+			found[path.Dir(name)] = found[path.Dir(name)] || strings.HasSuffix(name, "_test.go")
+		}
+		return nil
+	})
+	if err != nil || len(found) < 40 {
+		t.Fatalf("%d packages, %v", len(found), err)
+	}
+	return found
 }

@@ -65,7 +65,7 @@ type collector struct {
 }
 
 // grown is v, or what was told before where that is more: an event may tell of a moment just before the last scrape,
-// and a counter that goes back by a millisecond would be taken for one that has begun anew.
+// and a counter that goes back by a millisecond would be taken for one that was reset.
 func (c *collector) grown(name string, v float64) float64 {
 	c.shown[name] = max(v, c.shown[name])
 	return c.shown[name]

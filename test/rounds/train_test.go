@@ -14,7 +14,7 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// turns bounds how many trainings run at once: each starts several Pythons that load hundreds of megabytes.
+// turns bounds how many training jobs run at once: each starts several Pythons that load hundreds of megabytes.
 var turns = make(chan struct{}, 2)
 
 // training lets the test run beside others, when it is its turn.

@@ -1,6 +1,6 @@
-// Package train_test puts real trainings under gangrun: torchrun with ranks that die in the middle of a step, a data
-// loader with processes of its own, TensorFlow workers that lose each other. What comes out has to name the cause, and
-// a training run that was interrupted has to end as if it had not been.
+// Package train_test puts real training jobs under gangrun: torchrun with ranks that die in the middle of a step, a
+// data loader with processes of its own, TensorFlow workers that lose each other. What comes out has to name the cause,
+// and a training run that was interrupted has to end as if it had not been.
 package train_test
 
 import (
