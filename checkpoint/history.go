@@ -30,7 +30,7 @@ type History struct {
 	// counts again.
 	Aside []Aside `json:"aside,omitempty"`
 	// Before are those that lay there when this run began its first round, as they were then. What of them cannot be
-	// resumed from is none of this run's.
+	// resumed from is not this run's.
 	Before []Aside `json:"before,omitempty"`
 }
 

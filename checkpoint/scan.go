@@ -227,8 +227,8 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 	return r
 }
 
-// hidden finds training states further down, where in the directory itself there is only what is none: weights, with
-// the rest of the training in a directory beside them. Whether they belong together cannot be told.
+// hidden finds training states further down, where in the directory itself there is only what is no state: weights,
+// with the rest of the training in a directory beside them. Whether they belong together cannot be told.
 func hidden(ctx context.Context, fsys fs.FS, o format.Options, known []format.Checkpoint) (cs []format.Checkpoint) {
 	o.Level = format.Manifests
 	for _, c := range format.FindBelow(ctx, fsys, o) {

@@ -18,7 +18,7 @@ func TestParseErrorFile(t *testing.T) {
 			ErrorFile{Message: "x", Callstack: "y", At: at, ErrorCode: -9}},
 		{"the older form", `{"message": "out of memory", "timestamp": 1795263125}`, ErrorFile{Message: "out of memory", At: at}},
 		{"no time", `{"message": "x"}`, ErrorFile{Message: "x"}},
-		{"a time that is none", `{"message": "x", "timestamp": "yesterday"}`, ErrorFile{Message: "x"}},
+		{"an invalid time", `{"message": "x", "timestamp": "yesterday"}`, ErrorFile{Message: "x"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -87,8 +87,8 @@ func (r *reader) buffered() (said, bool) {
 	return said{}, false
 }
 
-// looksUncaught reports whether a traceback begins where a process does. Who catches an exception and prints it shows the
-// frames from there on.
+// looksUncaught reports whether a traceback begins where a process does. A program that catches an exception and prints
+// it shows the frames from there on.
 func (r *reader) looksUncaught(c *chain) bool {
 	if c.own || len(c.frames) < 2 {
 		return true

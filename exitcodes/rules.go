@@ -181,13 +181,13 @@ func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
 		return rule, true, nil
 	}
 	if rule.Role == RoleNone {
-		return rule, false, fmt.Errorf("rule %s: role %q is none of root, suspect, cascade, confirm, noise", y.Name, y.Role)
+		return rule, false, fmt.Errorf("rule %s: role %q is not one of root, suspect, cascade, confirm, noise", y.Name, y.Role)
 	}
 	for _, v := range []Verdict{y.Verdict, y.AfterProgress} {
 		switch v {
 		case "", Retry, Fatal, Preempted:
 		default:
-			return rule, false, fmt.Errorf("rule %s: verdict %q is none of retry, fatal, preempted", y.Name, v)
+			return rule, false, fmt.Errorf("rule %s: verdict %q is not one of retry, fatal, preempted", y.Name, v)
 		}
 	}
 	for _, code := range y.ExitCodes {

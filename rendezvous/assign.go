@@ -30,7 +30,7 @@ func assign(spec Spec, candidates []named, before *Round) assignment {
 			}
 		}
 	}
-	// Who comes first gets a place: pinned nodes, then members, then their replacements, then by age.
+	// The first get a place: pinned nodes, then members, then their replacements, then by age.
 	order := func(c named) int {
 		_, member := rank[c.name]
 		switch {

@@ -33,7 +33,7 @@ func (t *turn) member(rank int, m Member) member {
 	succeeds := found && t.job.Spec.Alone(m.Role) && e.Role == m.Role && e.of(t.job.RunUID) // in this very round
 	if found && (e.Incarnation == m.Incarnation || succeeds) && e.Store == t.Token {
 		r.entry, r.own = e, true
-		// Who has left for good starts nothing any more, whichever round it knew of.
+		// A node that has left for good starts nothing any more, whichever round it knew of.
 		if e.State == NodeLeft || e.gone() && e.Round >= t.Round.Number {
 			r.standing = map[State]standing{NodeDone: done, NodeLeft: left}[e.State]
 			r.standing = max(r.standing, stopped)

@@ -22,7 +22,7 @@ func (t *turn) suspended(members []member) Decision {
 		return t.wait(time.Time{}, WaitsForNodes, nil, "all nodes have left; the next one that joins resumes the job")
 	}
 	if until := t.NewSince.Add(t.job.Spec.Fence.of()); !t.NewSince.IsZero() && t.now.Before(until) && !t.wholeGang(nodes) {
-		// Who is left of the job comes meanwhile, and knows its spec.
+		// What is left of the job comes meanwhile, and knows its spec.
 		return t.wait(until, WaitsForStore, nil, "the store is new; nodes that knew an earlier one may come until %s",
 			until.UTC().Format(time.TimeOnly))
 	}

@@ -104,7 +104,7 @@ func (j *Job) check() error {
 	switch j.Phase {
 	case Forming, Running, Stopping, Suspended, Succeeded, Failed:
 	default:
-		return fmt.Errorf("phase %q is none of Forming, Running, Stopping, Suspended, Succeeded, Failed",
+		return fmt.Errorf("phase %q is not one of Forming, Running, Stopping, Suspended, Succeeded, Failed",
 			cut(string(j.Phase)))
 	}
 	if j.Stop != nil && j.Stop.Outcome != nil {
@@ -181,7 +181,7 @@ func (n *Node) check() error {
 	switch n.State {
 	case NodeWaiting, NodeRunning, NodeStopped, NodeDone, NodeLeft:
 	default:
-		return fmt.Errorf("state %q is none of waiting, running, stopped, done, left", cut(string(n.State)))
+		return fmt.Errorf("state %q is not one of waiting, running, stopped, done, left", cut(string(n.State)))
 	}
 	if n.Spec != nil {
 		if err := n.Spec.check(); err != nil {
@@ -240,7 +240,7 @@ func (c *Control) check() error {
 	case VerbSuspend, VerbResume, VerbRestart, VerbStop:
 		return nil
 	}
-	return fmt.Errorf("verb %q is none of suspend, resume, restart, stop", cut(c.Verb))
+	return fmt.Errorf("verb %q is not one of suspend, resume, restart, stop", cut(c.Verb))
 }
 
 // name reports whether s can be a name: not empty, not absurdly long, nothing that would garble a log.

@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ func whyStopped(j *Job) string {
 	case j.End != nil:
 		return fmt.Sprintf("the job has ended: %s", j.End.Reason)
 	case j.Stop != nil:
-		return fmt.Sprintf("round %d stops: %s %s", j.Stop.Round, j.Stop.Kind, j.Stop.Message)
+		return fmt.Sprintf("round %d stops: %s", j.Stop.Round, cmp.Or(j.Stop.Message, j.Stop.Kind))
 	}
 	return "the job is " + string(j.Phase)
 }

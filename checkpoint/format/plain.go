@@ -81,7 +81,7 @@ func fileKind(name string) (strong, weak bool) {
 
 func stemExt(name string) string { return strings.ToLower(name) }
 
-// dullNames are files without an ending that stand beside checkpoints and are none.
+// dullNames are files without an ending that stand beside checkpoints without being any.
 var dullNames = set("README LICENSE Makefile Dockerfile latest_checkpointed_iteration latest_train_state.pt hparams version DONE done _SUCCESS")
 
 func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {

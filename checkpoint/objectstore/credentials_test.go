@@ -124,7 +124,7 @@ region = not-this-one
 func TestMalformedProfiles(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
 		{"[default", "line 1 begins a section"},
-		{"[a]\nhunter2", "line 2 is none of"},
+		{"[a]\nhunter2", "line 2 is not one of"},
 		{"[a]\n" + strings.Repeat("k", 70<<10), "too long"},
 	} {
 		path := write(t, "credentials", c.content)

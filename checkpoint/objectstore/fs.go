@@ -118,8 +118,8 @@ func (f *remoteFS) lookup(op, name string) (*info, error) {
 	return i, nil
 }
 
-// listing is what a directory holds, listed now if that was not done yet. Who asks for one that is being listed waits
-// for it.
+// listing is what a directory holds, listed now if that was not done yet. A caller that asks for one that is being
+// listed waits for it.
 func (f *remoteFS) listing(dir string) (*listing, error) {
 	for {
 		f.mu.Lock()

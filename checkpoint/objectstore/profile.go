@@ -104,7 +104,7 @@ func parseSections(r io.Reader) (map[string]map[string]string, error) {
 		default:
 			key, value, ok := strings.Cut(line, "=")
 			if !ok {
-				return nil, fmt.Errorf("line %d is none of [section], key = value and a comment", n)
+				return nil, fmt.Errorf("line %d is not one of [section], key = value and a comment", n)
 			}
 			for _, mark := range []string{" #", " ;", "\t#", "\t;"} {
 				value, _, _ = strings.Cut(value, mark)

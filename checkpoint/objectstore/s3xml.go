@@ -149,7 +149,7 @@ func (p *page) decode(encoded bool) (err error) {
 	return err
 }
 
-// tag is an entity tag with its quotes, which some servers leave out. What cannot be one is none.
+// tag is an entity tag with its quotes, which some servers leave out. An invalid one counts as absent.
 func tag(s string) string {
 	if len(s) > 256 || plainTag(s) == "" {
 		return ""

@@ -73,7 +73,7 @@ func TestEveryGoroutine(t *testing.T) {
 	}
 }
 
-// called is the name of what is called through a package or a value; crash.Go itself is none.
+// called is the name of what is called through a package or a value; crash.Go itself does not count.
 func called(call *ast.CallExpr) string {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) != 1 {

@@ -101,7 +101,7 @@ type Problem struct {
 	Err  error
 }
 
-// Read reads events from r, one on each line, and gives each to take. A line that is none is a problem, most often the
+// Read reads events from r, one on each line, and gives each to take. An invalid line is a problem, most often the
 // last one of a machine that went down; the rest is read all the same. The error is r's own.
 func Read(r io.Reader, take func(Event)) (problems []Problem, err error) {
 	const mostProblems = 100

@@ -84,7 +84,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestRead goes on after lines that are none: one cut off, one of a later version, one far too long.
+// TestRead continues after invalid lines: one cut off, one of a later version, one far too long.
 func TestRead(t *testing.T) {
 	e := sample()
 	good := string(e.Encode())

@@ -67,7 +67,8 @@ func (w *Writer) Close(limit time.Duration) {
 	}
 }
 
-// entry is an event as the journal has it; without a text it is none. The steps are not: they would drown the rest.
+// entry is an event as the journal has it; without a text it has no entry. The steps are not: they would drown the
+// rest.
 func entry(e event.Event) (text string, priority journal.Priority, fields map[string]string) {
 	reason, verdict := "", ""
 	priority = journal.PriInfo

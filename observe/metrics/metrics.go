@@ -27,7 +27,7 @@ type Config struct {
 	Now     func() time.Time
 }
 
-// reasons are those of gangrun itself. What is none of these, and of no rule, counts as Other.
+// reasons are those of gangrun itself. What is not among these, and of no rule, counts as Other.
 func reasons(more []string) []string {
 	list := []string{
 		exitcodes.ReasonError, exitcodes.ReasonOOMKilled, exitcodes.ReasonSharedMemoryFull,

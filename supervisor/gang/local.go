@@ -55,7 +55,7 @@ func (l *Local) Workers(start *agent.Start) ([]supervisor.Worker, error) {
 			Rank: rank, LocalRank: rank, Argv: l.command(rank), Env: l.environment(rank, start.Round),
 			Stdout: supervisor.Sink{Prefix: l.prefix(rank, l.ColourOut), Lines: true, Hidden: hidden},
 			Stderr: supervisor.Sink{Prefix: l.prefix(rank, l.ColourErr), Lines: true, Hidden: hidden},
-			// Who does not own the terminal cannot get in the way of who does: it is in another session.
+			// A rank that does not own the terminal cannot get in the way of the one that does: it is in another session.
 			Session: rank != l.TTYRank, NoInput: l.TTYRank >= 0 && rank != l.TTYRank,
 		}
 		keep(&w, l.LogDir, round, rank)

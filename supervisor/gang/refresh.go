@@ -82,7 +82,7 @@ func (c Command) override(addr, port, nodes, rank, id string) []string {
 	}, c.Argv[insert:])
 }
 
-// torchrunAt is where torchrun's own arguments begin in a command line, -1 if it is none of torchrun's.
+// torchrunAt is where torchrun's own arguments begin in a command line, -1 if it is not torchrun's.
 func torchrunAt(argv []string) int {
 	if filepath.Base(argv[0]) == "torchrun" {
 		return 1

@@ -183,7 +183,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestNotKilled are the silences that are none.
+// TestNotKilled are silences that are no hangs.
 func TestNotKilled(t *testing.T) {
 	for _, timeout := range []time.Duration{0, 3 * s} {
 		t.Run(timeout.String(), func(t *testing.T) {

@@ -173,7 +173,7 @@ func replaced(text string, cluster map[string][]string, index int) (string, erro
 		return "", fmt.Errorf("TF_CONFIG: %w", err)
 	}
 	task, ok := whole["task"].(map[string]any)
-	if !ok { // "Task", which is none to TensorFlow
+	if !ok { // "Task", which is no task to TensorFlow
 		return text, nil
 	}
 	task["index"] = index

@@ -13,7 +13,7 @@ func (o Options) Workers(have Devices) (int, error) {
 	source := o.from("nproc-per-node")
 	if n, err := number(o.NProc); err == nil {
 		if n < 1 {
-			return 0, wrong(source, "%d workers are none; at least 1 is needed", n)
+			return 0, wrong(source, "want at least 1 worker, not %d", n)
 		}
 		return n, nil
 	}

@@ -81,7 +81,7 @@ func (f Flag) valid(value string) error {
 				break
 			}
 			if i == len(f.Choices)-1 {
-				err = fmt.Errorf("%q is none of %s", value, strings.Join(f.Choices, ", "))
+				err = fmt.Errorf("%q is not one of %s", value, strings.Join(f.Choices, ", "))
 			}
 		}
 	}

@@ -74,8 +74,8 @@ func (s *nameServer) resolve(full string) (addresses []netip.Addr, found bool) {
 	return addresses, len(addresses) > 0
 }
 
-// answer is the reply to a DNS query (RFC 1035), or nil when it is none. Only the names' IPv4 addresses are told, and
-// nothing is to be remembered.
+// answer is the reply to a DNS query (RFC 1035), or nil when it is not one. Only the names' IPv4 addresses are told,
+// and nothing is to be remembered.
 func answer(query []byte, resolve func(name string) ([]netip.Addr, bool)) []byte {
 	const header, response, authoritative, recursive, noSuchName = 12, 0x8000, 0x0400, 0x0080, 3
 	if len(query) < header || query[2]&0x80 != 0 {

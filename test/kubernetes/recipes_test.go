@@ -319,7 +319,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestUnknownFields are none to the API server either, in the files as they are.
+// TestUnknownFields has no unknown field for the API server either, in the files as they are.
 func TestUnknownFields(t *testing.T) {
 	t.Parallel()
 	p := shared.get(t)

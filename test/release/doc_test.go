@@ -13,8 +13,8 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// version is what the release is called: a version that is none of this checkout's, so that each artefact shows that it
-// was told.
+// version is what the release is called: a version that this checkout does not have, so that each artefact shows that
+// it was told.
 const version = "v0.9.8-rc.7"
 
 // packaged is the same in the names of the files.

@@ -188,7 +188,7 @@ func TestCommandOnADeadServer(t *testing.T) {
 	}
 }
 
-// TestErrorFileOnADeadServer is none.
+// TestErrorFileOnADeadServer counts as one that is absent.
 func TestErrorFileOnADeadServer(t *testing.T) {
 	t.Parallel()
 	e := harness.Job{

@@ -31,7 +31,7 @@ type report struct {
 // missing is why a test was skipped.
 type missing struct{ what, remedy string }
 
-// read reads until the events end. Lines that are none are shown as they are.
+// read reads until the events end. Invalid lines are shown as they are.
 func (r *report) read(events io.Reader) error {
 	if r.skipped == nil {
 		r.skipped = make(map[missing]int)

@@ -13,7 +13,7 @@ import (
 var passesOn = []string{"run", "launch", "local"}
 
 // rearranged is the command line as the library wants it. The library stops reading flags at the first argument that is
-// none; people do not, and write gangrun status JOB --store URL. help COMMAND and version are written as flags elsewhere.
+// not one; people do not, and write gangrun status JOB --store URL. help COMMAND and version are written as flags elsewhere.
 func rearranged(args []string, commands []*cli.Command) []string {
 	if len(args) < 2 {
 		return args

@@ -53,9 +53,9 @@ func TestWhereNodesMeet(t *testing.T) {
 		{"a host among them", map[string]string{"nodes": "4", "endpoint": "127.0.0.1"}, nil, "the store within gangrun at 127.0.0.1:29400", [2]int{4, 4}, -1, ""},
 		{"a host and a port", map[string]string{"nodes": "4", "endpoint": "[::1]:77"}, pytorch, "the store within gangrun at [::1]:77", [2]int{4, 4}, 1, ""},
 		{"two places", map[string]string{"nodes": "4", "endpoint": "h", "store": "http://e:1", "job": "j"}, nil, "", [2]int{}, 0, "--store and --endpoint"},
-		{"a port that is none", map[string]string{"nodes": "4", "endpoint": "h:x"}, nil, "", [2]int{}, 0, "--endpoint h:x"},
+		{"an invalid port", map[string]string{"nodes": "4", "endpoint": "h:x"}, nil, "", [2]int{}, 0, "--endpoint h:x"},
 		{"no host", map[string]string{"nodes": "4", "endpoint": ":29400"}, nil, "", [2]int{}, 0, "--endpoint :29400"},
-		{"a rank that is none", nil, map[string]string{"PET_NNODES": "2", "PET_NODE_RANK": "x", "MASTER_ADDR": "127.0.0.1"}, "", [2]int{}, 0, "PET_NODE_RANK=x"},
+		{"an invalid rank", nil, map[string]string{"PET_NNODES": "2", "PET_NODE_RANK": "x", "MASTER_ADDR": "127.0.0.1"}, "", [2]int{}, 0, "PET_NODE_RANK=x"},
 		{"no time to stop", map[string]string{"nodes": "2", "store": "http://127.0.0.1:1", "job": "j", "fence-timeout": "10s"}, nil, "", [2]int{}, 0, "--fence-timeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

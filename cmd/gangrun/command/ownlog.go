@@ -28,7 +28,7 @@ var (
 )
 
 // withoutOwn takes gangrun's own lines out of a log, those of earlier rounds, and the report at the end of launch: they
-// tell of the failure, and are none.
+// report the failure, and are no evidence of it.
 func withoutOwn(log []byte) workersPart {
 	var p workersPart
 	launched := false
