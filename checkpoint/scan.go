@@ -38,7 +38,7 @@ const (
 // goroutine at a time may use it.
 type Scanner struct {
 	FS fs.FS
-	// Open, when set, opens the tree anew for each look: what is far away is listed once for each.
+	// Open, when set, opens the tree again for each look: what is far away is listed once for each.
 	Open    func(context.Context) (fs.FS, error)
 	Options format.Options // its Level is not used
 	Timeout time.Duration  // of one look; 0 is DefaultTimeout

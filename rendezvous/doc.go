@@ -36,8 +36,8 @@
 //   - leaving is not stopped: the acknowledgement comes when the last process is gone;
 //   - a newcomer is a proof of death only in the same boot and PID namespace, where it has killed what was left, or
 //     where the operator never gives a name twice; and it never takes over a live lease;
-//   - a member is silent anew whenever its key was there in between, and after every lost watch (Observe); nothing is
-//     decided on a view that is behind a linearizable read;
+//   - a member's silence starts again whenever its key was there in between, and after every lost watch (Observe);
+//     nothing is decided on a view that is behind a linearizable read;
 //   - a node starts workers only before its own deadline (start guard), stops them at it, counts it from when the
 //     last renewal that succeeded was sent, and looks at the clock first when it wakes;
 //   - a node that lost its lease reads job in the transaction that puts its key again, and drops its old watch;
@@ -68,9 +68,9 @@
 // Workers of a node whose role restarts alone (role.go) may be started again in the round that they failed in, when the node
 // says so (Self.Again), and by a newcomer of that name: such roles are no part of R1.
 //
-// A store that has lost its data is another store: Token changes, each node stops its workers, joins anew with the last
-// job record it saw (Carried), and the newest is adopted; nothing is formed until one fence after View.NewSince, unless
-// the whole gang is there and none of it brings a record.
+// A store that has lost its data is another store: Token changes, each node stops its workers, joins again with the
+// last job record it saw (Carried), and the newest is adopted; nothing is formed until one fence after View.NewSince,
+// unless the whole gang is there and none of it brings a record.
 //
 // Times in records are the leader's clock, and moved to the reader's from when it first saw the record (Moved); only
 // waiting and the backoff go by them. What keeps rounds apart goes by

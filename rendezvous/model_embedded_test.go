@@ -208,7 +208,7 @@ func (m *eModel) fault(s eState, i, j int, next func(eState, string)) {
 			}
 			moved.n[0].agent[1] = eAgent{life: mProof, store: 1}
 			moved.begin()
-			next(moved, "the store is begun anew while the old one lives")
+			next(moved, "the store starts empty while the old one lives")
 		}
 	}
 }

@@ -683,7 +683,7 @@ func (x *model) lead(s *mState, l int, next func(*mState, string)) {
 		act = ActForm
 	}
 	if _, _, used := s.leadOf(1 - l); !used && s.faults > 0 && x.has("lag") {
-		// The request is under way for so long that the leader gives it up and decides anew.
+		// The request is under way for so long that the leader gives it up and decides again.
 		late := *s
 		late.faults--
 		late.pending[1-l], late.fresh[1-l], late.pending[l] = s.pending[l], s.fresh[l], 0

@@ -16,7 +16,7 @@ const (
 	ActStart       Action = "Start"       // start the workers of Step.Round
 	ActHalt        Action = "Halt"        // stop the workers; acknowledge when the last process is gone
 	ActAcknowledge Action = "Acknowledge" // say that nothing runs for Step.Round, for which nothing was started
-	ActRejoin      Action = "Rejoin"      // put the key anew into a store that is not the one it was in
+	ActRejoin      Action = "Rejoin"      // put the key into a store that is not the one it was in
 	ActReturn      Action = "Return"      // say that it came to the finished record to train again (Node.ReopenSeq)
 	ActLeave       Action = "Leave"       // put the key for the last time, without a lease, and exit
 )

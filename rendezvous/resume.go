@@ -108,7 +108,7 @@ func identity(nodes []named) string {
 }
 
 // reached is the highest step of which all nodes have had a complete checkpoint, as far as they know. A node that has
-// come anew knows nothing, and says nothing against it.
+// just come knows nothing, and says nothing against it.
 func reached(earlier *int64, nodes []named) *int64 {
 	var lowest *int64
 	for _, n := range nodes {

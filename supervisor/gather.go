@@ -84,7 +84,7 @@ func (s *Supervisor) gather(g node.Gather) {
 	})
 }
 
-// amend judges anew those that have failed by themselves, if the machine knows more by now.
+// amend judges again those that have failed by themselves, if the machine knows more by now.
 func (s *Supervisor) amend(hung bool) {
 	workers, c := s.round.workers, s.hangCase()
 	s.besideEvent(func() node.Event {

@@ -54,7 +54,7 @@ var modelPath = sync.OnceValue(func() *regexp.Regexp {
 
 // pointBundle changes the one line and keeps the rest: the list of all checkpoints, by which old ones are removed. A
 // directory that was given as an absolute path is kept as well. Where the line cannot be told for sure, what was
-// understood is written anew.
+// understood is rewritten.
 func pointBundle(c Checkpoint, now []byte) []byte {
 	line := "model_checkpoint_path: " + quoteText(c.Tag)
 	s, err := file.ReadCheckpointState(now)

@@ -21,7 +21,7 @@ import (
 
 const (
 	maxToken = 64 << 10
-	// refreshBefore is how long before they expire keys are asked for anew.
+	// refreshBefore is how long before they expire keys are asked for again.
 	refreshBefore = 5 * time.Minute
 )
 
@@ -118,7 +118,7 @@ func container(ctx context.Context, o Options, from string) (keys, error) {
 		token := o.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
 		if path := o.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); path != "" {
 			var err error
-			if token, err = readToken(path); err != nil { // anew each time: it is rotated
+			if token, err = readToken(path); err != nil { // each time: it is rotated
 				return aws.Credentials{}, err
 			}
 		}
@@ -174,7 +174,7 @@ func webIdentity(ctx context.Context, o Options, file, role, session, region str
 	}
 	c := newClient(ctx, o, newTransport(o.Timeout), stay)
 	return fetched("AWS_WEB_IDENTITY_TOKEN_FILE by "+shown(u), func() (aws.Credentials, error) {
-		token, err := readToken(file) // anew each time: it is rotated
+		token, err := readToken(file) // each time: it is rotated
 		if err != nil {
 			return aws.Credentials{}, err
 		}

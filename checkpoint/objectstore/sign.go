@@ -18,7 +18,7 @@ type keys struct {
 	from     string                  // where they come from, or were looked for
 }
 
-// signing signs each attempt anew, since a signature is good for minutes and retries may take as long.
+// signing signs each attempt again, since a signature is good for minutes and retries may take as long.
 type signing struct {
 	*http.Transport
 	keys keys

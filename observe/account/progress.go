@@ -42,7 +42,7 @@ func (p *progress) reached(step int64, at time.Time) {
 	if !p.any {
 		p.any, p.most = true, step
 	}
-	for len(p.samples) > 0 && p.samples[len(p.samples)-1].step >= step { // it counts anew
+	for len(p.samples) > 0 && p.samples[len(p.samples)-1].step >= step { // it counts from the start again
 		p.samples = p.samples[:len(p.samples)-1]
 	}
 	p.samples = append(p.samples, sample{step, p.kept})

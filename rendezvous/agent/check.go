@@ -10,13 +10,13 @@ import (
 )
 
 // check compares what the node knows with the store, once in the time of a renewal: its own key and the job's record, in
-// one small read. News can be missed, and a key can be deleted or overwritten by anybody while the lease lives; nothing
-// else would ever show it.
+// one small read. Updates can be missed, and a key can be deleted or overwritten by anybody while the lease lives;
+// nothing else would ever show it.
 type check struct {
 	results chan checked
 	busy    bool
 	at      time.Duration // when the next is due
-	doubt   bool          // the last one has found a difference, which may have been news on their way
+	doubt   bool          // the last one has found a difference, which may have been an update on its way
 }
 
 type checked struct {
@@ -53,7 +53,7 @@ func (n *node) settled() bool {
 	return w.claimed && !w.busy && !w.dirty && !w.rejoin && !n.ended && n.link.lease != nil && n.record.Store != ""
 }
 
-// checked handles what a check has shown. A difference may be news that are on their way; when it is there still a
+// checked handles what a check has shown. A difference may be an update that is on its way; when it is there still a
 // moment later, everything is read again, and the key put back.
 func (n *node) checked(c checked) {
 	n.check.busy = false

@@ -169,7 +169,7 @@ func (n *node) present(r *rendezvous.Round) (resumed *Resumed, seen *rendezvous.
 	case c.joined == r.Number+1:
 		seen := *r
 		seen.Resume = c.joins
-		c.joined = 0 // the next start looks anew
+		c.joined = 0 // the next start looks again
 		return c.resumed, &seen, true
 	case c.busy:
 		return nil, nil, false

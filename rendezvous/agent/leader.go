@@ -126,10 +126,10 @@ var errWrong = errors.New("what is known of the store is wrong")
 // refusal is a write whose compare has failed: the job's revision that it expected, and that of the store then.
 type refusal struct{ jobRev, rev int64 }
 
-// update folds news into the view. News that are older than the view show that it is wrong.
+// update folds an update into the view. One that is older than the view shows that it is wrong.
 func (l *leader) update(u store.Update) error {
 	if !u.Reset && u.Token == l.view.Token && u.Rev <= l.view.Rev && len(u.Changed)+len(u.Deleted) > 0 {
-		l.log.Warn("news of the job have come late: reading everything anew", "revision", u.Rev, "known", l.view.Rev)
+		l.log.Warn("an update of the job came late: reading everything again", "revision", u.Rev, "known", l.view.Rev)
 		return fmt.Errorf("%w: revision %d came after %d", errWrong, u.Rev, l.view.Rev)
 	}
 	if u.Reset {
@@ -175,7 +175,7 @@ func (l *leader) decide() (time.Duration, error) {
 	}
 	if r := l.refused; r.rev > 0 && l.view.Rev >= r.rev {
 		if l.refused = (refusal{}); l.view.JobRev == r.jobRev {
-			l.log.Warn("the job's record is not what was read last: reading everything anew", "revision", r.jobRev)
+			l.log.Warn("the job's record is not what was read last: reading everything again", "revision", r.jobRev)
 			return 0, fmt.Errorf("%w: the job's record is not that of revision %d", errWrong, r.jobRev)
 		}
 	}

@@ -88,7 +88,7 @@ func (l *leader) sayOverlap(name string, n *rendezvous.Node) {
 		"its_round", n.Round, "round", j.Round)
 }
 
-// decodeJob reads the job, its round and the commands anew: there are few.
+// decodeJob reads the job, its round and the commands again: there are few.
 func (l *leader) decodeJob() {
 	l.view.Job, l.view.JobRev, l.view.Round, l.view.Controls = nil, 0, nil, nil
 	delete(l.bad, jobKey)

@@ -156,7 +156,7 @@ func (n *node) leased(l leased) {
 	n.link.startLead(n)
 }
 
-// jobUpdate handles news of the job's record.
+// jobUpdate handles an update of the job's record.
 func (n *node) jobUpdate(u store.Update, ok bool) {
 	if !ok {
 		n.link.job = nil
@@ -187,7 +187,7 @@ func (n *node) jobUpdate(u store.Update, ok bool) {
 	}
 }
 
-// roundUpdate handles news of rounds. It may come before or after that of the job which makes it the current one.
+// roundUpdate handles an update of a round. It may come before or after that of the job which makes it the current one.
 func (n *node) roundUpdate(u store.Update, ok bool) {
 	if !ok {
 		n.link.rounds = nil

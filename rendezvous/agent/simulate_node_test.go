@@ -32,7 +32,7 @@ type simNode struct {
 	cutUntil    time.Duration // nothing passes between it and the store
 	slowUntil   time.Duration // its requests may come late
 	lateUntil   time.Duration // its watches deliver late
-	lostUntil   time.Duration // news of the job do not reach it at all
+	lostUntil   time.Duration // updates of the job do not reach it at all
 	pausedUntil time.Duration // it stands still
 }
 

@@ -322,7 +322,7 @@ func (w *wire) deliveries(selector string, u store.Update) int {
 	defer s.mu.Unlock()
 	ofJob := slices.ContainsFunc(u.Changed, func(kv store.KV) bool { return kv.Key == "job" })
 	again := 10
-	if selector == "" { // the leader reads everything anew each time
+	if selector == "" { // the leader reads everything again each time
 		again = 200
 	}
 	switch {

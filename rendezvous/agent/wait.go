@@ -54,13 +54,13 @@ func (n *node) lost() {
 	}
 }
 
-// leaseLost takes note of a lease that the store has ended: it answers, and only wants to be joined anew.
+// leaseLost takes note of a lease that the store has ended: it answers, and only wants to be joined again.
 func (n *node) leaseLost() {
 	if n.lostAt == 0 {
 		n.lostAt = max(n.clock(), 1)
 	}
 	if n.started {
-		n.log.Warn("the store has ended this node's lease: joining it anew")
+		n.log.Warn("the store has ended this node's lease: joining it again")
 	}
 }
 

@@ -7,7 +7,7 @@ type Sign struct {
 	// Rank is -1 for a worker that does not say which it is.
 	Rank int
 	// Step is the one that was just finished; nil where none was told. Any other than the one before is progress: it may
-	// count anew in each epoch.
+	// start from 0 in each epoch.
 	Step *int64
 	// Phase is what the rank does from now on; empty: what it did, and train after another step.
 	Phase string

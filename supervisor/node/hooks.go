@@ -126,7 +126,7 @@ func hookTimes(started time.Time, timeout, grace time.Duration, until time.Time)
 	return term, until
 }
 
-// limitHook sets the hook's times anew, those of its leftovers once it has ended.
+// limitHook sets the hook's times again, those of its leftovers once it has ended.
 func (n *Node) limitHook() {
 	h, until := &n.hooks, n.doneBy()
 	switch {

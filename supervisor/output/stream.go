@@ -228,7 +228,7 @@ func (s *Stream) run() {
 // answer does what the goroutine was woken for. An error means that the stream is over.
 func (s *Stream) answer() error {
 	for {
-		// Before looking, so that whoever comes later wakes the goroutine anew.
+		// Before looking, so that whoever comes later wakes the goroutine again.
 		if err := s.r.SetReadDeadline(time.Time{}); err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // Package progress reads how far training has come from what it prints: the lines by which each framework shows its
 // steps ([Profiles]), or a pattern of the user's own ([Custom]). It is for programs that do not tell their steps in
 // another way. What it reads says that something goes on; it is not the number of a checkpoint, since progress bars
-// count anew in each epoch.
+// start from 0 in each epoch.
 package progress
 
 import (

@@ -33,7 +33,7 @@ func TestSpecDiffers(t *testing.T) {
 	p.all(nodes, succeeded)
 }
 
-// TestRunComesAgain starts a job anew under its name: what happens depends on the run's id and on how it ended.
+// TestRunComesAgain starts a job again under its name: what happens depends on the run's id and on how it ended.
 func TestRunComesAgain(t *testing.T) {
 	t.Parallel()
 	t.Run("the same after success", func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestExplain holds what explain prints against the files in testdata. Programs read the JSON, so its keys may not
-// change; UPDATE_GOLDEN=1 writes the files anew.
+// change; UPDATE_GOLDEN=1 rewrites the files.
 func TestExplain(t *testing.T) {
 	tests := []struct {
 		golden string

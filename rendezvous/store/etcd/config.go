@@ -8,8 +8,8 @@
 //   - How far is a watch? Every answer, of renewals too, shows a revision. A watch that does not get there within
 //     seconds is given up for a new stream, which goes to the next endpoint: a member that is stopped or cut off
 //     neither answers nor closes its connections. The answer to the question how far it is can be trusted since
-//     etcd 3.4.25 and 3.5.8; before, it could overtake events, and there a read has to prove it (proof.go). News that
-//     are older than the view show that it is wrong: it starts over.
+//     etcd 3.4.25 and 3.5.8; before, it could overtake events, and there a read has to prove it (proof.go). An
+//     update that is older than the view shows that it is wrong: it starts over.
 //   - When was a renewal sent? The renewals go over a stream of our own.
 //   - What is wrong? Refused, deaf, not TLS, wrong certificate: when requests fail, the endpoints are asked.
 //
@@ -39,7 +39,7 @@ type Config struct {
 	// All must agree on that.
 	Endpoints []string
 	// CA, Cert and Key are PEM files. Without CA, the system's are trusted. A certificate that is renewed in place
-	// is read anew at the next connection.
+	// is read again at the next connection.
 	CA, Cert, Key string
 	// UserFile and PasswordFile hold one line each, as in a mounted Kubernetes secret.
 	UserFile, PasswordFile string

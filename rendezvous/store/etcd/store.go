@@ -54,7 +54,7 @@ type Store struct {
 	token    string
 	rev      int64         // the newest revision that any answer has shown
 	heard    time.Duration // when there was an answer last
-	replaced chan struct{} // closed, and made anew, when the record turns out to be another one
+	replaced chan struct{} // closed, and made again, when the record turns out to be another one
 }
 
 var _ store.Store = (*Store)(nil)

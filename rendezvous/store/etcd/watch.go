@@ -113,7 +113,7 @@ type position struct {
 var (
 	errReplaced = errors.New("the record is another one")
 	errStalled  = errors.New("the watch has fallen behind")
-	errOld      = errors.New("news have come that are older than what was known already")
+	errOld      = errors.New("an update is older than what was known already")
 )
 
 func (w *watch) run(ctx context.Context) {
