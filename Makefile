@@ -15,7 +15,7 @@ export CGO_ENABLED = 0
 OPERATORS := test/kubernetes test/trainingoperator
 MODULES   := test/examples/compose rendezvous/agent/realstores/etcd35 rendezvous/agent/realstores/etcd36 $(OPERATORS)
 
-UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/...
+UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/... ./docs ./packaging/...
 # Uncached: go does not know that these tests build and run the program. One package after the other: they wait for
 # other programs, with limits.
 RUNS    := -count=1 -p 1 -timeout 20m

@@ -118,7 +118,7 @@ func nothing(name string, s Scan) string {
 }
 
 // recall reads the memory. There is none in a tree in which nothing can be written. One that is corrupt is left as
-// it is, and nothing is started over beside it.
+// it is, and no new one is begun beside it.
 func (d *Directory) recall() error {
 	d.memory = &History{}
 	if d.Path == "" {
@@ -205,7 +205,7 @@ func (d *Directory) lost(from From, path string) error {
 	return problem.New(problem.NoMarker, "%v, %s, has gone", from, path)
 }
 
-// aside moves away what the framework could take instead of the one that was chosen, or write over. What is unknown of
+// aside moves away what the framework could take instead of the one that was chosen, or write over. What is unknown
 // stays, and so does a pointer that leads nowhere.
 func (d *Directory) aside(chosen format.Checkpoint) {
 	for _, c := range d.scan.Checkpoints {

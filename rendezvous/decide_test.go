@@ -647,7 +647,7 @@ func TestWhatHasStoppedIsNotWaitedForAgain(t *testing.T) {
 	s.settle(ActCommand)
 	s.stopsAll()
 	s.settle(ActSuspend)
-	s.expire("a") // they exit without a farewell
+	s.expire("a") // they leave without a farewell
 	s.expire("b")
 	s.v.Observations = Observations{} // and nobody remembers
 	other := func(n *Node) { n.BootID = "other" }

@@ -26,7 +26,7 @@ func clock() store.Clock {
 	return func() time.Duration { return time.Since(began) }
 }
 
-func TestCutMend(t *testing.T) {
+func TestCutHeal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewInMemory()
 		a, b := m.Connect(clock()), m.Connect(clock())
