@@ -15,7 +15,7 @@ export CGO_ENABLED = 0
 OPERATORS := test/kubernetes test/trainingoperator
 MODULES   := test/examples/compose rendezvous/agent/realstores/etcd35 rendezvous/agent/realstores/etcd36 $(OPERATORS)
 
-UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/... ./docs ./packaging/...
+UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/... ./internal/... ./docs ./packaging/...
 # Uncached: go does not know that these tests build and run the program. One package after the other: they wait for
 # other programs, with limits.
 RUNS    := -count=1 -p 1 -timeout 20m
@@ -54,7 +54,7 @@ test-long:
 
 # Data races need the C compiler.
 race:
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/...
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $(UNITS)
 
 # Counted, not timed: a time limit that ends while go's workers report to it is now and then taken for a failure
 # ("context deadline exceeded"). This is about a minute for each parser; FUZZTIME=100000x is a quick look. A package is
