@@ -38,7 +38,7 @@ func TestGo(t *testing.T) {
 // TestEveryGoroutine finds no goroutine in the program that is started in another way.
 func TestEveryGoroutine(t *testing.T) {
 	root := filepath.Join("..", "..")
-	for _, directory := range []string{"cmd", "supervisor", "rendezvous", "checkpoint", "exitcodes"} {
+	for _, directory := range []string{"cmd", "observe", "supervisor", "rendezvous", "checkpoint", "exitcodes", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root, directory), func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
