@@ -6,7 +6,7 @@ package exitcodes
 type meter struct{ spent, budget int }
 
 const (
-	perByte   = 16       // bytes looked at for each byte of output, for 64 KiB of it all told
+	perByte   = 16       // bytes read for each byte of output, for 64 KiB of it all told
 	counted   = 2        // of these that what is only counted may take last, and the allowance
 	allowance = 64 << 10 // and for an output however short
 )

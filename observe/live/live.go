@@ -29,7 +29,7 @@ type sample struct {
 }
 
 // Add takes where the workers are at that time, and returns the steps per second of the last while; 0 where that is not
-// known. A round begins anew.
+// known. A round starts from none.
 func (p *Pace) Add(now time.Time, round *int, step *int64) float64 {
 	if round == nil || step == nil {
 		p.samples = p.samples[:0]

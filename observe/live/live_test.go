@@ -68,7 +68,7 @@ func TestPace(t *testing.T) {
 			of(int64(16)), 3},
 		{17, of(0), of(int64(16)), 0.4}, {18, of(0), of(int64(16)), 4.0 / 15}, {19, of(0), of(int64(16)), 0}, // who makes none has none after a while
 		{20, of(1), of(int64(5)), 0}, {22, of(1), of(int64(9)), 2}, // another round
-		{23, of(1), of(int64(1)), 0}, {24, of(1), of(int64(2)), 1}, // it counts anew
+		{23, of(1), of(int64(1)), 0}, {24, of(1), of(int64(2)), 1}, // it counts from the start again
 		{25, of(1), nil, 0},
 	} {
 		got := p.Add(noon.Add(time.Duration(tt.second*float64(time.Second))), tt.round, tt.step)

@@ -31,7 +31,7 @@ type round struct {
 	Members []string `json:"members"` // those that are named
 }
 
-// NewFeed is a feed without events. job tells what the job's record says, at once; nil where nobody knows.
+// NewFeed is a feed without events. job tells what the job's record says, at once; nil where that is unknown.
 func NewFeed(job func() *Job) *Feed {
 	if job == nil {
 		job = func() *Job { return nil }

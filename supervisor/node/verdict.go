@@ -30,7 +30,7 @@ func (n *Node) judge() verdict {
 }
 
 // crossing is what the other nodes are told of this one's workers: the one that failed by itself, whom the evidence names,
-// and what one that was stopped had said. Which of that is the cause is found out over all nodes.
+// and what one that was stopped had said. Which of that is the cause is decided over all nodes.
 func crossing(findings []exitcodes.Finding) exitcodes.Finding {
 	f := exitcodes.Finding{Rank: -1, LocalRank: -1}
 	if cause := exitcodes.Cause(findings); cause >= 0 {

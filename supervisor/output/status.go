@@ -24,7 +24,7 @@ type status struct {
 }
 
 // SetStatus shows a text below everything else, until it is replaced; an empty one takes it away. It has to fit into
-// one line, and the console has to be a terminal. Output takes its place as it comes, and it is drawn anew once nothing
+// one line, and the console has to be a terminal. Output takes its place as it comes, and it is redrawn once nothing
 // more is waiting; it stays away while the line above has no end, as with somebody's progress bar.
 func (c *Console) SetStatus(text string) {
 	c.mu.Lock()

@@ -157,7 +157,7 @@ func (b *browser) eval(expression string) (value any) {
 	return out.Result.Value
 }
 
-// until waits until an expression is true, which is looked at whenever the page has been drawn.
+// until waits until an expression is true, which is read whenever the page has been drawn.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	done := b.eval(fmt.Sprintf(`new Promise(done => {

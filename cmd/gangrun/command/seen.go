@@ -173,7 +173,7 @@ func answers(asks chan<- chan struct{}) bool {
 	}
 }
 
-// serve listens. A run that cannot be looked at trains all the same.
+// serve listens. A run that cannot be observed trains all the same.
 func (o *options) serve(hub *observe.Hub, feed *serve.Feed, asks chan<- chan struct{}, dropped map[string]func() int64) (done func()) {
 	var reasons []string
 	for _, rule := range o.Rules().All() {

@@ -17,7 +17,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// How often a watch is drawn anew, whether or not anything has changed, and how often the jobs are listed again: nobody
+// How often a watch is redrawn, whether or not anything has changed, and how often the jobs are listed again: nobody
 // tells of a change there.
 const (
 	drawEvery = time.Second
