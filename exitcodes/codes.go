@@ -21,7 +21,7 @@ const (
 	CodeRetryableByRule    = 210 // worth a retry, but the worker's own code (below 128) does not say so
 	CodeRendezvousTimeout  = 211 // nodes are missing
 	CodeHang               = 212 // no progress
-	CodeStoreLost          = 213 // the store could not be reached for too long
+	CodeStoreLost          = 213 // the store could not be reached, or was full, for too long
 	CodeNodeUnhealthy      = 214 // run elsewhere
 )
 

@@ -25,7 +25,7 @@ var gangruns = map[int]Meaning{
 	CodeRetryableByRule:    {Reason: ReasonRetryableByRule, Text: "the evidence says retry although the worker's own code (below 128) does not"},
 	CodeRendezvousTimeout:  {Reason: ReasonRendezvousTimeout, Text: "nodes are missing; the message names them"},
 	CodeHang:               {Reason: ReasonHang, Text: "no progress for too long"},
-	CodeStoreLost:          {Reason: ReasonStoreLost, Text: "the store could not be reached for too long"},
+	CodeStoreLost:          {Reason: ReasonStoreLost, Text: "the store could not be reached, or was full, for too long"},
 	CodeNodeUnhealthy:      {Reason: ReasonNodeUnhealthy, Text: "the machine is at fault: run elsewhere"},
 }
 

@@ -15,6 +15,7 @@ func (n *node) act() {
 		n.write()
 		return
 	}
+	n.room(at)
 	n.giveUp(at)
 	n.look(at)
 	for !n.ended && n.known() {
@@ -57,6 +58,7 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 		switch {
 		case n.lostAt != 0:
 			n.say(n.unreachable())
+		case n.fullSaid != 0: // that is what all the rest waits for
 		case n.writer.notOurs != "":
 			n.say(n.writer.notOurs)
 		default:

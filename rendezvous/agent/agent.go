@@ -112,6 +112,7 @@ type Agent struct {
 	// heard is the newest record of the job that the node has heard of, its times by this machine's clock from that
 	// moment on. When it comes to lead, it knows by that how long things have lasted.
 	heard  atomic.Pointer[rendezvous.Job]
+	full   atomic.Pointer[full]   // nil while the store takes writes
 	keeper atomic.Pointer[keeper] // of the job's record; nil where none is kept
 }
 

@@ -26,6 +26,9 @@ func (l *link) startLead(n *node) {
 				return
 			}
 			n.log.Debug("not the leader", "err", err)
+			if n.tookWrite(err); errors.Is(err, store.ErrFull) {
+				n.poke()
+			}
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():

@@ -47,6 +47,9 @@ func (l *leader) commit(d rendezvous.Decision) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Action, err)
 	}
+	if res.OK {
+		l.tookWrite(nil)
+	}
 	l.view.Read = res.Rev // nothing is decided before the watch has brought what was written
 	l.watch.Sync(res.Rev)
 	if !res.OK {

@@ -139,11 +139,12 @@ func (n *node) leased(l leased) {
 	if l.store != nil {
 		n.link.follow(n, l.store)
 	}
+	n.tookWrite(l.err)
 	if l.err != nil {
 		n.link.err = l.err
 		if permanent(l.err) {
 			n.refuse(l.err)
-		} else {
+		} else if n.full.Load() == nil { // room says that
 			n.say(n.unreachable())
 		}
 		return

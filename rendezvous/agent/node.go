@@ -46,6 +46,7 @@ type node struct {
 	whySince time.Time
 	saidAt   time.Time     // when it was last logged
 	lostSaid bool          // and somebody was told
+	fullSaid time.Duration // when it was last logged that the store is full; 0: it is not
 	lostAt   time.Duration // since when nothing was heard of the store, with no workers; 0: it is there
 	lastJob  *rendezvous.Job
 	// earlierJob is the last record of an earlier store, once one of another store was read.

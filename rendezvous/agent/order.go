@@ -125,15 +125,23 @@ func (n *node) farewellLate() {
 // farewellTime is how long a node that leaves tries to tell the others.
 const farewellTime = 2 * time.Second
 
-// giveUp ends a node that has no workers and cannot reach the store for too long.
+// giveUp ends a node that has no workers, and for too long no store that it could write to.
 func (n *node) giveUp(at time.Duration) {
-	if n.writer.last != nil || n.started || n.lostAt == 0 || at-n.lostAt < n.cfg.StoreTimeout {
+	if n.writer.last != nil || n.started {
+		return
+	}
+	f, message := n.full.Load(), ""
+	switch {
+	case f != nil && (at-f.since >= n.cfg.StoreTimeout || n.lostAt != 0 && at-n.lostAt >= n.cfg.StoreTimeout):
+		message = fmt.Sprintf("the store took nothing for %v: %v", n.cfg.StoreTimeout, f.err)
+	case n.lostAt != 0 && at-n.lostAt >= n.cfg.StoreTimeout:
+		message = fmt.Sprintf("the store did not answer for %v: %v", n.cfg.StoreTimeout, n.link.err)
+	default:
 		return
 	}
 	n.ended = true
 	n.order(Order{End: &rendezvous.End{
-		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost, Code: exitcodes.CodeStoreLost,
-		Message: fmt.Sprintf("the store did not answer for %v: %v", n.cfg.StoreTimeout, n.link.err),
+		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost, Code: exitcodes.CodeStoreLost, Message: message,
 	}})
 }
 

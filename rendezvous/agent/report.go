@@ -54,6 +54,7 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	if n.lostAt != 0 {
 		n.lostAt = max(n.clock(), 1) // the time to wait for the store begins now
 	}
+	n.stillFull()
 	n.writer.dirty = true
 }
 

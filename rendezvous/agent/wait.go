@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"errors"
 	"time"
 
 	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
 const (
@@ -33,7 +35,7 @@ func (n *node) backoff() string {
 
 // unreachable is why a node waits that does not reach the store.
 func (n *node) unreachable() string {
-	if n.link.err == nil {
+	if n.link.err == nil || errors.Is(n.link.err, store.ErrFull) {
 		return "the store does not answer"
 	}
 	return "the store cannot be reached: " + n.link.err.Error()

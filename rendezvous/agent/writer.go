@@ -125,6 +125,9 @@ func (n *node) commit(txn store.Txn, out written) {
 func (n *node) written(out written) {
 	w := &n.writer
 	w.busy = false
+	if out.err != nil || out.value != nil && out.OK {
+		n.tookWrite(out.err)
+	}
 	if out.err != nil {
 		n.notWritten(out)
 		return
@@ -288,6 +291,7 @@ func (n *node) notWritten(out written) {
 	switch {
 	case errors.Is(out.err, store.ErrChanged): // look at it before anything is written there
 		n.writer.rejoin, n.writer.claimed = true, false
+	case errors.Is(out.err, store.ErrFull): // it answers; room tells of it
 	case errors.Is(out.err, store.ErrLeaseLost):
 		n.writer.rejoin = true
 	case permanent(out.err):

@@ -33,7 +33,9 @@ var (
 	ErrDenied = errors.New("the store denies access")
 	// ErrTLS: a certificate was not accepted, here or there. Trying again does not help.
 	ErrTLS = errors.New("no TLS connection to the store")
-	// ErrRefused: the store has answered and will not do it: too large, out of space, too many operations.
+	// ErrFull: the store answers, keeps its leases and takes nothing more. It goes on when somebody has made room.
+	ErrFull = errors.New("the store is full and takes nothing more: compact and defragment it, then etcdctl alarm disarm")
+	// ErrRefused: the store has answered and will not do it: too large, too many operations.
 	ErrRefused = errors.New("the store refuses the request")
 	// ErrUnusable: this machine cannot run an embedded store. Trying again does not help.
 	ErrUnusable = errors.New("no store can be started here")

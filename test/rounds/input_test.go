@@ -73,37 +73,32 @@ func TestRecordBreaksInARound(t *testing.T) {
 	p.all(nodes, succeeded)
 }
 
-// TestRecordsAreDeleted deletes a record by hand while a round runs. It is put back, training goes on, and the job
-// restarts as ever, never beside what still runs.
+// TestRecordsAreDeleted deletes a record by hand while a round runs. It is put back, nothing stops for that, and the next
+// failure restarts as ever.
 func TestRecordsAreDeleted(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"job", "nodes/n1"} {
+	for _, name := range []string{"job", "rounds/0", "nodes/n1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := sharedParty(t, "2", quickFence...)
 			nodes := p.startAll(2)
 			first := p.round(0, 2)
-			client := shared.get(t).Admin(t)
-			if _, err := client.Delete(context.Background(), key(t, name)); err != nil {
+			if _, err := shared.get(t).Admin(t).Delete(context.Background(), key(t, name)); err != nil {
 				t.Fatal(err)
 			}
-			harness.Eventually(t, limit, name+" is put back", func() bool {
-				r, err := client.Get(context.Background(), key(t, name))
-				return err == nil && r.Count == 1
-			})
+			harness.Eventually(t, limit, name+" is there again", func() bool { return p.keys(name) == 1 })
+			if p.gone(first[0]) || p.gone(first[1]) {
+				t.Error("a worker was stopped for that")
+			}
 			first[1].do("kill 9")
-			var last []*worker
-			p.until("another round", func(all []*worker) bool {
-				last = nil
-				for _, w := range all {
-					if w.PID != first[0].PID && w.PID != first[1].PID {
-						last = append(last, w)
-					}
+			second := p.round(1, 2)
+			p.is(second, names(first)...)
+			finish(second)
+			for _, e := range p.all(nodes, succeeded) {
+				if e.Restarts.Used != 1 {
+					t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
 				}
-				return len(last) == 2
-			})
-			finish(last)
-			p.all(nodes, succeeded)
+			}
 		})
 	}
 }

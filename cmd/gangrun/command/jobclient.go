@@ -153,7 +153,7 @@ func (r *jobClient) failed(err error) error {
 		return nil
 	case errors.Is(err, agent.ErrNoJob):
 		r.program.code = codeNoJob
-	case errors.Is(err, store.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, store.ErrUnreachable), errors.Is(err, store.ErrFull), errors.Is(err, context.DeadlineExceeded):
 		r.program.code = codeUnreachable
 	default:
 		if _, wrong := errors.AsType[*configError](err); wrong {
@@ -171,7 +171,7 @@ func verbCommand(p *program, verb, what string) *cli.Command {
 	return r.command(jobCommand{
 		name: verb, usage: what, example: "my-job",
 		note: "Returns when the job's leader has taken the command; gangrun status shows what becomes of it.\n" +
-			"Exits 66 when the store has no record of the job, 69 when it cannot be reached.",
+			"Exits 66 when the store has no record of the job, 69 when it cannot be reached or is full.",
 		act: func(ctx context.Context, st store.Store) error {
 			id, err := agent.Send(ctx, st, verb, whoami())
 			if err != nil {

@@ -59,7 +59,7 @@ var reasonAdvice = map[string]advice{
 		"nothing; the message has the line that decided"},
 	exitcodes.ReasonRendezvousTimeout: {"nodes are missing", "the message names them; are their pods scheduled? --join-timeout waits longer"},
 	exitcodes.ReasonHang:              {"no progress for too long", "read the stacks in the output; --hang-timeout says how long is too long"},
-	exitcodes.ReasonStoreLost:         {"the store could not be reached for too long", "check the etcd, or the node that hosts the store; --store-timeout waits longer"},
+	exitcodes.ReasonStoreLost:         {"the store could not be reached, or was full, for too long", "check the etcd, or the node that hosts the store; --store-timeout waits longer"},
 	exitcodes.ReasonNodeUnhealthy:     {"the machine is at fault", "run elsewhere: cordon the node, and look at the kernel's log (Xid) there"},
 	exitcodes.ReasonKilled: {"gangrun itself was killed before it could say more: by the kernel for memory, with the whole container, or after the grace period",
 		"check the pod's memory limit, and that its terminationGracePeriodSeconds is above --grace"},

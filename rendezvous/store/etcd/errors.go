@@ -30,8 +30,9 @@ var kinds = []struct {
 	{rpctypes.ErrTooManyOps, store.ErrRefused},
 	{rpctypes.ErrDuplicateKey, store.ErrRefused},
 	{rpctypes.ErrEmptyKey, store.ErrRefused},
-	{rpctypes.ErrNoSpace, store.ErrRefused},
-	{rpctypes.ErrCorrupt, store.ErrRefused},
+	{rpctypes.ErrNoSpace, store.ErrFull},
+	{rpctypes.ErrCorrupt, store.ErrUnreachable},         // until somebody has mended it
+	{rpctypes.ErrTooManyRequests, store.ErrUnreachable}, // at the moment
 	{rpctypes.ErrLeaseTTLTooLarge, store.ErrRefused},
 }
 

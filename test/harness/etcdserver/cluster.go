@@ -32,6 +32,7 @@ type Server struct {
 	Cluster                 string // name=peer,…
 	CA, Cert, Key           string // files for TLS with clients, with certificates on both sides; empty for none
 	TokenTTL                uint   // seconds that a login holds; 0 for etcd's own default
+	Quota                   int64  // bytes that its data base may have; 0 for etcd's own default
 
 	process *os.Process
 	ended   chan struct{}

@@ -47,6 +47,7 @@ func serve(spec string) error {
 	if s.TokenTTL > 0 {
 		c.AuthTokenTTL = s.TokenTTL
 	}
+	c.QuotaBackendBytes = s.Quota
 	e, err := embed.StartEtcd(c)
 	if err != nil {
 		return err
