@@ -20,7 +20,7 @@ type memoryWatch struct {
 
 // Watch implements Store.
 func (c *Connection) Watch(ctx context.Context, selector string) Watcher {
-	w := &memoryWatch{conn: c, selector: selector, box: mailbox.New[Update]()}
+	w := &memoryWatch{conn: c, selector: selector, box: mailbox.New(Update.With)}
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
 	if c.ctx.Err() == nil {

@@ -62,7 +62,7 @@ func early(t *testing.T, suspect bool) (*watch, *earlyCluster, chan error) {
 	s.client = clientv3.NewCtxClient(t.Context())
 	s.client.KV, s.client.Watcher = c, c
 	w := &watch{
-		store: s, selector: "job", box: mailbox.New[store.Update](), wake: make(chan struct{}, 1),
+		store: s, selector: "job", box: mailbox.New(store.Update.With), wake: make(chan struct{}, 1),
 		proofs: make(chan proof, 1), keys: map[string]bool{"/p/job": true},
 	}
 	go w.box.Run(t.Context())

@@ -98,7 +98,7 @@ func TestFollow(t *testing.T) {
 		f.token.Store(new("a"))
 		s.client = clientv3.NewCtxClient(t.Context())
 		s.client.KV, s.client.Watcher = f, f
-		w := &watch{store: s, selector: "job", box: mailbox.New[store.Update](), wake: make(chan struct{}, 1)}
+		w := &watch{store: s, selector: "job", box: mailbox.New(store.Update.With), wake: make(chan struct{}, 1)}
 		go w.box.Run(t.Context())
 		_, replaced := s.identity()
 		ended := make(chan error, 1)
