@@ -111,8 +111,11 @@ type Agent struct {
 	newest atomic.Pointer[rendezvous.Round]
 	// heard is the newest record of the job that the node has heard of, its times by this machine's clock from that
 	// moment on. When it comes to lead, it knows by that how long things have lasted.
-	heard  atomic.Pointer[rendezvous.Job]
-	full   atomic.Pointer[full]   // nil while the store takes writes
+	heard atomic.Pointer[rendezvous.Job]
+	full  atomic.Pointer[full] // nil while the store takes writes
+	// ending is the lease of a job that has ended; it is made once, however often that has to be written, and by however
+	// many leaders of this node. There is one at a time.
+	ending store.Lease
 	keeper atomic.Pointer[keeper] // of the job's record; nil where none is kept
 }
 

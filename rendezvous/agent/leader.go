@@ -57,7 +57,6 @@ type leader struct {
 	list     *rendezvous.MemberList // as it was decoded last
 	listName string
 	refused  refusal
-	ending   store.Lease     // of a job that has ended; it is made once, however often that has to be written
 	wrote    *rendezvous.Job // the last record that this leader has written
 	looks    bool            // nothing is decided: this only shows what there is
 	why      string          // the last reason not to go on

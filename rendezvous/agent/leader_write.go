@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,9 @@ func (l *leader) commit(d rendezvous.Decision) error {
 	}
 	res, err := l.store.Commit(ctx, txn)
 	if err != nil {
+		if errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrChanged) {
+			l.ending = nil
+		}
 		return fmt.Errorf("%s: %w", d.Action, err)
 	}
 	if res.OK {
@@ -120,11 +124,12 @@ func (l *leader) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) er
 		}
 		return nil
 	}
-	if l.ending == nil || l.ending.TTL() < d.Keep {
-		var err error
-		if l.ending, err = l.store.Grant(l.ctx, d.Keep); err != nil {
+	if l.ending == nil || l.ending.TTL() < d.Keep || l.clock()-l.ending.Renewed() > l.ending.TTL()/10 {
+		lease, err := l.store.Grant(l.ctx, d.Keep)
+		if err != nil {
 			return err
 		}
+		l.ending = lease
 	}
 	txn.Ends = l.ending
 	txn.Then = append(txn.Then, store.PutLeased(jobKey, value, l.ending))
