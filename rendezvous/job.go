@@ -109,7 +109,9 @@ type Stop struct {
 	Judged  bool      `json:"judged,omitempty"`
 	// Charged is set once the budget has paid for it: with checkpoints to look at, not before it is known how far
 	// training had come.
-	Charged bool     `json:"charged,omitempty"`
+	Charged bool `json:"charged,omitempty"`
+	// Silence is for how long nothing had been heard of the node then, where that is why.
+	Silence Duration `json:"silence,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"` // of the root cause, where it was a worker
 }
 

@@ -136,6 +136,9 @@ func (t *turn) isLost(m member) bool {
 	default:
 		return false
 	}
+	if !m.until.IsZero() {
+		t.job.Stop.Silence = Duration(t.now.Sub(m.until.Add(-t.fence())))
+	}
 	return true
 }
 

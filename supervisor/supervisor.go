@@ -173,7 +173,7 @@ func (s *Supervisor) ordered(o agent.Order) {
 	case o.Stop != nil:
 		s.step(node.Stop{
 			Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite,
-			Silent: s.health.silent(),
+			Silence: o.Stop.Silence, Silent: s.health.silent(),
 		})
 	case o.End != nil:
 		s.step(node.End{End: *o.End, EndsJob: s.cfg.Agent.EndedJob(o.End)})

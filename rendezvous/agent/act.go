@@ -62,7 +62,7 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 		case n.writer.notOurs != "":
 			n.say(n.writer.notOurs)
 		default:
-			n.say(step.Why + n.backoff())
+			n.say(step.Why + n.backoff() + n.newStore())
 		}
 	}
 	return false
@@ -76,6 +76,9 @@ func (n *node) rejoin() {
 		if j := n.lastJob; j != nil && j.Store != n.reading.Store {
 			n.record.Carried = j
 		}
+	}
+	if n.newSince = (time.Time{}); n.cfg.Volatile && (n.record.Store != "" || n.record.Carried != nil) {
+		n.newSince = n.now()
 	}
 	n.record.Store, n.self.Store = n.reading.Store, n.reading.Store
 	n.record.State, n.record.Round = rendezvous.NodeWaiting, -1

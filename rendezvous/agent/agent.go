@@ -88,6 +88,8 @@ type Stop struct {
 	Suspend bool
 	// Departure says that another node leaves as announced, and nothing has failed.
 	Departure bool
+	// Silence is for how long nothing has been heard of the node that is lost: so long its workers have been missed.
+	Silence time.Duration
 	// Expedite says that the others may soon continue without this node: what it was given of time before is shortened. It
 	// may come after another order to stop the same round.
 	Expedite bool

@@ -232,6 +232,10 @@ func (n *node) tellRestart(before, job *rendezvous.Job) {
 		job.Budget.Total+job.Budget.Preemptions <= before.Budget.Total+before.Budget.Preemptions {
 		return
 	}
+	lost := job.Stop != nil && job.Stop.Kind == rendezvous.StopLoss && job.Stop.Node == n.cfg.Name
+	if lost || job.Phase == rendezvous.Running && (n.started || n.cutOff) {
+		return // the others have gone on without this node
+	}
 	round, after := job.Round, time.Duration(0)
 	if job.Phase == rendezvous.Forming || job.Phase == rendezvous.Stopping {
 		round = job.NextRound
@@ -239,8 +243,11 @@ func (n *node) tellRestart(before, job *rendezvous.Job) {
 			after = max(0, job.NotBefore.Sub(n.now()))
 		}
 	}
-	n.log.Info("restarting", "round", round, "after", after.Round(time.Millisecond),
-		"used", job.Budget.Used, "max", job.Spec.Restarts.Max)
+	args := []any{"round", round, "after", after.Round(time.Millisecond), "used", job.Budget.Used, "max", job.Spec.Restarts.Max}
+	if s := job.Stop; s != nil && (s.Kind == rendezvous.StopLoss || s.Kind == rendezvous.StopDeparture) { // too few may be left
+		args = append(args, "needs_nodes", job.Spec.MinNodes)
+	}
+	n.log.Info("restarting", args...)
 }
 
 func (n *node) readRound(kv store.KV) {

@@ -51,7 +51,8 @@ type node struct {
 	lastJob  *rendezvous.Job
 	// earlierJob is the last record of an earlier store, once one of another store was read.
 	earlierJob *rendezvous.Job
-	unusable   string // what was last said about a record that cannot be read
+	newSince   time.Time // since when it is in a store that took the place of another one; zero: it is in none
+	unusable   string    // what was last said about a record that cannot be read
 }
 
 func newNode(a *Agent, ctx context.Context) *node {

@@ -77,6 +77,7 @@ func (n *node) halt(step rendezvous.Step, at time.Duration) {
 	stop := &Stop{Round: step.Round, Why: step.Why, Expedite: step.Expedite}
 	if j := n.reading.Job; !step.Expedite && j != nil && j.Stop != nil && j.Stop.Round == step.Round {
 		stop.Suspend, stop.Departure = j.Stop.Kind == rendezvous.StopSuspend, j.Stop.Kind == rendezvous.StopDeparture
+		stop.Silence = time.Duration(j.Stop.Silence)
 	}
 	n.order(Order{Stop: stop})
 }

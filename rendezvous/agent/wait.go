@@ -33,6 +33,15 @@ func (n *node) backoff() string {
 	return ""
 }
 
+// newStore tells until when a store that took the place of another one may form nothing.
+func (n *node) newStore() string {
+	until := n.newSince.Add(time.Duration(n.cfg.Spec.Fence))
+	if n.newSince.IsZero() || n.reading.Round != nil || !until.After(n.now()) {
+		return ""
+	}
+	return "; the store is new, and nodes that knew the one before may run until " + until.Local().Format(time.TimeOnly)
+}
+
 // unreachable is why a node waits that does not reach the store.
 func (n *node) unreachable() string {
 	if n.link.err == nil || errors.Is(n.link.err, store.ErrFull) {

@@ -20,7 +20,7 @@ func Open(ctx context.Context, l Location) (store.Store, error) {
 	case l.InProcess():
 		return store.NewInMemory().Connect(store.Boottime), nil
 	case len(l.Endpoints) > 0:
-		return dial(ctx, l)
+		return dial(ctx, l, "")
 	}
 	if !l.ReadOnly && local(ctx, l.Host) {
 		s, err := host(ctx, l)
@@ -28,12 +28,14 @@ func Open(ctx context.Context, l Location) (store.Store, error) {
 			return s, err
 		}
 	}
+	where := l.String() + ", on another node"
 	l.Endpoints = []string{"http://" + l.Address()}
-	return dial(ctx, l)
+	return dial(ctx, l, where)
 }
 
-func dial(ctx context.Context, l Location) (store.Store, error) {
+func dial(ctx context.Context, l Location, where string) (store.Store, error) {
 	s, err := etcd.Open(ctx, etcd.Config{
+		Name:      where,
 		Endpoints: l.Endpoints, CA: l.CA, Cert: l.Cert, Key: l.Key, UserFile: l.UserFile, PasswordFile: l.PasswordFile,
 		Namespace: l.Namespace, Job: l.Job, ReadOnly: l.ReadOnly, Visitor: l.Visitor, Log: l.Log,
 	})

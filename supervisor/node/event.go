@@ -40,6 +40,8 @@ type (
 		Why       string
 		Suspend   bool // the job is to pause: the workers may take the time to save what they have
 		Departure bool // another node leaves as announced, and nothing has failed
+		// Silence is for how long nothing has been heard of the node that is lost: the failure is as old as that.
+		Silence time.Duration
 		// Expedite tells that others may soon run without this node: what it was given of time before is shortened.
 		Expedite bool
 		// Silent tells that the workers here got nowhere either: their stacks may tell why.

@@ -75,7 +75,8 @@ func TestEnding(t *testing.T) {
 		"exhausted":      {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "the budget is spent"}, 0, 137, "the job ends: the budget"},
 		"a code for all": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "the budget is spent"}, 138, 138, "the job ends"},
 		"suspended":      {rendezvous.End{Verdict: exitcodes.Suspended, Code: 143, Message: "suspended"}, 138, 143, "leaving: suspended"},
-		"alone":          {rendezvous.End{Verdict: exitcodes.Retry, Code: 213, Reason: exitcodes.ReasonStoreLost, Message: "no store"}, 0, 213, "the job continues without it"},
+		"alone":          {rendezvous.End{Verdict: exitcodes.Retry, Code: 214, Reason: exitcodes.ReasonNodeUnhealthy, Message: "no GPU"}, 0, 214, "the job continues without it"},
+		"no store":       {rendezvous.End{Verdict: exitcodes.Retry, Code: 213, Reason: exitcodes.ReasonStoreLost, Message: "no store"}, 0, 213, "this node leaves: no store"},
 		"success":        {rendezvous.End{Verdict: exitcodes.Success}, 0, 0, ""},
 	} {
 		w := newWorld(t, Policy{RetryCode: tt.retry}).start(0, 0).at(1*s, Stop{}).dies(1*s, 0, SIGTERM)

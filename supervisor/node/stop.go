@@ -240,7 +240,7 @@ func (n *Node) stopOrdered(s Stop) {
 		_, saveBy = n.times(n.policy.Grace)
 	}
 	if n.failedAt.IsZero() { // else it is our own failure that comes back as an order
-		n.failedAt = n.now
+		n.failedAt = n.now.Add(-s.Silence)
 		n.log(slog.LevelInfo, "stopping the workers", "round", s.Round, "why", s.Why)
 		if s.Silent && !s.Suspend && !s.Departure {
 			n.dump()

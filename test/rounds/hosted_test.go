@@ -77,6 +77,9 @@ func TestHostIsReplaced(t *testing.T) {
 	p.is(second, names(first)...)
 	p.kill(host)
 	others = append(others, p.start("n0"))
+	for _, n := range others[:2] { // whoever leads now
+		n.Await("nodes that knew the one before may run until")
+	}
 	third := p.round(2, 3)
 	p.is(third, names(second)...)
 	finish(third)
@@ -99,7 +102,11 @@ func TestHostIsLost(t *testing.T) {
 	workers := p.round(0, 2)
 	p.kill(host)
 	p.stopped(of(workers, "n1"))
-	p.all([]*node{other}, end{213, exitcodes.Retry, "StoreLost"})
+	for _, e := range p.all([]*node{other}, end{213, exitcodes.Retry, "StoreLost"}) {
+		if want := "the store within gangrun at " + addr + ", on another node"; !strings.Contains(e.Message.Message, want) {
+			t.Errorf("it does not say %q: %s", want, e.Raw)
+		}
+	}
 }
 
 // TestHostIsPreempted asks the node that has the store to stop, and starts it again. That is nobody's failure.

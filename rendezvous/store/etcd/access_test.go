@@ -126,6 +126,27 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestNoMajority: the members that are left answer, and their error says why that does not help.
+func TestNoMajority(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, nil)
+	s := c.open("job")
+	c.Servers[0].Kill()
+	c.Servers[1].Kill()
+	_, err := s.Commit(t.Context(), store.Txn{Then: []store.Op{store.Put("job", nil)}})
+	if !errors.Is(err, store.ErrUnreachable) {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		c.Servers[0].Client + ": dial tcp", c.Servers[2].Client + ": there, and cannot help",
+		"a cluster needs more than half of its members",
+	} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("want %q in %v", text, err)
+		}
+	}
+}
+
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, func(s *etcdserver.Server) { s.TokenTTL = 1 })

@@ -35,6 +35,8 @@ import (
 
 // Config says where the cluster is and how to get in.
 type Config struct {
+	// Name is what the cluster is called in errors; by default "etcd" and its endpoints.
+	Name string
 	// Endpoints are URLs, http or https, or just host:port, which means https if there is a CA or a certificate.
 	// All must agree on that.
 	Endpoints []string

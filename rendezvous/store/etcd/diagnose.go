@@ -17,8 +17,8 @@ import (
 
 // diagnose asks every endpoint for what etcd's client does not tell: whether somebody is there, and what is wrong with
 // the certificates. There is no cause if all endpoints seem to be well. It is a matter of TLS only if no endpoint is:
-// the others can come back.
-func (a access) diagnose(ctx context.Context) (cause string, kind error) {
+// the others can come back. Otherwise is what the client says: the words of those that answer.
+func (a access) diagnose(ctx context.Context, otherwise string) (cause string, kind error) {
 	ctx, stop := context.WithTimeout(ctx, time.Second)
 	defer stop()
 	found := make([]error, len(a.endpoints))
@@ -28,7 +28,7 @@ func (a access) diagnose(ctx context.Context) (cause string, kind error) {
 	}
 	all.Wait()
 	kind = store.ErrUnreachable
-	var texts []string
+	var texts, well []string
 	for i, err := range found {
 		var failed tlsError
 		if errors.As(err, &failed) {
@@ -36,10 +36,17 @@ func (a access) diagnose(ctx context.Context) (cause string, kind error) {
 		}
 		if err != nil {
 			texts = append(texts, a.endpoints[i]+": "+oneLine(err))
+		} else {
+			well = append(well, a.endpoints[i])
 		}
 	}
-	if len(texts) < len(found) {
+	if len(texts) > 0 && len(well) > 0 {
 		kind = store.ErrUnreachable
+		text := strings.Join(well, ", ") + ": there, and cannot help (" + otherwise + ")"
+		if 2*len(texts) >= len(found) {
+			text += ": a cluster needs more than half of its members"
+		}
+		texts = append(texts, text)
 	}
 	return strings.Join(texts, "; "), kind
 }

@@ -49,7 +49,7 @@ func (s *Store) explain(ctx context.Context, what string, err error) error {
 	}
 	cause, kind := classify(err)
 	if kind == store.ErrUnreachable && len(s.access.endpoints) > 0 {
-		if c, k := s.access.diagnose(ctx); c != "" {
+		if c, k := s.access.diagnose(ctx, cause); c != "" {
 			cause, kind = c, k
 		}
 	}

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -77,7 +78,7 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 	}
 	s := newStore(prefix, c.timeout(), c.Log)
 	s.access = a
-	s.where = "etcd " + strings.Join(a.endpoints, ",")
+	s.where = cmp.Or(c.Name, "etcd "+strings.Join(a.endpoints, ","))
 	s.reader, s.visitor = c.ReadOnly, c.Visitor
 	s.client, err = clientv3.New(clientv3.Config{
 		Endpoints:            a.endpoints,
