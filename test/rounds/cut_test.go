@@ -58,7 +58,8 @@ func (n *network) cut()  { n.ip("-n", n.name, "link", "set", "out", "down") }
 func (n *network) heal() { n.ip("-n", n.name, "link", "set", "out", "up") }
 
 // cuts are the ways to cut the network off, each with what heals it: both directions; what comes from it, so that nothing
-// is heard of it, while it hears others; what goes to it, so that its requests arrive and no answer comes back.
+// is heard of it, while it hears others; what goes to it, so that its requests arrive and no answer comes back; and all of it,
+// within the network, by a rule.
 var cuts = map[string]func(n *network) (heal func()){
 	"both directions": func(n *network) func() { n.cut(); return n.heal },
 	"from it": func(n *network) func() {
@@ -69,6 +70,13 @@ var cuts = map[string]func(n *network) (heal func()){
 		there := strings.TrimSuffix(n.host, ".1") + ".2/32"
 		n.ip("route", "add", "blackhole", there)
 		return func() { n.ip("route", "delete", "blackhole", there) }
+	},
+	"a firewall": func(n *network) func() { // which drops what it sees, and answers nobody
+		harness.Program(n.t, "iptables", "install iptables")
+		for _, chain := range []string{"INPUT", "OUTPUT"} {
+			n.ip("netns", "exec", n.name, "iptables", "-w", "-A", chain, "-j", "DROP")
+		}
+		return func() { n.ip("netns", "exec", n.name, "iptables", "-w", "-F") }
 	},
 }
 

@@ -2,14 +2,7 @@ package etcd_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,6 +16,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store/etcd"
 	"github.com/gangrun/gangrun/rendezvous/store/storetest"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
+	"github.com/gangrun/gangrun/test/harness/testca"
 )
 
 const password = "correct horse"
@@ -216,20 +210,20 @@ func TestPassword(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	ours, theirs := newCA(t, "ours"), newCA(t, "theirs")
-	serverCert, serverKey := ours.issue(t, "server")
-	cert, key := ours.issue(t, "client")
-	otherCert, otherKey := theirs.issue(t, "client")
+	ours, theirs := testca.New(t, "ours"), testca.New(t, "theirs")
+	serverCert, serverKey := ours.Issue(t, "server")
+	cert, key := ours.Issue(t, "client")
+	otherCert, otherKey := theirs.Issue(t, "client")
 	c := newCluster(t, 1, func(s *etcdserver.Server) {
 		s.Client = strings.Replace(s.Client, "http://", "https://", 1)
-		s.CA, s.Cert, s.Key = ours.file, serverCert, serverKey
+		s.CA, s.Cert, s.Key = ours.File, serverCert, serverKey
 	})
 	where := c.Servers[0].Client
 	conf := c.config("job")
 	refused(t, conf, store.ErrTLS, where, "unknown authority")
-	conf.CA = theirs.file
+	conf.CA = theirs.File
 	refused(t, conf, store.ErrTLS, where, "unknown authority")
-	conf.CA = ours.file
+	conf.CA = ours.File
 	refused(t, conf, store.ErrTLS, where, "certificate required")
 	conf.Cert, conf.Key = otherCert, otherKey
 	refused(t, conf, store.ErrTLS, where, "certificate")
@@ -245,55 +239,4 @@ func TestTLS(t *testing.T) {
 	view := storetest.Follow(t, s, "")
 	last := storetest.Commit(t, s, store.Txn{Then: []store.Op{store.Put("job", nil)}})
 	view.Until("the job", func() bool { return view.Rev >= last.Rev })
-}
-
-// ca is a certificate authority for a test.
-type ca struct {
-	file string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newCA(t *testing.T, name string) *ca {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &ca{file: pemFile(t, name+".pem", "CERTIFICATE", der), cert: cert, key: key}
-}
-
-func (c *ca) issue(t *testing.T, name string) (cert, key string) {
-	t.Helper()
-	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, c.cert, &secret.PublicKey, c.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pemFile(t, name+".pem", "CERTIFICATE", der), pemFile(t, name+".key", "PRIVATE KEY", raw)
-}
-
-func pemFile(t *testing.T, name, kind string, der []byte) string {
-	t.Helper()
-	return file(t, name, string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
 }

@@ -1,0 +1,209 @@
+package rounds_test
+
+import (
+	"crypto/tls"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/gangrun/gangrun/rendezvous/store/etcd"
+	"github.com/gangrun/gangrun/test/harness/etcdserver"
+	"github.com/gangrun/gangrun/test/harness/testca"
+)
+
+// trouble is what comes over an etcd of three members while a job runs.
+type trouble struct {
+	name string
+	// way is how the nodes reach the cluster: flags. Nil: as it is.
+	way func(t *testing.T, c *etcdserver.Cluster) []string
+	// begin brings it, and returns what ends it, nil when nothing has to.
+	begin func(t *testing.T, c *etcdserver.Cluster) (end func())
+	// stops: nothing can be decided before the end.
+	stops bool
+	// change has the last word on each server.
+	change func(t *testing.T) func(*etcdserver.Server)
+}
+
+var troubles = []trouble{
+	{name: "compaction", begin: func(t *testing.T, c *etcdserver.Cluster) func() {
+		compact(t, c.Admin(t))
+		return func() { compact(t, c.Admin(t)) }
+	}},
+	{name: "a member is lost", begin: func(t *testing.T, c *etcdserver.Cluster) func() {
+		c.Servers[0].Kill() // which the nodes ask first
+		return func() { restart(t, c, c.Servers[0]) }
+	}},
+	{name: "a member is paused", begin: func(t *testing.T, c *etcdserver.Cluster) func() {
+		paused := leaderOf(t, c)
+		if err := paused.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := paused.Resume(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}},
+	{name: "no majority", stops: true, begin: func(t *testing.T, c *etcdserver.Cluster) func() {
+		c.Servers[1].Kill()
+		c.Servers[2].Kill()
+		return func() { restart(t, c, c.Servers[1:]...) }
+	}},
+	{name: "the whole cluster is started again", stops: true, begin: func(t *testing.T, c *etcdserver.Cluster) func() {
+		c.End()
+		return func() { restart(t, c, c.Servers...) }
+	}},
+	{name: "far away", way: func(t *testing.T, c *etcdserver.Cluster) []string {
+		var ways []string
+		for _, s := range c.Servers {
+			ways = append(ways, slowly(t, s.Client, 200*time.Millisecond))
+		}
+		return []string{"--store", strings.Join(ways, ",")}
+	}},
+	{name: "TLS and a password", change: secured, way: func(t *testing.T, c *etcdserver.Cluster) []string {
+		return withPassword(t, c)
+	}},
+}
+
+// secured makes servers that speak TLS only, and ask for a certificate.
+func secured(t *testing.T) func(*etcdserver.Server) {
+	authority := testca.New(t, "ours")
+	cert, key := authority.Issue(t, "server")
+	return func(s *etcdserver.Server) {
+		s.Client = strings.Replace(s.Client, "http://", "https://", 1)
+		s.CA, s.Cert, s.Key, s.TokenTTL = authority.File, cert, key, 2
+	}
+}
+
+// withPassword has the cluster ask for a password, too, and returns how to get in.
+func withPassword(t *testing.T, c *etcdserver.Cluster) []string {
+	t.Helper()
+	s := c.Servers[0]
+	pair, err := tls.LoadX509KeyPair(s.Cert, s.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := clientv3.New(clientv3.Config{
+		Endpoints: c.Endpoints(), DialTimeout: limit, Logger: etcd.Zap(nil),
+		TLS: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	_, err = admin.UserAdd(t.Context(), "root", "right")
+	if err == nil {
+		_, err = admin.UserGrantRole(t.Context(), "root", "root")
+	}
+	if err == nil {
+		_, err = admin.AuthEnable(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"user": "root", "password": "right"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{
+		"--store", storeOf(c), "--store-ca", s.CA, "--store-cert", s.Cert, "--store-key", s.Key,
+		"--store-user-file", filepath.Join(dir, "user"), "--store-password-file", filepath.Join(dir, "password"),
+	}
+}
+
+func restart(t *testing.T, c *etcdserver.Cluster, servers ...*etcdserver.Server) {
+	t.Helper()
+	if err := c.Restart(servers...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compact forgets all that is not the present.
+func compact(t *testing.T, client *clientv3.Client) {
+	t.Helper()
+	now, err := client.Get(t.Context(), "/")
+	if err == nil {
+		_, err = client.Compact(t.Context(), now.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leaderOf is the member that leads the cluster.
+func leaderOf(t *testing.T, c *etcdserver.Cluster) *etcdserver.Server {
+	t.Helper()
+	admin := c.Admin(t)
+	for _, s := range c.Servers {
+		status, err := admin.Status(t.Context(), s.Client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status.Leader == status.Header.MemberId {
+			return s
+		}
+	}
+	t.Fatal("nobody leads the cluster")
+	return nil
+}
+
+// TestTroubles runs a job of two nodes on three members of an etcd through each trouble: a worker fails while it lasts, and
+// another one when it is over. Each costs one restart, and nothing else happens.
+func TestTroubles(t *testing.T) {
+	some := troubles
+	if os.Getenv("GANGRUN_TEST_LONG") == "" {
+		seed := rand.Uint64()
+		t.Logf("three of them: seed %d", seed)
+		some = nil
+		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(troubles))[:3] {
+			some = append(some, troubles[i])
+		}
+	}
+	for _, trouble := range some {
+		t.Run(trouble.name, func(t *testing.T) {
+			t.Parallel()
+			var change func(*etcdserver.Server)
+			if trouble.change != nil {
+				change = trouble.change(t)
+			}
+			c := etcdserver.StartFor(t, "127.0.0.1", 3, change)
+			way := []string{"--store", storeOf(c)}
+			if trouble.way != nil {
+				way = trouble.way(t, c)
+			}
+			p := newParty(t, append([]string{"--nodes", "2", "--job", jobName(t), "--restart-backoff", "1ms:2ms"}, way...)...)
+			nodes := p.startAll(2)
+			first := p.round(0, 2)
+			end := func() {}
+			if trouble.begin != nil {
+				end = trouble.begin(t, c)
+			}
+			first[0].do("kill 9")
+			p.stopped(first[0])
+			if trouble.stops {
+				end()
+			}
+			second := p.round(1, 2)
+			p.is(second, names(first)...)
+			if !trouble.stops {
+				end()
+			}
+			second[1].do("kill 9")
+			third := p.round(2, 2)
+			p.is(third, names(first)...)
+			finish(third)
+			for _, e := range p.all(nodes, succeeded) {
+				if e.Restarts.Used != 2 {
+					t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
+				}
+			}
+		})
+	}
+}
