@@ -195,8 +195,16 @@ func (l *leader) decide() (time.Duration, error) {
 		}
 	}
 	if j := l.deletedJob(); j != nil {
-		l.log.Warn("somebody has deleted the job's record: putting it back", "round", j.Round)
-		return lookAgain, l.commit(rendezvous.Decision{Action: actRestore, Job: j, DropRound: -1})
+		d := rendezvous.Decision{Action: actRestore, Job: j, DropRound: -1}
+		if l.view.Job != nil {
+			l.log.Warn("an earlier record of the job has come back: putting the newest one back", "round", j.Round)
+			if j.End != nil {
+				d.Keep = max(time.Duration(j.Spec.TTL), time.Minute)
+			}
+		} else {
+			l.log.Warn("somebody has deleted the job's record: putting it back", "round", j.Round)
+		}
+		return lookAgain, l.commit(d)
 	}
 	if r := l.deletedRound(); r != nil {
 		l.log.Warn("somebody has deleted the round's record: putting it back", "round", r.Number)

@@ -184,7 +184,10 @@ func (n *node) jobUpdate(u store.Update, ok bool) {
 		}
 	}
 	for _, kv := range u.Changed {
-		n.readJob(kv)
+		n.readJob(kv, n.reading.Job)
+		if n.older {
+			n.jobGone()
+		}
 	}
 }
 
@@ -199,11 +202,15 @@ func (n *node) roundUpdate(u store.Update, ok bool) {
 	}
 }
 
-func (n *node) readJob(kv store.KV) {
-	n.jobRev = kv.ModRev
+// readJob takes in the job's record, unless an earlier one has come back instead of the one that is known.
+func (n *node) readJob(kv store.KV, known *rendezvous.Job) {
+	n.jobRev, n.older = kv.ModRev, false
 	job, err := rendezvous.ParseJob(kv.Key, kv.Value)
 	if err != nil {
 		n.cannotUse(err)
+		return
+	}
+	if n.older = wentBack(known, job); n.older {
 		return
 	}
 	if job.Same(n.lastJob) {

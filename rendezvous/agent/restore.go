@@ -21,11 +21,26 @@ func (l *leader) deletedRound() *rendezvous.Round {
 	return r
 }
 
-// deletedJob is the job's record where it has gone from the store and this node remembers it; else nil. Until the job has
-// ended, nothing but a deletion by hand takes it away. To start over instead would count the rounds from the first
-// again, and cost restarts that nobody has failed for.
+// wentBack reports whether there is an earlier record of the job in the store than is known of it. Nobody writes that: the
+// store was restored from a backup.
+func wentBack(known, there *rendezvous.Job) bool {
+	return known != nil && known.Store == there.Store && known.RunUID == there.RunUID && known.Newer(there)
+}
+
+// deletedJob is the job's record where it has gone from the store, or there is an earlier one instead, and this node
+// remembers it; else nil. Until the job has ended, nothing but a deletion by hand takes it away. To start over instead would
+// count the rounds from the first again, and cost restarts that nobody has failed for.
 func (l *leader) deletedJob() *rendezvous.Job {
-	if l.view.Job != nil || l.view.JobRev != 0 || l.view.Rev < l.view.Read {
+	if l.view.Rev < l.view.Read {
+		return nil
+	}
+	if l.view.Job != nil {
+		if j := l.heard.Load(); wentBack(j, l.view.Job) {
+			return j
+		}
+		return nil
+	}
+	if l.view.JobRev != 0 {
 		return nil
 	}
 	var newest *rendezvous.Job
@@ -52,12 +67,31 @@ func (n *node) jobGone() {
 	}
 	n.goneAt = max(n.clock(), 1)
 	n.payOwed()
-	time.AfterFunc(goneTime, func() { n.report((*node).stillGone) })
+	if n.older {
+		n.log.Warn("the store has gone back to an earlier record of the job, as one that was restored from a backup",
+			"round", n.reading.Job.Round)
+		if n.link.lease != nil {
+			n.link.startLead(n) // who leads knows a state that is no more
+		}
+	}
+	time.AfterFunc(n.goneFor(), func() { n.report((*node).stillGone) })
 }
 
-// stillGone takes the job for gone, if it is.
+// goneFor is how long the record is waited for. That the store has gone back one node notices later than another.
+func (n *node) goneFor() time.Duration {
+	if n.older {
+		return n.cfg.Lease
+	}
+	return goneTime
+}
+
+// stillGone takes the job for gone, if it is. What there is instead is read after that.
 func (n *node) stillGone() {
-	if n.goneAt != 0 && n.clock()-n.goneAt >= goneTime {
-		n.goneAt, n.reading.Job, n.reading.Round = 0, nil, nil
+	if n.goneAt == 0 || n.clock()-n.goneAt < n.goneFor() {
+		return
+	}
+	n.goneAt, n.reading.Job, n.reading.Round = 0, nil, nil
+	if n.older {
+		n.older, n.writer.rejoin, n.writer.dirty = false, true, true
 	}
 }

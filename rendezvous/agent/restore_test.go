@@ -108,3 +108,67 @@ func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
 		})
 	}
 }
+
+// TestAnEarlierRecordComesBack puts records of round 0 in the place of those of round 1, as who restores a backup of the
+// store does. The newer ones are put back, and nothing stops for that. Where no leader remembers them, the workers stop,
+// and the job goes on from what there is.
+func TestAnEarlierRecordComesBack(t *testing.T) {
+	for name, forgotten := range map[string]bool{"remembered": false, "forgotten": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := store.NewInMemory()
+				byHand := m.Connect(clock)
+				defer byHand.Close()
+				nodes := gang(t, m, 2)
+				for _, p := range nodes {
+					p.starts(0)
+				}
+				time.Sleep(time.Minute)
+				then := []store.Op{store.Delete(roundKey(1))}
+				for _, kv := range storetest.Commit(t, byHand, store.Txn{Read: []string{jobKey, roundsKey, nodesKey + "node1"}}).Read {
+					then = append(then, store.Put(kv.Key, kv.Value))
+				}
+				nodes[1].Failing(0, killed, nil)
+				nodes[1].Gone(0, killed, nil)
+				nodes[0].stops()
+				for _, p := range nodes {
+					p.starts(1)
+				}
+				time.Sleep(time.Minute)
+				if forgotten {
+					for _, p := range nodes {
+						p.heard.Store(nil)
+					}
+				}
+				storetest.Commit(t, byHand, store.Txn{Then: then})
+				next := 2
+				if forgotten {
+					for _, p := range nodes {
+						p.stops()
+					}
+				} else {
+					time.Sleep(time.Minute)
+					for _, p := range nodes {
+						select {
+						case o := <-p.Orders():
+							t.Fatalf("%s: got %s", p.name, describe(o))
+						default:
+						}
+					}
+					nodes[1].Failing(1, killed, nil)
+					nodes[1].Gone(1, killed, nil)
+					nodes[0].stops()
+				}
+				for _, p := range nodes {
+					p.starts(next)
+					p.Gone(next, well, nil)
+				}
+				for _, p := range nodes {
+					if e := p.ends(); e.Verdict != exitcodes.Success {
+						t.Errorf("%s: %+v", p.name, *e)
+					}
+				}
+			})
+		})
+	}
+}

@@ -36,7 +36,8 @@ type written struct {
 	outcome *rendezvous.Outcome
 	rejoin  bool
 	last    bool
-	revoked bool // it was no write: an earlier lease was revoked
+	revoked bool  // it was no write: an earlier lease was revoked
+	known   int64 // the revision that was known when it was sent
 	lease   store.Lease
 }
 
@@ -113,6 +114,7 @@ func (n *node) claim() {
 
 func (n *node) commit(txn store.Txn, out written) {
 	n.writer.busy = true
+	out.known = n.readRev
 	crash.Go(func() {
 		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
 		defer cancel()
@@ -250,7 +252,7 @@ func (n *node) lostKey(out written, own store.KV, found bool) {
 // read handles what a transaction has read of the job; older news is dropped from now on.
 func (n *node) read(out written) {
 	n.writer.rejoin = false
-	if out.Token == n.reading.Store && out.Rev < n.readRev { // the watch has overtaken this answer
+	if out.Token == n.reading.Store && out.Rev < n.readRev && out.Rev >= out.known { // the watch has overtaken this answer
 		return
 	}
 	n.readRev, n.jobRev = out.Rev, 0
@@ -262,14 +264,14 @@ func (n *node) read(out written) {
 	for _, kv := range out.Read {
 		switch {
 		case kv.Key == jobKey:
-			n.readJob(kv)
+			n.readJob(kv, before.Job)
 		case strings.HasPrefix(kv.Key, lists):
 			n.readList(kv)
 		case strings.HasPrefix(kv.Key, roundsKey):
 			n.readRound(kv)
 		}
 	}
-	if n.jobRev == 0 && before.Store == out.Token && before.Job != nil {
+	if (n.jobRev == 0 || n.older) && before.Store == out.Token && before.Job != nil {
 		n.reading = before
 		n.jobGone()
 	}
