@@ -16,8 +16,9 @@ const DefaultPort = 29400
 type Location struct {
 	// Endpoints are URLs of an etcd; CA, Cert, Key, UserFile and PasswordFile are how to get in.
 	Endpoints              []string
-	CA, Cert, Key          string
+	CA, Cert, Key          string // of a store within gangrun: of both sides
 	UserFile, PasswordFile string
+	TokenFile              string // for a store within gangrun
 	// Host and Port are where a store within gangrun listens. The node that has this address hosts it; of several on
 	// one machine, the first.
 	Host string

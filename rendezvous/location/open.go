@@ -29,7 +29,7 @@ func Open(ctx context.Context, l Location) (store.Store, error) {
 		}
 	}
 	where := l.String() + ", on another node"
-	l.Endpoints = []string{"http://" + l.Address()}
+	l.Endpoints = []string{l.Address()} // with certificates it is https
 	return dial(ctx, l, where)
 }
 
@@ -37,6 +37,7 @@ func dial(ctx context.Context, l Location, where string) (store.Store, error) {
 	s, err := etcd.Open(ctx, etcd.Config{
 		Name:      where,
 		Endpoints: l.Endpoints, CA: l.CA, Cert: l.Cert, Key: l.Key, UserFile: l.UserFile, PasswordFile: l.PasswordFile,
+		TokenFile: l.TokenFile,
 		Namespace: l.Namespace, Job: l.Job, ReadOnly: l.ReadOnly, Visitor: l.Visitor, Log: l.Log,
 	})
 	if err != nil {
@@ -47,7 +48,9 @@ func dial(ctx context.Context, l Location, where string) (store.Store, error) {
 
 // host starts the store here.
 func host(ctx context.Context, l Location) (store.Store, error) {
-	server, err := embedded.Start(ctx, embedded.Config{Listen: l.Address(), Dir: l.Dir, Log: l.Log})
+	server, err := embedded.Start(ctx, embedded.Config{
+		Listen: l.Address(), CA: l.CA, Cert: l.Cert, Key: l.Key, TokenFile: l.TokenFile, Dir: l.Dir, Log: l.Log,
+	})
 	if err != nil {
 		return nil, err
 	}

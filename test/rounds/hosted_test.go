@@ -1,15 +1,19 @@
 package rounds_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/test/harness"
+	"github.com/gangrun/gangrun/test/harness/testca"
 )
 
 // hostedParty is a job of that many nodes without an etcd: the store is within one of them, at the given address.
@@ -163,6 +167,44 @@ func TestNoDirectoryForTheStore(t *testing.T) {
 	if e.Code != 64 || e.Reason != "BadConfig" || !strings.Contains(e.Message.Message, "--store-dir") {
 		t.Errorf("exit code %d: %s\n%s", e.Code, e.Raw, e.Stderr)
 	}
+}
+
+// TestStrangersAtTheStore runs a job whose store within gangrun asks for a token and for certificates. Who has both is a
+// node of it or steers it; who lacks one of them is told so at once.
+func TestStrangersAtTheStore(t *testing.T) {
+	t.Parallel()
+	authority := testca.New(t, "ours")
+	cert, key := authority.Issue(t, "node")
+	token := t.TempDir() + "/token"
+	if err := os.WriteFile(token, []byte("correct horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, addr := hostedParty(t, "2", "c10d")
+	certificates := []string{"--store-ca", authority.File, "--store-cert", cert, "--store-key", key}
+	known := append([]string{"--store-token-file", token}, certificates...)
+	host := p.start("n0", known...)
+	listens(t, addr)
+	refused := end{64, exitcodes.Fatal, "BadConfig"}
+	for i, flags := range [][]string{nil, certificates, {"--store-token-file", token}} {
+		for _, e := range p.all([]*node{p.start(fmt.Sprint("stranger", i), flags...)}, refused) {
+			if strings.Contains(e.Stderr, "horse") || bytes.Contains(e.Raw, []byte("horse")) {
+				t.Error("the token is told")
+			}
+		}
+	}
+	nodes := []*node{host, p.start("n1", known...)}
+	p.round(0, 2)
+	command := func(flags ...string) harness.Result {
+		return harness.Run(t, limit, nil, slices.Concat([]string{harness.Binary(t), "restart", jobName(t), "--endpoint", addr}, flags)...)
+	}
+	if res := command(certificates...); res.Code != 64 || !strings.Contains(res.Stderr, "--store-token-file") {
+		t.Errorf("gangrun restart without the token: exit code %d, %q", res.Code, res.Stderr)
+	}
+	if res := command(known...); res.Code != 0 {
+		t.Errorf("gangrun restart: exit code %d, %q", res.Code, res.Stderr)
+	}
+	finish(p.round(1, 2))
+	p.all(nodes, succeeded)
 }
 
 // listens waits until somebody listens at the address.

@@ -85,10 +85,12 @@ func (o *options) jobSettings() []*setting {
 		{name: "endpoint", hint: "HOST[:PORT]", parse: text(&o.endpoint), standard: "from the operator's variables",
 			usage: "of the store within gangrun; the node that has this address hosts it, and all give the same"},
 		{name: "store-ca", hint: "FILE", parse: text(&o.location.CA), standard: "the system's", usage: "certificate authority of the store"},
-		{name: "store-cert", hint: "FILE", parse: text(&o.location.Cert), standard: "none", usage: "client certificate for the store"},
+		{name: "store-cert", hint: "FILE", parse: text(&o.location.Cert), standard: "none", usage: "client certificate for the store; that of the store itself where it is within gangrun"},
 		{name: "store-key", hint: "FILE", parse: text(&o.location.Key), standard: "none", usage: "its key"},
 		{name: "store-user-file", hint: "FILE", parse: text(&o.location.UserFile), standard: "none", usage: "holds the user name for the store"},
 		{name: "store-password-file", hint: "FILE", parse: text(&o.location.PasswordFile), standard: "none", usage: "holds the password"},
+		{name: "store-token-file", hint: "FILE", parse: text(&o.location.TokenFile), standard: "none",
+			usage: "holds what all nodes know of a job whose store is within gangrun, and nobody else; an etcd has users instead"},
 		{name: "store-port", hint: "PORT", parse: number(&o.storePort, 1, 65535), standard: strconv.Itoa(location.DefaultPort),
 			usage: "of the store within gangrun, where the operator names only a host"},
 		{name: "store-dir", hint: "DIR", parse: text(&o.location.Dir), standard: "temporary", usage: "for the files of the store within gangrun"},
@@ -160,6 +162,9 @@ func (o *options) settle(p platform.Platform) error {
 	if err := o.settleStore(p); err != nil {
 		return err
 	}
+	if err := checkAccess(o.location); err != nil {
+		return err
+	}
 	if o.location.InProcess() { // a gang of one; what success needs is all there is
 		o.spec.Restarts.Never = o.spec.Restarts.Never || o.roles[o.role].Restart == rendezvous.RestartNever
 		return nil
@@ -213,6 +218,27 @@ func (o *options) settleStore(p platform.Platform) error {
 			number = 0 // it is the workers', not the store's
 		}
 		o.location.Host, o.location.Port = host, cmp.Or(number, o.storePort)
+	}
+	return nil
+}
+
+// checkAccess refuses what the store that was chosen knows nothing of.
+func checkAccess(l location.Location) error {
+	given := 0
+	for _, file := range []string{l.CA, l.Cert, l.Key} {
+		if file != "" {
+			given++
+		}
+	}
+	switch {
+	case len(l.Endpoints) > 0 && l.TokenFile != "":
+		return &configError{"--store-token-file is for a store within gangrun; an etcd has users: --store-user-file and --store-password-file"}
+	case l.Host == "":
+	case l.UserFile != "" || l.PasswordFile != "":
+		return &configError{"--store-user-file and --store-password-file are for an etcd; a store within gangrun has --store-token-file"}
+	case given != 0 && given != 3:
+		return &configError{"a store within gangrun needs all three of --store-ca, --store-cert and --store-key on every node: each may be its " +
+			"server, and is its client"}
 	}
 	return nil
 }

@@ -55,6 +55,9 @@ func TestWhereNodesMeet(t *testing.T) {
 		{"two places", map[string]string{"nodes": "4", "endpoint": "h", "store": "http://e:1", "job": "j"}, nil, "", [2]int{}, 0, "--store and --endpoint"},
 		{"an invalid port", map[string]string{"nodes": "4", "endpoint": "h:x"}, nil, "", [2]int{}, 0, "--endpoint h:x"},
 		{"no host", map[string]string{"nodes": "4", "endpoint": ":29400"}, nil, "", [2]int{}, 0, "--endpoint :29400"},
+		{"a token for an etcd", map[string]string{"nodes": "2", "store": "http://e:1", "job": "j", "store-token-file": "f"}, nil, "", [2]int{}, 0, "--store-token-file"},
+		{"a user within gangrun", map[string]string{"nodes": "2", "endpoint": "h", "store-user-file": "f"}, nil, "", [2]int{}, 0, "--store-token-file"},
+		{"half of the certificates", map[string]string{"nodes": "2", "endpoint": "h", "store-cert": "f"}, nil, "", [2]int{}, 0, "all three of"},
 		{"an invalid rank", nil, map[string]string{"PET_NNODES": "2", "PET_NODE_RANK": "x", "MASTER_ADDR": "127.0.0.1"}, "", [2]int{}, 0, "PET_NODE_RANK=x"},
 		{"no time to stop", map[string]string{"nodes": "2", "store": "http://127.0.0.1:1", "job": "j", "fence-timeout": "10s"}, nil, "", [2]int{}, 0, "--fence-timeout"},
 	} {

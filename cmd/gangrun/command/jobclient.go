@@ -35,7 +35,7 @@ func newJobClient(p *program) *jobClient {
 }
 
 func (r *jobClient) settings(own ...*setting) []*setting {
-	kept := []string{"store", "store-ca", "store-cert", "store-key", "store-user-file", "store-password-file", "namespace"}
+	kept := []string{"store", "store-ca", "store-cert", "store-key", "store-user-file", "store-password-file", "store-token-file", "namespace"}
 	s := []*setting{{name: "endpoint", group: groupNodes, hint: "HOST[:PORT]", parse: text(&r.endpoint), standard: "none",
 		usage: "a store within gangrun, instead of --store"}}
 	for _, setting := range r.jobSettings() {
@@ -67,7 +67,7 @@ func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly bool) e
 		if err != nil {
 			host, port = r.endpoint, strconv.Itoa(location.DefaultPort)
 		}
-		e.Endpoints = []string{"http://" + net.JoinHostPort(host, port)}
+		e.Endpoints = []string{net.JoinHostPort(host, port)} // with certificates it is https
 	default:
 		return &configError{"where is the job's record? give --store, the URL of an etcd, or --endpoint, the address of a store within gangrun"}
 	}

@@ -7,6 +7,7 @@ package embedded
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,9 +31,12 @@ import (
 
 // Config says where the server listens and keeps its files.
 type Config struct {
-	// Listen is host:port; without a host, all addresses. The clients of the job connect there, without TLS and
-	// without a password: keep it within the job's network.
+	// Listen is host:port; without a host, all addresses. The clients of the job connect there.
 	Listen string
+	// CA, Cert and Key are PEM files: with them it speaks TLS only, and to none without a certificate of that CA.
+	CA, Cert, Key string
+	// TokenFile holds one line, without which nobody is answered. Without it, and without a CA, whoever reaches the address is.
+	TokenFile string
 	// Dir is where it makes a directory of its own; os.TempDir if empty. The directory goes with the server.
 	Dir string
 	// Log gets what the server reports; none if nil.
@@ -72,7 +76,12 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 	s := &Server{addr: net.JoinHostPort(host, port), log: c.Log, dir: dir, closed: make(chan struct{})}
 	s.where = "embedded store at " + s.addr
-	s.etcd, err = embed.StartEtcd(s.config(host, port))
+	conf, err := s.config(c, host, port)
+	if err != nil {
+		dir.remove()
+		return nil, fmt.Errorf("%s: %w", s.where, err)
+	}
+	s.etcd, err = embed.StartEtcd(conf)
 	if err != nil {
 		dir.remove()
 		if inUse(err) {
@@ -106,7 +115,7 @@ func listening(addr string) (host, port string, err error) {
 
 func inUse(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }
 
-func (s *Server) config(host, port string) *embed.Config {
+func (s *Server) config(given Config, host, port string) (*embed.Config, error) {
 	// The first start of a program counts: there is one server in a gangrun.
 	smallSegments()
 	c := embed.NewConfig()
@@ -118,6 +127,14 @@ func (s *Server) config(host, port string) *embed.Config {
 	c.ListenPeerUrls, c.AdvertisePeerUrls = nil, []url.URL{peer}
 	c.InitialCluster = c.Name + "=" + peer.String()
 	client := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}
+	if given.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(given.Cert, given.Key); err != nil {
+			return nil, fmt.Errorf("%w: certificate %s with key %s: %w", store.ErrUnusable, given.Cert, given.Key, err)
+		}
+		client.Scheme = "https"
+		t := &c.ClientTLSInfo
+		t.CertFile, t.KeyFile, t.TrustedCAFile, t.ClientCertAuth = given.Cert, given.Key, given.CA, true
+	}
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
 	// HTTP (metrics, health, the JSON gateway) is on a socket of its own: on the network there is gRPC alone.
 	c.ListenClientHttpUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(s.dir.path, "http")}}
@@ -133,9 +150,16 @@ func (s *Server) config(host, port string) *embed.Config {
 	c.GRPCAdditionalServerOptions = []grpc.ServerOption{
 		grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer), grpc.ChainStreamInterceptor(s.endStreams),
 	}
+	if given.TokenFile != "" {
+		token, err := etcd.Line("the store's token", given.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", store.ErrUnusable, err)
+		}
+		c.GRPCAdditionalServerOptions = append(c.GRPCAdditionalServerOptions, etcd.AskForToken(token)...)
+	}
 	c.LogLevel = "error"
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcd.Zap(s.log))
-	return c
+	return c, nil
 }
 
 var smallSegments = sync.OnceFunc(func() { wal.SegmentSizeBytes = segment })

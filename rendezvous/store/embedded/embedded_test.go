@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store/embedded"
 	"github.com/gangrun/gangrun/rendezvous/store/etcd"
 	"github.com/gangrun/gangrun/rendezvous/store/storetest"
+	"github.com/gangrun/gangrun/test/harness/testca"
 )
 
 func start(t *testing.T) *embedded.Server {
@@ -180,5 +182,89 @@ func TestItListensAtItsAddressOnly(t *testing.T) {
 	if c, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.2", port), time.Second); err == nil {
 		c.Close()
 		t.Error("it listens at every address of the machine")
+	}
+}
+
+// secret is a file of one line.
+func secret(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestStrangers: who does not know the token, or has no certificate, reads nothing and writes nothing; who does is served
+// as ever, and so is the host.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	ours, theirs := testca.New(t, "ours"), testca.New(t, "theirs")
+	cert, key := ours.Issue(t, "node")
+	otherCert, otherKey := theirs.Issue(t, "stranger")
+	right := secret(t, "correct horse")
+	for name, tc := range map[string]struct {
+		server  embedded.Config
+		friend  etcd.Config
+		strange []etcd.Config
+		kind    error
+	}{
+		"a token": {
+			server: embedded.Config{TokenFile: right}, friend: etcd.Config{TokenFile: right}, kind: store.ErrDenied,
+			strange: []etcd.Config{{}, {TokenFile: secret(t, "wrong horse")}},
+		},
+		"certificates": {
+			server: embedded.Config{CA: ours.File, Cert: cert, Key: key}, kind: store.ErrTLS,
+			friend:  etcd.Config{CA: ours.File, Cert: cert, Key: key},
+			strange: []etcd.Config{{}, {CA: ours.File}, {CA: ours.File, Cert: otherCert, Key: otherKey}, {CA: theirs.File, Cert: cert, Key: key}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.server.Listen, tc.server.Dir, tc.server.Log = "127.0.0.1:0", t.TempDir(), log(t)
+			server, err := embedded.Start(t.Context(), tc.server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			host, err := server.Store(t.Context(), "test", "job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer host.Close()
+			open := func(c etcd.Config) (*etcd.Store, error) {
+				c.Endpoints, c.Namespace, c.Job, c.Log = []string{server.Addr()}, "test", "job", log(t)
+				return etcd.Open(t.Context(), c)
+			}
+			for i, c := range tc.strange {
+				if s, err := open(c); !errors.Is(err, tc.kind) {
+					t.Errorf("stranger %d: %v, want %v", i, err, tc.kind)
+					if err == nil {
+						s.Close()
+					}
+				} else if strings.Contains(err.Error(), "horse") {
+					t.Errorf("it tells the token: %v", err)
+				}
+			}
+			friend, err := open(tc.friend)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer friend.Close()
+			l := storetest.Join(t, friend, 2*time.Second)
+			view := storetest.Follow(t, host, "")
+			storetest.Commit(t, friend, store.Txn{Then: []store.Op{store.PutLeased("nodes/a", nil, l)}})
+			view.Until("the node", func() bool { return view.Text() == "nodes/a=" })
+			far := storetest.Follow(t, friend, "")
+			far.Until("the node, from outside", func() bool { return far.Text() == "nodes/a=" })
+		})
+	}
+	for name, c := range map[string]embedded.Config{
+		"no token":       {TokenFile: filepath.Join(t.TempDir(), "none")},
+		"no certificate": {Cert: filepath.Join(t.TempDir(), "none"), Key: key, CA: ours.File},
+	} {
+		c.Listen, c.Dir = "127.0.0.1:0", t.TempDir()
+		if _, err := embedded.Start(t.Context(), c); !errors.Is(err, store.ErrUnusable) {
+			t.Errorf("%s: %v, want %v", name, err, store.ErrUnusable)
+		}
 	}
 }

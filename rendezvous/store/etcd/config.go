@@ -45,6 +45,8 @@ type Config struct {
 	CA, Cert, Key string
 	// UserFile and PasswordFile hold one line each, as in a mounted Kubernetes secret.
 	UserFile, PasswordFile string
+	// TokenFile holds one line that every request carries: a store within gangrun asks for it.
+	TokenFile string
 	// Namespace and Job name the record.
 	Namespace, Job string
 	// ReadOnly: make no record of a job that has none, and Commit nothing.
@@ -64,6 +66,7 @@ type access struct {
 	endpoints      []string
 	tls            *tls.Config // nil: plain
 	user, password string
+	token          string
 }
 
 func (c Config) access() (access, error) {
@@ -96,10 +99,15 @@ func (c Config) access() (access, error) {
 		return a, errors.New("etcd: a user file and a password file are needed, or neither")
 	}
 	if c.UserFile != "" {
-		if a.user, err = line("user", c.UserFile); err != nil {
+		if a.user, err = Line("etcd: user", c.UserFile); err != nil {
 			return a, err
 		}
-		if a.password, err = line("password", c.PasswordFile); err != nil {
+		if a.password, err = Line("etcd: password", c.PasswordFile); err != nil {
+			return a, err
+		}
+	}
+	if c.TokenFile != "" {
+		if a.token, err = Line("the store's token", c.TokenFile); err != nil {
 			return a, err
 		}
 	}
@@ -164,18 +172,18 @@ func (c Config) tls() (*tls.Config, error) {
 	return conf, nil
 }
 
-// line reads a file of one line. No error repeats what is in it.
-func line(what, file string) (string, error) {
+// Line reads a secret from a file of one line. No error repeats what is in it.
+func Line(what, file string) (string, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("etcd: %s: %w", what, err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	text := strings.TrimRight(string(raw), "\r\n")
 	switch {
 	case text == "":
-		return "", fmt.Errorf("etcd: %s: %s is empty", what, file)
+		return "", fmt.Errorf("%s: %s is empty", what, file)
 	case len(text) > 4096 || strings.ContainsFunc(text, unicode.IsControl):
-		return "", fmt.Errorf("etcd: %s: %s holds more than one short line", what, file)
+		return "", fmt.Errorf("%s: %s holds more than one short line", what, file)
 	}
 	return text, nil
 }

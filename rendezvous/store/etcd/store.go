@@ -80,6 +80,19 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 	s.access = a
 	s.where = cmp.Or(c.Name, "etcd "+strings.Join(a.endpoints, ","))
 	s.reader, s.visitor = c.ReadOnly, c.Visitor
+	options := []grpc.DialOption{
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: backoff.Config{
+				BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second,
+			},
+			MinConnectTimeout: 2 * time.Second,
+		}),
+		grpc.WithReadBufferSize(8 << 10),
+		grpc.WithWriteBufferSize(8 << 10),
+	}
+	if a.token != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer(a.token)))
+	}
 	s.client, err = clientv3.New(clientv3.Config{
 		Endpoints:            a.endpoints,
 		TLS:                  a.tls,
@@ -92,16 +105,7 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 		MaxCallRecvMsgSize:   maxAnswer,
 		Context:              s.ctx,
 		Logger:               Zap(c.Log),
-		DialOptions: []grpc.DialOption{
-			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff: backoff.Config{
-					BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second,
-				},
-				MinConnectTimeout: 2 * time.Second,
-			}),
-			grpc.WithReadBufferSize(8 << 10),
-			grpc.WithWriteBufferSize(8 << 10),
-		},
+		DialOptions:          options,
 	})
 	if err != nil {
 		err = s.explain(ctx, "connect", err)
