@@ -23,7 +23,9 @@ func Decide(v View, now time.Time) Decision {
 		return t.begin()
 	}
 	if v.Job.Round >= 0 && (v.Round == nil || v.Round.Number != v.Job.Round) {
-		return t.wait(time.Time{}, WaitsForRecord, nil, "the record of round %d is missing", v.Job.Round)
+		if d, ok := t.withoutRound(); ok {
+			return d
+		}
 	}
 	if d, ok := t.commands(); ok {
 		return d

@@ -46,6 +46,8 @@ type Observations struct {
 	RunUID string
 	Round  int
 	Member []Observation
+	// Missing is since when the round's record is missing; zero while it is there.
+	Missing time.Time
 }
 
 // Observation is what the leader has seen of one member.
@@ -73,7 +75,7 @@ type Put struct {
 // learns of it. After a lost watch the caller passes zero Observations, since it cannot know what it has missed.
 func Observe(s Observations, v View, puts []Put, now time.Time) Observations {
 	if v.Round == nil {
-		return Observations{}
+		return observeNoRound(s, v, now)
 	}
 	members := make([]Observation, len(v.Round.Members))
 	if s.Store == v.Token && s.RunUID == v.Round.RunUID && s.Round == v.Round.Number && len(s.Member) == len(members) {
@@ -113,6 +115,18 @@ func Observe(s Observations, v View, puts []Put, now time.Time) Observations {
 		}
 	}
 	return Observations{Store: v.Token, RunUID: v.Round.RunUID, Round: v.Round.Number, Member: members}
+}
+
+// observeNoRound remembers since when the record of the job's round is missing.
+func observeNoRound(s Observations, v View, now time.Time) Observations {
+	if v.Job == nil || v.Job.Round < 0 {
+		return Observations{}
+	}
+	missing := s.Missing
+	if missing.IsZero() || s.Store != v.Token || s.RunUID != v.Job.RunUID || s.Round != v.Job.Round {
+		missing = now
+	}
+	return Observations{Store: v.Token, RunUID: v.Job.RunUID, Round: v.Job.Round, Missing: missing}
 }
 
 // CandidateName is what an incarnation of a node puts into its key in the election.

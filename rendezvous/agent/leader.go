@@ -63,6 +63,7 @@ type leader struct {
 	whySince time.Time
 	saidAt   time.Time
 	rest     time.Time // when to decide next at the earliest
+	headless time.Time // since when there are rounds and no job; zero: there are none
 }
 
 // lead returns when the leader is lost or the context ends.
@@ -196,11 +197,11 @@ func (l *leader) decide() (time.Duration, error) {
 	}
 	if j := l.deletedJob(); j != nil {
 		d := rendezvous.Decision{Action: actRestore, Job: j, DropRound: -1}
+		if j.End != nil {
+			d.Keep = keepFor(j, now)
+		}
 		if l.view.Job != nil {
 			l.log.Warn("an earlier record of the job has come back: putting the newest one back", "round", j.Round)
-			if j.End != nil {
-				d.Keep = max(time.Duration(j.Spec.TTL), time.Minute)
-			}
 		} else {
 			l.log.Warn("somebody has deleted the job's record: putting it back", "round", j.Round)
 		}
@@ -211,6 +212,11 @@ func (l *leader) decide() (time.Duration, error) {
 		return lookAgain, l.commit(rendezvous.Decision{Action: actRestore, Round: r, DropRound: -1})
 	}
 	d := rendezvous.Decide(l.view, now)
+	if d.Action == rendezvous.ActCreate {
+		if until := l.beginsAnew(now, time.Duration(d.Job.Spec.Fence)); now.Before(until) {
+			return min(lookAgain, until.Sub(now)), nil
+		}
+	}
 	if d.Action != rendezvous.ActWait {
 		return lookAgain, l.commit(d) // the watch tells of it
 	}

@@ -131,12 +131,16 @@ func (l *leader) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) er
 		}
 		l.ending = lease
 	}
+	round := l.view.Round
+	if r := l.newest.Load(); round == nil && r != nil && r.Store == l.view.Token && r.RunUID == d.Job.RunUID && r.Number == d.Job.Round {
+		round = r // the job's record is put back
+	}
 	txn.Ends = l.ending
 	txn.Then = append(txn.Then, store.PutLeased(jobKey, value, l.ending))
 	for key, kv := range l.rows {
 		switch {
 		case !ofRounds(key):
-		case keeps(key, l.view.Round):
+		case keeps(key, round):
 			txn.Then = append(txn.Then, store.PutLeased(key, kv.Value, l.ending))
 		default:
 			txn.Then = append(txn.Then, store.Delete(key))

@@ -166,5 +166,5 @@ func (n *node) refuse(err error) {
 // permanent reports whether trying again is of no use.
 func permanent(err error) bool {
 	return errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrTLS) || errors.Is(err, store.ErrRefused) ||
-		errors.Is(err, store.ErrUnusable)
+		errors.Is(err, store.ErrUnusable) || errors.Is(err, store.ErrSettings)
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/rendezvous"
@@ -11,10 +12,11 @@ const actRestore rendezvous.Action = "Restore"
 
 // deletedRound is the record of the current round where it has gone from the store and this node remembers it; else
 // nil. Nothing but a deletion by hand takes it away. Without it nobody can tell whose workers may still run, so that no
-// later round could ever begin; and since a round's record never changes, putting it back is always right.
+// later round could begin for a while; and since a round's record never changes, putting it back is always right. That of a
+// job that has ended goes with it.
 func (l *leader) deletedRound() *rendezvous.Round {
 	j, r := l.view.Job, l.newest.Load()
-	if j == nil || l.view.Round != nil || l.view.Rev < l.view.Read || r == nil ||
+	if j == nil || j.End != nil || l.view.Round != nil || l.view.Rev < l.view.Read || r == nil ||
 		r.Store != l.view.Token || r.RunUID != j.RunUID || r.Number != j.Round {
 		return nil
 	}
@@ -28,14 +30,14 @@ func wentBack(known, there *rendezvous.Job) bool {
 }
 
 // deletedJob is the job's record where it has gone from the store, or there is an earlier one instead, and this node
-// remembers it; else nil. Until the job has ended, nothing but a deletion by hand takes it away. To start over instead would
-// count the rounds from the first again, and cost restarts that nobody has failed for.
+// remembers it; else nil. Until the time after the job's end is over, nothing but a deletion by hand takes it away. To start
+// over instead would count the rounds from the first again, and cost restarts that nobody has failed for.
 func (l *leader) deletedJob() *rendezvous.Job {
 	if l.view.Rev < l.view.Read {
 		return nil
 	}
 	if l.view.Job != nil {
-		if j := l.heard.Load(); wentBack(j, l.view.Job) {
+		if j := l.heard.Load(); wentBack(j, l.view.Job) && (j.End == nil || keepFor(j, l.now()) > 0) {
 			return j
 		}
 		return nil
@@ -49,10 +51,36 @@ func (l *leader) deletedJob() *rendezvous.Job {
 			newest = j
 		}
 	}
-	if newest == nil || newest.End != nil {
+	if newest == nil || newest.End != nil && keepFor(newest, l.now()) <= 0 {
 		return nil
 	}
 	return newest
+}
+
+// keepFor is for how long the record of a job that has ended is still to be kept. Until then nothing but a deletion by hand
+// takes it away: its lease was made after the record.
+func keepFor(j *rendezvous.Job, now time.Time) time.Duration {
+	return max(time.Duration(j.Spec.TTL), time.Minute) - now.Sub(j.At)
+}
+
+// beginsAnew is when a job without a record may begin. Where there is a round's record, somebody has deleted that of the job,
+// and this leader does not remember it: who is cut off from the store may still run.
+func (l *leader) beginsAnew(now time.Time, fence time.Duration) time.Time {
+	left := false
+	for key := range l.rows {
+		left = left || strings.HasPrefix(key, roundsKey)
+	}
+	switch {
+	case !left:
+		l.headless = time.Time{}
+		return now
+	case l.headless.IsZero():
+		l.headless = now
+	}
+	until := l.headless.Add(fence)
+	l.say(rendezvous.WhyNot{For: rendezvous.WaitsForRecord, Text: "somebody has deleted the job's record, and no leader remembers it: " +
+		"the job begins anew at " + until.UTC().Format(time.TimeOnly) + ", when nothing of it can still run"})
+	return until
 }
 
 // goneTime is how long a node waits for somebody to put back a job's record that was deleted, before it takes the job for

@@ -172,3 +172,95 @@ func TestAnEarlierRecordComesBack(t *testing.T) {
 		})
 	}
 }
+
+// TestNoLeaderRemembersTheRound deletes the record of the round that runs, where no leader can put it back.
+func TestNoLeaderRemembersTheRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewInMemory()
+		byHand := m.Connect(clock)
+		defer byHand.Close()
+		nodes := gang(t, m, 2)
+		for _, p := range nodes {
+			p.starts(0)
+		}
+		time.Sleep(time.Minute)
+		for _, p := range nodes {
+			p.newest.Store(nil)
+		}
+		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(roundKey(0))}})
+		for _, p := range nodes {
+			p.stops()
+		}
+		for _, p := range nodes {
+			p.starts(1)
+			p.Gone(1, well, nil)
+		}
+		for _, p := range nodes {
+			if e := p.ends(); e.Verdict != exitcodes.Success {
+				t.Errorf("%s: %+v", p.name, *e)
+			}
+		}
+	})
+}
+
+// TestNoLeaderRemembersTheJob begins a job anew, whose record somebody has deleted. There may be a node of it that nobody
+// sees, which is given the time to stop, and a line says so.
+func TestNoLeaderRemembersTheJob(t *testing.T) {
+	for name, left := range map[string]bool{"a round is left": true, "nothing is left": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := store.NewInMemory()
+				byHand := m.Connect(clock)
+				defer byHand.Close()
+				if left {
+					storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Put(roundKey(3), []byte("any"))}})
+				}
+				var log heard
+				began := time.Now()
+				p := join(t, m.Connect(clock), "node0", rendezvous.DefaultSpec(1), func(c *Config) {
+					c.Log = slog.New(slog.NewTextHandler(&log, nil))
+				})
+				p.starts(0)
+				if took := time.Since(began); (took >= rendezvous.DefaultFence) != left {
+					t.Errorf("it begins after %v", took)
+				}
+				if log.has("no leader remembers it: the job begins anew") != left {
+					t.Errorf("it says %s", log.all())
+				}
+			})
+		})
+	}
+}
+
+// TestAnEndThatIsDeleted: the record of a job that has ended is put back, too, for those that have not read it, and for the
+// rest of its time. Then nothing is left.
+func TestAnEndThatIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewInMemory()
+		byHand := m.Connect(clock)
+		defer byHand.Close()
+		p := join(t, m.Connect(clock), "node0", rendezvous.DefaultSpec(1), nil)
+		p.starts(0)
+		p.Gone(0, well, nil)
+		there := func() []store.KV { return storetest.Commit(t, byHand, store.Txn{Read: []string{jobKey}}).Read }
+		for range 2 {
+			time.Sleep(rendezvous.DefaultTTL / 4)
+			storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(jobKey)}})
+			time.Sleep(2 * tick)
+			if kvs := there(); len(kvs) != 1 || !kvs[0].Leased {
+				t.Fatalf("the record is %+v", kvs)
+			}
+		}
+		if e := p.ends(); e.Verdict != exitcodes.Success {
+			t.Errorf("%+v", *e)
+		}
+		time.Sleep(rendezvous.DefaultTTL/2 - time.Minute)
+		if len(there()) != 1 {
+			t.Error("it is gone before its time")
+		}
+		time.Sleep(2 * time.Minute)
+		if left := storetest.Commit(t, byHand, store.Txn{Read: []string{""}}).Read; len(left) != 0 {
+			t.Errorf("%d keys are left: %+v", len(left), left)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -100,6 +101,25 @@ func TestRecordsAreDeleted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoSuchFile gives a node files that are not there: it leaves at once, since waiting brings none.
+func TestNoSuchFile(t *testing.T) {
+	t.Parallel()
+	nowhere := t.TempDir() + "/nowhere"
+	for _, flags := range [][]string{
+		{"--store", "https://127.0.0.1:1", "--store-ca", nowhere},
+		{"--store", "http://127.0.0.1:1", "--store-user-file", nowhere, "--store-password-file", nowhere},
+		{"--endpoint", freeAddr(t), "--store-token-file", nowhere},
+		{"--endpoint", freeAddr(t), "--store-ca", nowhere, "--store-cert", nowhere, "--store-key", nowhere},
+	} {
+		p := newParty(t, append([]string{"--nodes", "2", "--job", jobName(t)}, flags...)...)
+		for _, e := range p.all([]*node{p.start("n0")}, end{64, exitcodes.Fatal, "BadConfig"}) {
+			if !strings.Contains(e.Message.Message, nowhere) {
+				t.Errorf("it does not name the file: %s", e.Raw)
+			}
+		}
 	}
 }
 

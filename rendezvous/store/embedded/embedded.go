@@ -129,7 +129,7 @@ func (s *Server) config(given Config, host, port string) (*embed.Config, error) 
 	client := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}
 	if given.Cert != "" {
 		if _, err := tls.LoadX509KeyPair(given.Cert, given.Key); err != nil {
-			return nil, fmt.Errorf("%w: certificate %s with key %s: %w", store.ErrUnusable, given.Cert, given.Key, err)
+			return nil, fmt.Errorf("%w: certificate %s with key %s: %w", store.ErrSettings, given.Cert, given.Key, err)
 		}
 		client.Scheme = "https"
 		t := &c.ClientTLSInfo
@@ -153,7 +153,7 @@ func (s *Server) config(given Config, host, port string) (*embed.Config, error) 
 	if given.TokenFile != "" {
 		token, err := etcd.Line("the store's token", given.TokenFile)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", store.ErrUnusable, err)
+			return nil, fmt.Errorf("%w: %w", store.ErrSettings, err)
 		}
 		c.GRPCAdditionalServerOptions = append(c.GRPCAdditionalServerOptions, etcd.AskForToken(token)...)
 	}

@@ -263,8 +263,8 @@ func TestStrangers(t *testing.T) {
 		"no certificate": {Cert: filepath.Join(t.TempDir(), "none"), Key: key, CA: ours.File},
 	} {
 		c.Listen, c.Dir = "127.0.0.1:0", t.TempDir()
-		if _, err := embedded.Start(t.Context(), c); !errors.Is(err, store.ErrUnusable) {
-			t.Errorf("%s: %v, want %v", name, err, store.ErrUnusable)
+		if _, err := embedded.Start(t.Context(), c); !errors.Is(err, store.ErrSettings) {
+			t.Errorf("%s: %v, want %v", name, err, store.ErrSettings)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestConfig(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := ok
 			tt.change(&c)
-			refused(t, c, nil, tt.want)
+			refused(t, c, store.ErrSettings, tt.want)
 		})
 	}
 }

@@ -65,7 +65,7 @@ var _ store.Store = (*Store)(nil)
 func Open(ctx context.Context, c Config) (*Store, error) {
 	prefix, err := c.prefix()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", store.ErrSettings, err)
 	}
 	return open(ctx, c, prefix)
 }
@@ -74,7 +74,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 	a, err := c.access()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", store.ErrSettings, err)
 	}
 	s := newStore(prefix, c.timeout(), c.Log)
 	s.access = a
