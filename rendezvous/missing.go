@@ -6,16 +6,17 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// withoutRound goes on without the record of the job's round, which somebody has deleted and no leader remembers. Who its
-// members were nobody can tell: a fence time after that was seen, none of them runs its workers but those that are there,
-// and they are stopped.
+// withoutRound goes on without the record of the job's round, which somebody has deleted and no leader remembers. Who
+// its members were nobody can tell: a fence time after that was seen, none of them runs its workers but those that are
+// there, and they are stopped.
 func (t *turn) withoutRound() (Decision, bool) {
 	t.Round = nil
 	if t.job.MembersGone {
 		return Decision{}, false
 	}
 	since := t.now
-	if s := t.Observations; s.Store == t.Token && s.RunUID == t.job.RunUID && s.Round == t.job.Round && !s.Missing.IsZero() {
+	s := t.Observations
+	if s.Store == t.Token && s.RunUID == t.job.RunUID && s.Round == t.job.Round && !s.Missing.IsZero() {
 		since = s.Missing
 	}
 	if until := since.Add(t.job.Spec.Fence.of()); t.now.Before(until) {

@@ -45,8 +45,8 @@ func (d *deaf) Grant(ctx context.Context, ttl time.Duration) (store.Lease, error
 	return d.Store.Grant(ctx, ttl)
 }
 
-// TestAnEndThatIsWrittenAgain takes one lease for the record of a job that has ended, however often that has to be written:
-// each would stay in the store for as long as the record.
+// TestAnEndThatIsWrittenAgain takes one lease for the record of a job that has ended, however often that has to be
+// written: each would stay in the store for as long as the record.
 func TestAnEndThatIsWrittenAgain(t *testing.T) {
 	for name, written := range map[string]bool{"lost on its way": false, "its answer lost": true} {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// full is a store that answers, renews leases, and takes nothing more: since when, and in what words. What runs goes on,
-// since nobody else can decide anything either.
+// full is a store that answers, renews leases, and takes nothing more: since when, and in what words. What runs goes
+// on, since nobody else can decide anything either.
 type full struct {
 	since time.Duration
 	err   error
@@ -24,8 +24,8 @@ func (a *Agent) tookWrite(err error) {
 	}
 }
 
-// room says when the store is full, and when it no longer is. What this node has to say is written again and again until
-// then, even if only the leader's half has met it: nothing else would show that there is room.
+// room says when the store is full, and when it no longer is. What this node has to say is written again and again
+// until then, even if only the leader's half has met it: nothing else would show that there is room.
 func (n *node) room(at time.Duration) {
 	f := n.full.Load()
 	if f == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// filled is a way to a store that is full at times: it reads, deletes and renews leases, and refuses the rest, as etcd does
-// with its NOSPACE alarm.
+// filled is a way to a store that is full at times: it reads, deletes and renews leases, and refuses the rest, as etcd
+// does with its NOSPACE alarm.
 type filled struct {
 	store.Store
 	full *atomic.Bool
@@ -53,15 +53,16 @@ func gangOfFilled(t *testing.T, full *atomic.Bool, log *heard) []*party {
 	m := store.NewInMemory()
 	var nodes []*party
 	for i := range 2 {
-		nodes = append(nodes, join(t, filled{m.Connect(clock), full}, fmt.Sprint("node", i), rendezvous.DefaultSpec(2), func(c *Config) {
+		way := filled{m.Connect(clock), full}
+		nodes = append(nodes, join(t, way, fmt.Sprint("node", i), rendezvous.DefaultSpec(2), func(c *Config) {
 			c.Log = slog.New(slog.NewTextHandler(log, nil))
 		}))
 	}
 	return nodes
 }
 
-// TestTheStoreIsFull fills the store in a round, and before the first: nobody leaves for it, what runs goes on, and the job
-// goes on when there is room. It is said, and no restart is charged for it.
+// TestTheStoreIsFull fills the store in a round, and before the first: nobody leaves for it, what runs goes on, and the
+// job goes on when there is room. It is said, and no restart is charged for it.
 func TestTheStoreIsFull(t *testing.T) {
 	t.Run("before the first round", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

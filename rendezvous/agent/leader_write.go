@@ -132,7 +132,8 @@ func (l *leader) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) er
 		l.ending = lease
 	}
 	round := l.view.Round
-	if r := l.newest.Load(); round == nil && r != nil && r.Store == l.view.Token && r.RunUID == d.Job.RunUID && r.Number == d.Job.Round {
+	if r := l.newest.Load(); round == nil && r != nil && r.Store == l.view.Token && r.RunUID == d.Job.RunUID &&
+		r.Number == d.Job.Round {
 		round = r // the job's record is put back
 	}
 	txn.Ends = l.ending

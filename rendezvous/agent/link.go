@@ -250,8 +250,11 @@ func (n *node) tellRestart(before, job *rendezvous.Job) {
 			after = max(0, job.NotBefore.Sub(n.now()))
 		}
 	}
-	args := []any{"round", round, "after", after.Round(time.Millisecond), "used", job.Budget.Used, "max", job.Spec.Restarts.Max}
-	if s := job.Stop; s != nil && (s.Kind == rendezvous.StopLoss || s.Kind == rendezvous.StopDeparture) { // too few may be left
+	args := []any{
+		"round", round, "after", after.Round(time.Millisecond), "used", job.Budget.Used, "max", job.Spec.Restarts.Max,
+	}
+	if s := job.Stop; s != nil && (s.Kind == rendezvous.StopLoss || s.Kind == rendezvous.StopDeparture) {
+		// Too few may be left.
 		args = append(args, "needs_nodes", job.Spec.MinNodes)
 	}
 	n.log.Info("restarting", args...)

@@ -12,8 +12,8 @@ const actRestore rendezvous.Action = "Restore"
 
 // deletedRound is the record of the current round where it has gone from the store and this node remembers it; else
 // nil. Nothing but a deletion by hand takes it away. Without it nobody can tell whose workers may still run, so that no
-// later round could begin for a while; and since a round's record never changes, putting it back is always right. That of a
-// job that has ended goes with it.
+// later round could begin for a while; and since a round's record never changes, putting it back is always right. That
+// of a job that has ended goes with it.
 func (l *leader) deletedRound() *rendezvous.Round {
 	j, r := l.view.Job, l.newest.Load()
 	if j == nil || j.End != nil || l.view.Round != nil || l.view.Rev < l.view.Read || r == nil ||
@@ -23,15 +23,15 @@ func (l *leader) deletedRound() *rendezvous.Round {
 	return r
 }
 
-// wentBack reports whether there is an earlier record of the job in the store than is known of it. Nobody writes that: the
-// store was restored from a backup.
+// wentBack reports whether there is an earlier record of the job in the store than is known of it. Nobody writes that:
+// the store was restored from a backup.
 func wentBack(known, there *rendezvous.Job) bool {
 	return known != nil && known.Store == there.Store && known.RunUID == there.RunUID && known.Newer(there)
 }
 
 // deletedJob is the job's record where it has gone from the store, or there is an earlier one instead, and this node
-// remembers it; else nil. Until the time after the job's end is over, nothing but a deletion by hand takes it away. To start
-// over instead would count the rounds from the first again, and cost restarts that nobody has failed for.
+// remembers it; else nil. Until the time after the job's end is over, nothing but a deletion by hand takes it away. To
+// start over instead would count the rounds from the first again, and cost restarts that nobody has failed for.
 func (l *leader) deletedJob() *rendezvous.Job {
 	if l.view.Rev < l.view.Read {
 		return nil
@@ -57,14 +57,14 @@ func (l *leader) deletedJob() *rendezvous.Job {
 	return newest
 }
 
-// keepFor is for how long the record of a job that has ended is still to be kept. Until then nothing but a deletion by hand
-// takes it away: its lease was made after the record.
+// keepFor is for how long the record of a job that has ended is still to be kept. Until then nothing but a deletion by
+// hand takes it away: its lease was made after the record.
 func keepFor(j *rendezvous.Job, now time.Time) time.Duration {
 	return max(time.Duration(j.Spec.TTL), time.Minute) - now.Sub(j.At)
 }
 
-// beginsAnew is when a job without a record may begin. Where there is a round's record, somebody has deleted that of the job,
-// and this leader does not remember it: who is cut off from the store may still run.
+// beginsAnew is when a job without a record may begin. Where there is a round's record, somebody has deleted that of
+// the job, and this leader does not remember it: who is cut off from the store may still run.
 func (l *leader) beginsAnew(now time.Time, fence time.Duration) time.Time {
 	left := false
 	for key := range l.rows {
@@ -78,8 +78,8 @@ func (l *leader) beginsAnew(now time.Time, fence time.Duration) time.Time {
 		l.headless = now
 	}
 	until := l.headless.Add(fence)
-	l.say(rendezvous.WhyNot{For: rendezvous.WaitsForRecord, Text: "somebody has deleted the job's record, and no leader remembers it: " +
-		"the job begins anew at " + until.UTC().Format(time.TimeOnly) + ", when nothing of it can still run"})
+	l.say(rendezvous.WhyNot{For: rendezvous.WaitsForRecord, Text: "somebody has deleted the job's record, and no leader " +
+		"remembers it: the job begins anew at " + until.UTC().Format(time.TimeOnly) + ", when nothing of it can still run"})
 	return until
 }
 

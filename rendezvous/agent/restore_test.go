@@ -109,9 +109,9 @@ func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
 	}
 }
 
-// TestAnEarlierRecordComesBack puts records of round 0 in the place of those of round 1, as who restores a backup of the
-// store does. The newer ones are put back, and nothing stops for that. Where no leader remembers them, the workers stop,
-// and the job goes on from what there is.
+// TestAnEarlierRecordComesBack puts records of round 0 in the place of those of round 1, as who restores a backup of
+// the store does. The newer ones are put back, and nothing stops for that. Where no leader remembers them, the workers
+// stop, and the job goes on from what there is.
 func TestAnEarlierRecordComesBack(t *testing.T) {
 	for name, forgotten := range map[string]bool{"remembered": false, "forgotten": true} {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +203,8 @@ func TestNoLeaderRemembersTheRound(t *testing.T) {
 	})
 }
 
-// TestNoLeaderRemembersTheJob begins a job anew, whose record somebody has deleted. There may be a node of it that nobody
-// sees, which is given the time to stop, and a line says so.
+// TestNoLeaderRemembersTheJob begins a job anew, whose record somebody has deleted. There may be a node of it that
+// nobody sees, which is given the time to stop, and a line says so.
 func TestNoLeaderRemembersTheJob(t *testing.T) {
 	for name, left := range map[string]bool{"a round is left": true, "nothing is left": false} {
 		t.Run(name, func(t *testing.T) {
@@ -232,8 +232,8 @@ func TestNoLeaderRemembersTheJob(t *testing.T) {
 	}
 }
 
-// TestAnEndThatIsDeleted: the record of a job that has ended is put back, too, for those that have not read it, and for the
-// rest of its time. Then nothing is left.
+// TestAnEndThatIsDeleted: the record of a job that has ended is put back, too, for those that have not read it, and for
+// the rest of its time. Then nothing is left.
 func TestAnEndThatIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewInMemory()

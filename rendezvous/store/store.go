@@ -37,7 +37,8 @@ var (
 	ErrFull = errors.New("the store is full and takes nothing more: compact and defragment it, then etcdctl alarm disarm")
 	// ErrRefused: the store has answered and will not do it: too large, too many operations.
 	ErrRefused = errors.New("the store refuses the request")
-	// ErrSettings: what was given to reach the store is wrong, such as a file that is not there. Trying again does not help.
+	// ErrSettings: what was given to reach the store is wrong, such as a file that is not there. Trying again does not
+	// help.
 	ErrSettings = errors.New("the store's settings are wrong")
 	// ErrUnusable: this machine cannot run an embedded store. Trying again does not help.
 	ErrUnusable = errors.New("no store can be started here")

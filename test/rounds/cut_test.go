@@ -57,9 +57,9 @@ func (n *network) ip(args ...string) {
 func (n *network) cut()  { n.ip("-n", n.name, "link", "set", "out", "down") }
 func (n *network) heal() { n.ip("-n", n.name, "link", "set", "out", "up") }
 
-// cuts are the ways to cut the network off, each with what heals it: both directions; what comes from it, so that nothing
-// is heard of it, while it hears others; what goes to it, so that its requests arrive and no answer comes back; and all of it,
-// within the network, by a rule.
+// cuts are the ways to cut the network off, each with what heals it: both directions; what comes from it, so that
+// nothing is heard of it, while it hears others; what goes to it, so that its requests arrive and no answer comes back;
+// and all of it, within the network, by a rule.
 var cuts = map[string]func(n *network) (heal func()){
 	"both directions": func(n *network) func() { n.cut(); return n.heal },
 	"from it": func(n *network) func() {

@@ -169,8 +169,8 @@ func TestNoDirectoryForTheStore(t *testing.T) {
 	}
 }
 
-// TestStrangersAtTheStore runs a job whose store within gangrun asks for a token and for certificates. Who has both is a
-// node of it or steers it; who lacks one of them is told so at once.
+// TestStrangersAtTheStore runs a job whose store within gangrun asks for a token and for certificates. Who has both is
+// a node of it or steers it; who lacks one of them is told so at once.
 func TestStrangersAtTheStore(t *testing.T) {
 	t.Parallel()
 	authority := testca.New(t, "ours")

@@ -74,8 +74,8 @@ func TestRecordBreaksInARound(t *testing.T) {
 	p.all(nodes, succeeded)
 }
 
-// TestRecordsAreDeleted deletes a record by hand while a round runs. It is put back, nothing stops for that, and the next
-// failure restarts as ever.
+// TestRecordsAreDeleted deletes a record by hand while a round runs. It is put back, nothing stops for that, and the
+// next failure restarts as ever.
 func TestRecordsAreDeleted(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"job", "rounds/0", "nodes/n1"} {

@@ -32,12 +32,13 @@ func keepFiles(t *testing.T, c *etcdserver.Cluster) (restore func()) {
 	}
 }
 
-// TestTheStoreIsRestored restores an etcd of three members from a backup of an earlier round. What has happened since is
-// not in it, and what runs is: nothing stops, the newest records are put back, and the job goes on from there.
+// TestTheStoreIsRestored restores an etcd of three members from a backup of an earlier round. What has happened since
+// is not in it, and what runs is: nothing stops, the newest records are put back, and the job goes on from there.
 func TestTheStoreIsRestored(t *testing.T) {
 	t.Parallel()
 	c := etcdserver.StartFor(t, "127.0.0.1", 3, nil)
-	p := newParty(t, append([]string{"--nodes", "2", "--store", storeOf(c), "--job", jobName(t), "--restart-backoff", "1ms:2ms"}, quickFence...)...)
+	flags := []string{"--nodes", "2", "--store", storeOf(c), "--job", jobName(t), "--restart-backoff", "1ms:2ms"}
+	p := newParty(t, append(flags, quickFence...)...)
 	nodes := p.startAll(2)
 	first := p.round(0, 2)
 	c.End()

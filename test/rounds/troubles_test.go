@@ -154,8 +154,8 @@ func leaderOf(t *testing.T, c *etcdserver.Cluster) *etcdserver.Server {
 	return nil
 }
 
-// TestTroubles runs a job of two nodes on three members of an etcd through each trouble: a worker fails while it lasts, and
-// another one when it is over. Each costs one restart, and nothing else happens.
+// TestTroubles runs a job of two nodes on three members of an etcd through each trouble: a worker fails while it lasts,
+// and another one when it is over. Each costs one restart, and nothing else happens.
 func TestTroubles(t *testing.T) {
 	some := troubles
 	if os.Getenv("GANGRUN_TEST_LONG") == "" {

@@ -35,7 +35,8 @@ type Config struct {
 	Listen string
 	// CA, Cert and Key are PEM files: with them it speaks TLS only, and to none without a certificate of that CA.
 	CA, Cert, Key string
-	// TokenFile holds one line, without which nobody is answered. Without it, and without a CA, whoever reaches the address is.
+	// TokenFile holds one line, without which nobody is answered. Without it, and without a CA, whoever reaches the
+	// address is.
 	TokenFile string
 	// Dir is where it makes a directory of its own; os.TempDir if empty. The directory goes with the server.
 	Dir string

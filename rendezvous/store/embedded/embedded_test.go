@@ -195,8 +195,8 @@ func secret(t *testing.T, text string) string {
 	return path
 }
 
-// TestStrangers: who does not know the token, or has no certificate, reads nothing and writes nothing; who does is served
-// as ever, and so is the host.
+// TestStrangers: who does not know the token, or has no certificate, reads nothing and writes nothing; who does is
+// served as ever, and so is the host.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	ours, theirs := testca.New(t, "ours"), testca.New(t, "theirs")

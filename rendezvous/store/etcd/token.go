@@ -37,17 +37,19 @@ func AskForToken(token string) []grpc.ServerOption {
 		return status.Error(codes.Unauthenticated, "the store asks for a token (--store-token-file), and this is not its own")
 	}
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-			if err := knows(ctx); err != nil {
-				return nil, err
-			}
-			return next(ctx, req)
-		}),
-		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-			if err := knows(stream.Context()); err != nil {
-				return err
-			}
-			return next(srv, stream)
-		}),
+		grpc.ChainUnaryInterceptor(
+			func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+				if err := knows(ctx); err != nil {
+					return nil, err
+				}
+				return next(ctx, req)
+			}),
+		grpc.ChainStreamInterceptor(
+			func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+				if err := knows(stream.Context()); err != nil {
+					return err
+				}
+				return next(srv, stream)
+			}),
 	}
 }

@@ -48,7 +48,10 @@ type watch struct {
 
 // Watch implements store.Store.
 func (s *Store) Watch(ctx context.Context, selector string) store.Watcher {
-	w := &watch{store: s, selector: selector, box: mailbox.New(store.Update.With), wake: make(chan struct{}, 1), proofs: make(chan proof, 1)}
+	w := &watch{
+		store: s, selector: selector, box: mailbox.New(store.Update.With),
+		wake: make(chan struct{}, 1), proofs: make(chan proof, 1),
+	}
 	ctx, stop := context.WithCancel(ctx)
 	started := s.spawn(func() {
 		defer stop()

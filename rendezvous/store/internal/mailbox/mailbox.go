@@ -9,8 +9,8 @@ import (
 // most is how many items wait at most, as far as they can be made fewer.
 const most = 256
 
-// Mailbox is a queue which ends in a channel. When more wait in it than a reader needs who has fallen behind, the newest
-// two are made one.
+// Mailbox is a queue which ends in a channel. When more wait in it than a reader needs who has fallen behind, the
+// newest two are made one.
 type Mailbox[T any] struct {
 	out   chan T
 	wake  chan struct{}
