@@ -201,6 +201,9 @@ func (l *leader) decide() (time.Duration, error) {
 			d.Keep = keepFor(j, now)
 		}
 		if l.view.Job != nil {
+			if err := l.sure(); err != nil {
+				return 0, err
+			}
 			l.log.Warn("an earlier record of the job has come back: putting the newest one back", "round", j.Round)
 		} else {
 			l.log.Warn("somebody has deleted the job's record: putting it back", "round", j.Round)
@@ -247,6 +250,19 @@ func (l *leader) catchUp() error {
 		l.watch.Sync(res.Rev)
 	}
 	return nil
+}
+
+// sure makes sure that the job's record is the one that was read last: it may be the view that is older.
+func (l *leader) sure() error {
+	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
+	defer cancel()
+	res, err := l.store.Commit(ctx, store.Txn{
+		Token: l.view.Token, If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)},
+	})
+	if err == nil && !res.OK {
+		return fmt.Errorf("%w: the job's record is not that of revision %d", errWrong, l.view.JobRev)
+	}
+	return err
 }
 
 var errDeposed = errors.New("another node leads now")
