@@ -31,7 +31,7 @@ func TestOneComesBackLate(t *testing.T) {
 		}
 		one.Gone(0, rendezvous.Outcome{}, nil)
 		one.starts(1)
-		way.Mend()
+		way.Heal()
 		time.Sleep(time.Minute)
 		if log.has("restarting") || !log.has("round 1 runs without this node") {
 			t.Errorf("it says %s", log.all())

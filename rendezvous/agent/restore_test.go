@@ -224,7 +224,7 @@ func TestNoLeaderRemembersTheJob(t *testing.T) {
 				if took := time.Since(began); (took >= rendezvous.DefaultFence) != left {
 					t.Errorf("it begins after %v", took)
 				}
-				if log.has("no leader remembers it: the job begins anew") != left {
+				if log.has("no leader remembers it: the job starts over") != left {
 					t.Errorf("it says %s", log.all())
 				}
 			})
