@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,12 +89,15 @@ type hangCase struct {
 	round  int
 	report *hang.Report  // nil where another node said it
 	state  *machineState // nil where it was not known in time
+	// lingers is the worker that has failed and does not end, by its last words; -1: none.
+	lingers int
+	final   string
 }
 
 func (s *Supervisor) hangCase() hangCase {
-	c := hangCase{round: s.round.start.Round.Number}
-	if s.health != nil {
-		c.report, c.state = s.health.hang, s.health.state
+	c := hangCase{round: s.round.start.Round.Number, lingers: -1}
+	if h := s.health; h != nil {
+		c.report, c.state, c.lingers, c.final = h.hang, h.state, h.lingers, h.final[h.lingers]
 	}
 	return c
 }
@@ -130,21 +134,26 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	if len(stands) == 0 {
 		return nil
 	}
-	who, tells := guilty(stands, of, findings)
+	who, tells := guilty(c, stands, of, findings)
 	evidence := tells
 	if who < 0 {
 		evidence = ""
 		tells += exited(workers)
 	}
 	state := "where the ranks stand:\n" + hang.Places(stands) + "\n"
-	if c.report != nil {
+	switch {
+	case c.report != nil:
 		state += c.state.text(c.report)
+	case c.state != nil:
+		state += c.state.shown
 	}
 	s.keep(c.round, append(files, evidenceFile{"state.txt", state})...)
 
 	i := of[max(who, 0)]
 	o := workers[i].outcome
-	o.Stop, o.Hang = exitcodes.NotStopped, &exitcodes.Hang{Why: "got nowhere: " + why + "; " + tells, Evidence: evidence}
+	o.Stop, o.Hang = exitcodes.NotStopped, &exitcodes.Hang{
+		Why: "got nowhere: " + why + "; " + tells, Evidence: evidence, Failed: i == c.lingers,
+	}
 	if who < 0 && len(stands) > 1 {
 		o.Rank, o.LocalRank = -1, -1
 	}
@@ -165,11 +174,14 @@ func place(threads []stacks.Thread) (stands, signature string, waits bool) {
 }
 
 // guilty is which of those that stand somewhere is the cause: one that had said why it fails comes first.
-func guilty(stands []hang.Stand, of []int, findings []exitcodes.Finding) (int, string) {
+func guilty(c hangCase, stands []hang.Stand, of []int, findings []exitcodes.Finding) (int, string) {
 	for k, i := range of {
 		if said := findings[i].Said; said != nil && said.Role == exitcodes.RoleRoot {
 			return k, "it had failed before"
 		}
+	}
+	if k := slices.Index(of, c.lingers); k >= 0 {
+		return k, "it had failed before: " + c.final
 	}
 	return hang.Blame(stands)
 }

@@ -282,3 +282,19 @@ func TestOutputAlone(t *testing.T) {
 	w.use = spins // it may well train
 	w.until(time.Hour).wants("")
 }
+
+// TestExiting: who has told that it is about to end is expected to, whatever it has told before.
+func TestExiting(t *testing.T) {
+	w := newWatch(t, Policy{}, 2).until(s).phase(0, Exit)
+	w.until(time.Hour).wants("")
+	w.phase(1, Exit).until(w.now + 10*60*s).wants("warn 1h0m30s, suspect 1h1m0s, hang 1h1m1s")
+	if !w.hang.Acts || !w.hang.Exiting || w.hang.String() != "said to be about to end, and did not for 1m1s" {
+		t.Errorf("%+v: %s", w.hang, w.hang)
+	}
+	w = newWatch(t, Policy{Timeout: 3 * s, ExitTimeout: 5 * s}, 2).steps(1, 9, s).phase(0, Exit)
+	w.d.Ended(1, noon.Add(w.now))
+	w.until(time.Minute).wants("warn 11.7s, suspect 14s, hang 15s")
+	w = newWatch(t, Policy{}, 1).steps(1, 9, s).phase(0, Exit)
+	w.use = func(at time.Duration) Usage { return Usage{IO: int64(min(at, 5*60*s).Seconds()) << 20} } // it saves
+	w.until(time.Hour).wants("warn 5m9s, suspect 5m39s, hang 5m40s")
+}

@@ -12,6 +12,8 @@ func (o *options) hangSettings() []*setting {
 	return []*setting{
 		{name: "hang-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.Timeout), standard: "60s, or five times the slowest step if that is longer",
 			usage: "without a step for so long it is a hang; where none is told: without output, and 15m is the default"},
+		{name: "exit-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.ExitTimeout), standard: "60s",
+			usage: "a worker that has failed by its last words, or has said STOPPING=1, and then does nothing for so long is ended"},
 		{name: "hang", group: groupHang, hint: "act|observe|off", standard: "act where steps are told, else observe",
 			parse: choice(&o.Hang.Mode, hang.Act, hang.Observe, hang.Off),
 			usage: "act: end the workers with 212 (Hang), which is worth a restart; observe: say so and keep the evidence"},
