@@ -152,6 +152,45 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestExits: a rank has failed, or is done, and does not end. That is seen where it tells no steps, too.
+func TestExits(t *testing.T) {
+	const failed = "rank 2 had failed, and did not end: ValueError: no such column"
+	for _, test := range []struct {
+		how, sign string
+		flags     []string
+		code      int
+		reason    string
+		says      []string
+		log       string
+	}{
+		{"raise", "output", nil, 1, exitcodes.ReasonError, []string{failed}, "rank 2 has failed and does not end; it does nothing for "},
+		{"raise", "told", nil, 1, exitcodes.ReasonError, []string{failed}, "rank 2 has failed and does not end; it does nothing for "},
+		{"raise", "output", []string{"--hang", "observe", "--time-limit", "30s", "--grace", "1s"}, 143, exitcodes.ReasonPreempted, nil, "a worker does not end, it seems"},
+		{"linger", "told", nil, 0, exitcodes.ReasonSucceeded, nil, "a worker has finished and does not end"},
+		{"destroy", "told", []string{"--hang-timeout", "30s"}, 0, exitcodes.ReasonSucceeded, nil, "a worker has finished and does not end"}, // all of it is saved
+	} {
+		t.Run(test.how+" "+test.sign+" "+strings.Join(test.flags, " "), func(t *testing.T) {
+			if test.how != "raise" || test.sign != "output" || test.flags != nil {
+				long(t)
+			}
+			dir := t.TempDir()
+			flags := append([]string{"--exit-timeout", "3s", "--max-restarts", "0"}, test.flags...)
+			if test.how == "destroy" {
+				flags = append(flags, "--checkpoint-dir", dir, "--checkpoint-pattern", "step-*.pt")
+			}
+			e := gang{how: test.how, sign: test.sign, flags: flags, env: []string{"CHECKPOINTS=" + dir}}.run(t)
+			e.says(t, test.code, test.reason, test.says...)
+			if !strings.Contains(e.Stderr, test.log) {
+				t.Errorf("%q is not in %s", test.log, e.Stderr)
+			}
+			if test.code == 1 {
+				e.within(t, 8*time.Second) // it is looked at once it has been silent for a while
+				e.stacks(t, 4)
+			}
+		})
+	}
+}
+
 // TestOutputAlone: what they print is all there is.
 func TestOutputAlone(t *testing.T) {
 	long(t)

@@ -62,7 +62,9 @@ def load(batches):
 
 
 def destroy_process_group():
-    if rank == 2 and how == "destroy":
+    if how == "linger":
+        tell("STOPPING=1")
+    if rank == 2 and how in ("destroy", "linger"):
         stuck()
         time.sleep(1000)
     dist.destroy_process_group()
