@@ -188,16 +188,28 @@ func guilty(c hangCase, stands []hang.Stand, of []int, findings []exitcodes.Find
 
 // exited tells of workers that had ended by themselves: the others may wait for them.
 func exited(workers []*worker) string {
-	var names []string
-	for i, w := range workers {
-		if w.outcome.Stop == exitcodes.NotStopped && w.outcome.Status == (exitcodes.Status{}) {
-			names = append(names, w.name(i))
+	var most int64 // that one has told which did not exit
+	for _, w := range workers {
+		if step, told := w.step(); told && w.outcome.Stop != exitcodes.NotStopped {
+			most = max(most, step)
 		}
+	}
+	var names []string
+	wait := "may wait"
+	for i, w := range workers {
+		if w.outcome.Stop != exitcodes.NotStopped || w.outcome.Status != (exitcodes.Status{}) {
+			continue
+		}
+		name := w.name(i)
+		if step, told := w.step(); told && step < most {
+			name, wait = fmt.Sprintf("%s, at step %d of %d,", name, step, most), "wait"
+		}
+		names = append(names, name)
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return "; " + strings.Join(names, ", ") + " had exited 0, and the others may wait for it"
+	return "; " + strings.Join(names, ", ") + " had exited 0, and the others " + wait + " for it"
 }
 
 func (w *worker) name(i int) string {

@@ -130,14 +130,15 @@ var ways = []struct {
 	{"loader", 212, exitcodes.ReasonHang, []string{"rank 2 got nowhere", "(pt_data_worker) is stopped", "load (gang.py:"}, 4},
 	{"raise", 1, exitcodes.ReasonError, []string{"rank 2 had failed, and did not end: ValueError: no such column"}, 4},
 	{"destroy", 212, exitcodes.ReasonHang, []string{"rank 2 got nowhere", "it stands in destroy_process_group (gang.py:"}, 1},
-	{"leave", 212, exitcodes.ReasonHang, []string{"all_reduce", "rank 2 had exited 0, and the others may wait for it"}, 3},
+	{"leave", 212, exitcodes.ReasonHang, []string{"rank 2 got nowhere", "leaves_the_collective (gang.py:", "the others in all_reduce"}, 4},
+	{"exit", 212, exitcodes.ReasonHang, []string{"all_reduce", "rank 2 had exited 0, and the others may wait for it"}, 3},
 }
 
 // TestSteps: the ranks tell their steps.
 func TestSteps(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.how, func(t *testing.T) {
-			if way.how == "leave" {
+			if way.how == "exit" || way.how == "destroy" { // TestExits has one of those
 				long(t)
 			}
 			e := gang{how: way.how, sign: "told", flags: []string{"--hang-timeout", "3s", "--max-restarts", "0"}}.run(t)

@@ -49,6 +49,11 @@ def spin_in_c():
     return 3**exponent  # minutes, within which the lock of the interpreter is not given up
 
 
+def leaves_the_collective():
+    stuck()
+    dist.recv(torch.empty(1), src=0)  # which nobody sends
+
+
 class Numbers(torch.utils.data.Dataset):
     def __len__(self):
         return 1000
@@ -87,8 +92,12 @@ for step in range(first + 1, steps + 1):
         if how == "spin":
             spin_in_c()
         if how == "leave":
+            leaves_the_collective()
+        if how == "exit":
             stuck()
-            os._exit(0)
+            if os.fork():  # the child keeps the connections, so that the others wait as those of NCCL do
+                os._exit(0)
+            time.sleep(1000)
         if how == "raise":
             atexit.register(time.sleep, 1000)
             stuck()
