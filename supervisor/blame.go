@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -230,6 +231,23 @@ func (w *worker) step() (int64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// phase is the one of a rank of the worker that has come least far; empty where none is told.
+func (w *worker) phase() string {
+	if w.notify == nil || !w.notify.Told() {
+		return ""
+	}
+	phase, least := "", int64(math.MaxInt64)
+	for _, r := range w.notify.Reports() {
+		if r.Step != nil && *r.Step < least {
+			phase, least = r.Phase, *r.Step
+			if r.Stepped {
+				phase = hang.Train
+			}
+		}
+	}
+	return phase
 }
 
 // evidenceFile is a file of evidence, of bounded size.

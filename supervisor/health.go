@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
@@ -140,6 +142,7 @@ func (s *Supervisor) look() {
 		}
 		do, ends = d.Tick(now), h.endings.Tick(now)
 	})
+	s.tellReached()
 	if do.Sample || len(ends.Sample) > 0 {
 		s.sample(h, ends.Sample)
 	}
@@ -188,6 +191,22 @@ func (h *health) read(d *hang.Detector, i int, w *worker, now time.Time) {
 		told.Phase = ""
 	}
 	h.tells(d, i, told, now)
+}
+
+// tellReached tells the job how far the workers here have come: as far as the one that is behind.
+func (s *Supervisor) tellReached() {
+	reached := rendezvous.Reached{Round: s.round.start.Round.Number}
+	for _, w := range s.round.workers {
+		if step, told := w.step(); told && (reached.Step == nil || step < *reached.Step) {
+			reached.Step, reached.Phase = &step, w.phase()
+		}
+	}
+	if c := s.saved; c != nil && c.Step >= 0 && c.Unit == format.UnitStep {
+		reached.Checkpoint = &c.Step
+	}
+	if reached.Step != nil {
+		s.cfg.Agent.Progressed(reached)
+	}
 }
 
 // pids are those of the workers that run, 0 for others.

@@ -61,6 +61,7 @@ type leader struct {
 	whySince time.Time
 	saidAt   time.Time
 	rest     time.Time // when to decide next at the earliest
+	news     bool      // there is something that may change a decision: not only how far the nodes have come
 }
 
 // lead returns when the leader is lost or the context ends.
@@ -89,12 +90,16 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 			if err := errors.Join(l.update(u), l.drain()); err != nil {
 				return err
 			}
+			if !l.news {
+				continue
+			}
 			if left := time.Until(l.rest); left > 0 {
 				timer.Reset(left)
 				continue
 			}
 		case <-timer.C:
 		}
+		l.news = false
 		next, err := l.decide()
 		if err != nil {
 			return err

@@ -16,14 +16,15 @@ const endTime = 250 * time.Millisecond
 // hung ends workers that get nowhere: first with their stacks, which may tell whom the others wait for. Whoever that is
 // is known once all are gone.
 func (n *Node) hung(ev Hung) {
-	if n.state != Running || n.request != nil || n.dumping || !n.failedAt.IsZero() {
+	echo := !n.stopBy.IsZero() // one has failed, as those do that wait for a rank which is ended elsewhere
+	if n.state != Running || n.request != nil || n.dumping || !n.failedAt.IsZero() && !echo {
 		return // they are stopped already
 	}
 	if n.finished(ev) {
 		n.release(ev)
 		return
 	}
-	n.failedAt = n.now
+	n.failedAt = earlier(n.failedAt, n.now)
 	n.log(slog.LevelError, "the workers get nowhere: ending them", "why", ev.Why)
 	f := exitcodes.Judge(exitcodes.Outcome{
 		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, Hang: &exitcodes.Hang{Why: "got nowhere: " + ev.Why},

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func TestLingers(t *testing.T) {
 	}
 	// It has said that it is about to end.
 	w := lingers().at(62*s, Hung{Why: "did not end", Exiting: true}, Hung{Why: "again", Exiting: true}).wants("prepare, SIGTERM to 2")
-	w.at(67*s).wants("SIGKILL to 2")
+	w.at(67 * s).wants("SIGKILL to 2")
 	w.dies(67*s, 2, SIGKILL).wants("gone success")
 	w.end(67*s).ended(exitcodes.Success, 0, "")
 
@@ -120,5 +121,27 @@ func TestLingers(t *testing.T) {
 	w.dies(64*s, 2, SIGTERM).end(64 * s)
 	if w.n.State() != Ended {
 		t.Error(w.n.State())
+	}
+}
+
+// TestHungEcho: on another node the ranks are ended first, and one that waited for them fails of that before the hang is
+// seen here, or before the order comes. The other ones are asked all the same.
+func TestHungEcho(t *testing.T) {
+	echo := func(g *Gather) {
+		g.Outcome.Output = []byte("Traceback (most recent call last):\n  File \"/t.py\", line 3, in <module>\n    f()\nConnectionResetError: [Errno 104] Connection reset by peer\n")
+	}
+	for name, ev := range map[string]Event{
+		"seen": Hung{Why: "no step"}, "ordered": Stop{Round: 0, Why: "it hangs", Silent: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Policy{}, ranks(3)...)
+			w.judge, w.asked, w.rules = echo, []int{0, 1}, exitcodes.BuiltinRules()
+			w.start(0, 0).exits(5*s, 2, 1).wants("prepare, failing retry")
+			w.hold["Dump"] = true
+			if w.at(5500*time.Millisecond, ev); !strings.HasSuffix(w.took(), "dump") {
+				t.Error("they are not asked")
+			}
+			w.at(6*s, Dumped{[]int{0, 1}}).at(6250 * time.Millisecond).wants("SIGKILL to 0, SIGKILL to 1")
+		})
 	}
 }
