@@ -188,6 +188,9 @@ func hung(f Finding, o Outcome, rules *Rules) Finding {
 	if f.Evidence == "" {
 		f.Role, f.Evidence = RoleSuspect, o.Hang.Why
 	}
+	if o.Hang.Echo {
+		f.Role = RoleCascade
+	}
 	return f
 }
 

@@ -92,6 +92,7 @@ const (
 type Hang struct {
 	Why      string // what it did not do, and where it stands, in words; follows the name of the worker
 	Evidence string // by which it is told from the others; empty: nothing tells them apart
+	Echo     bool   // it waits for others, which may know more
 	Failed   bool   // it has said that it fails, whoever caused that, and does not end
 }
 

@@ -153,7 +153,7 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	i := of[max(who, 0)]
 	o := workers[i].outcome
 	o.Stop, o.Hang = exitcodes.NotStopped, &exitcodes.Hang{
-		Why: "got nowhere: " + why + "; " + tells, Evidence: evidence, Failed: i == c.lingers,
+		Why: "got nowhere: " + why + "; " + tells, Evidence: evidence, Failed: i == c.lingers, Echo: who < 0 && hang.Victims(stands),
 	}
 	if who < 0 && len(stands) > 1 {
 		o.Rank, o.LocalRank = -1, -1

@@ -30,7 +30,40 @@ func Blame(stands []Stand) (guilty int, why string) {
 	if place, same := samePlace(stands); same {
 		return -1, "all stand in " + place + ": the network, the hardware, or a rank on another node"
 	}
-	return -1, "nothing tells which rank the others wait for"
+	return -1, "nothing tells which rank the others wait for" + apart(stands)
+}
+
+// Victims reports whether all wait for other ranks in the same place, as those do of whom none is to blame.
+func Victims(stands []Stand) bool {
+	_, same := samePlace(stands)
+	return (same || len(stands) == 1) && stands[0].Waits
+}
+
+// apart says where they stand, if that is known of all, and they stand in a few places.
+func apart(stands []Stand) string {
+	var places []string
+	at := map[string][]string{}
+	for _, s := range stands {
+		if s.Place == "" {
+			return ""
+		}
+		if at[s.Place] == nil {
+			places = append(places, s.Place)
+		}
+		at[s.Place] = append(at[s.Place], s.Name)
+	}
+	if len(places) > mostNamed {
+		return ""
+	}
+	var b strings.Builder
+	for _, place := range places {
+		verb := "stand"
+		if len(at[place]) == 1 {
+			verb = "stands"
+		}
+		fmt.Fprintf(&b, "; %s %s in %s", list(at[place]), verb, place)
+	}
+	return b.String()
 }
 
 // alone is the only worker that is left here: to wait for others is no fault.

@@ -27,7 +27,7 @@ func TestBlame(t *testing.T) {
 		{"all wait", []Stand{waits("0"), waits("1")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
 		{"no stacks", []Stand{unknown, unknown}, -1, "nothing tells which rank the others wait for"},
 		{"one stack is missing", []Stand{waits("0"), waits("1"), sleeps, unknown}, 2, "it stands in nap (train.py:30), while the others wait for it"},
-		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for"},
+		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for; 0 stands in all_reduce; rank 2, rank 2 stand in nap (train.py:30)"},
 		{"alone", []Stand{sleeps}, 0, "it stands in nap (train.py:30)"},
 		{"alone, and waits", []Stand{waits("0")}, -1, "it stands in all_reduce"},
 		{"alone, and unknown", []Stand{unknown}, -1, "where it stands is not known"},
@@ -35,6 +35,10 @@ func TestBlame(t *testing.T) {
 	} {
 		if guilty, why := Blame(test.stands); guilty != test.guilty || why != test.why {
 			t.Errorf("%s: %d, %q", test.name, guilty, why)
+		}
+		victims := test.name == "all wait" || test.name == "two are stopped" || test.name == "alone, and waits"
+		if got := Victims(test.stands); got != victims {
+			t.Errorf("%s: victims %v", test.name, got)
 		}
 	}
 }
