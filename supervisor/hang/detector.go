@@ -172,7 +172,7 @@ func (d *Detector) due() (at time.Time, limit time.Duration) {
 		other = later(other, d.printedAt)
 	}
 	// I/O, as of a checkpoint, puts it off, but not for ever: something writes always.
-	if putOff := earlier(other.Add(limit), d.toldAt.Add(max(limit, Quiet))); putOff.After(at) {
+	if putOff := earlier(other.Add(limit), d.toldAt.Add(max(limit, PutOff))); putOff.After(at) {
 		at = putOff
 	}
 	return at, limit

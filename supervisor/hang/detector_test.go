@@ -247,7 +247,7 @@ func TestNotKilled(t *testing.T) {
 func TestWritesForEver(t *testing.T) {
 	w := newWatch(t, Policy{}, 1).steps(1, 30, s)
 	w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
-	w.until(time.Hour).wants("warn 15m0s, suspect 15m30s, hang 15m31s")
+	w.until(time.Hour).wants("warn 30m0s, suspect 30m30s, hang 30m31s")
 
 	w = newWatch(t, Policy{}, 1).steps(1, 30, s)
 	w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
