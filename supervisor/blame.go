@@ -93,12 +93,14 @@ type hangCase struct {
 	// lingers is the worker that has failed and does not end, by its last words; -1: none.
 	lingers int
 	final   string
+	answers answers
+	at      time.Time // it was found
 }
 
 func (s *Supervisor) hangCase() hangCase {
-	c := hangCase{round: s.round.start.Round.Number, lingers: -1}
+	c := hangCase{round: s.round.start.Round.Number, lingers: -1, at: time.Now()}
 	if h := s.health; h != nil {
-		c.report, c.state, c.lingers, c.final = h.hang, h.state, h.lingers, h.final[h.lingers]
+		c.report, c.state, c.lingers, c.final, c.answers = h.hang, h.state, h.lingers, h.final[h.lingers], h.answers
 	}
 	return c
 }
@@ -123,6 +125,7 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 		if step, known := w.step(); known {
 			stand.Step = &step
 		}
+		stand.Collectives = c.answers.joined(w.world(), w.spec.Rank)
 		if c.state != nil {
 			stand.Trouble = c.state.trouble[i]
 		}
@@ -148,7 +151,9 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	case c.state != nil:
 		state += c.state.shown
 	}
-	s.keep(c.round, append(files, evidenceFile{"state.txt", state})...)
+	asked, says := c.answers.files(c.at.Add(answerTime))
+	tells += says
+	s.keep(c.round, append(append(files, asked...), evidenceFile{"state.txt", state})...)
 
 	i := of[max(who, 0)]
 	o := workers[i].outcome
@@ -249,6 +254,9 @@ func (w *worker) phase() string {
 	}
 	return phase
 }
+
+// answerTime is how long the end of a hang waits for what was asked.
+const answerTime = time.Second
 
 // evidenceFile is a file of evidence, of bounded size.
 type evidenceFile struct{ name, text string }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/hang"
@@ -27,6 +28,7 @@ type health struct {
 	sampling bool            // a sample is being taken
 	hang     *hang.Report    // that was found
 	final    map[int]string  // the last words of workers that have failed, as far as those tell
+	answers  answers         // upon it
 	lingers  int             // the worker that has failed and does not end; -1: none
 	state    *machineState   // of the newest suspicion; nil where it is not known
 }
@@ -154,11 +156,24 @@ func (s *Supervisor) look() {
 		s.log.Warn("the workers may hang: half of the time is over", "silence", do.Warn.String(), "limit", do.Warn.Limit)
 	case do.Suspect != nil:
 		h.state = nil
-		pids := s.pids()
+		pids, env, asks := s.pids(), s.round.workers[0].env, do.Suspect.Acts
+		h.answers = answers{}
+		if asks {
+			h.answers.gpus = s.askGPUs()
+		}
 		s.watching(h, func() func() {
-			state := stateOf(pids)
+			nccl := make(chan answers, 1)
+			crash.Go(func() {
+				var a answers
+				if asks { // else it may well go on
+					a = askNCCL(env, pids)
+				}
+				nccl <- a
+			})
+			state, asked := stateOf(pids), <-nccl
 			return func() {
 				h.state = state
+				h.answers.nccl, h.answers.says = asked.nccl, asked.says
 				h.guard(func(d *hang.Detector) { d.Gathered() })
 			}
 		})

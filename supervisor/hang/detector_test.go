@@ -256,6 +256,22 @@ func TestWritesForEver(t *testing.T) {
 	w.steps(32, 33, s).until(time.Hour).wants("warn 10m32s, suspect 11m2s, hang 11m3s") // what it saved in was no step
 }
 
+// TestTooSoon: of two looks at nearly the same time the second says nothing.
+func TestTooSoon(t *testing.T) {
+	d := New(Policy{}, 1, noon)
+	for _, test := range []struct {
+		at    time.Duration
+		io    int64
+		moved bool
+	}{{s, 1000, false}, {s + time.Millisecond, 2000, false}, {2 * s, 3000, false}, {3 * s, 1 << 20, true}} {
+		before := d.movedAt
+		d.Used(0, Usage{IO: test.io}, noon.Add(test.at))
+		if moved := d.movedAt != before; moved != test.moved {
+			t.Errorf("at %v: moved %v", test.at, moved)
+		}
+	}
+}
+
 // TestOutputAlone is a job that tells no steps.
 func TestOutputAlone(t *testing.T) {
 	prints := func(w *watch) *watch {

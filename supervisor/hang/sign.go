@@ -100,6 +100,9 @@ func (d *Detector) Used(i int, u Usage, now time.Time) {
 		return
 	}
 	w.stopped = u.Stopped
+	if !w.usedAt.IsZero() && now.Sub(w.usedAt) < d.period()/2 {
+		return // too soon: a line that was written in a millisecond is no megabyte a second
+	}
 	// What was used since a sample of long ago says nothing about now.
 	if seconds := now.Sub(w.usedAt).Seconds(); seconds > 0 && seconds < asleep.Seconds() {
 		if float64(u.IO-w.usage.IO) >= busyIO*seconds {

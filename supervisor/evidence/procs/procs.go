@@ -220,6 +220,17 @@ func (t Table) python(pid int) bool {
 	return err == nil && bytes.Contains(maps, []byte("/libpython"))
 }
 
+// Maps reports whether a process of the tree below pid, with it, has mapped a file with that in its name.
+func (t Table) Maps(pid int, name string) bool {
+	for _, p := range t.Tree(pid) {
+		maps, err := os.ReadFile(fmt.Sprintf("%s/%d/maps", t.root, p.PID))
+		if err == nil && bytes.Contains(maps, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
 // variable is the value of a variable in an environment as /proc shows it; empty when it is not there.
 func variable(environ []byte, name string) string {
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
