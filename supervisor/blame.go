@@ -14,6 +14,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/evidence/stacks"
 	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/process"
 )
 
 // machineState is what /proc shows of workers that seem to hang.
@@ -76,6 +77,23 @@ func trouble(s procs.State) string {
 	return ""
 }
 
+// survives says why a process that has counted as gone is still there: SIGKILL does not end it. Empty: it is not.
+func survives(pid int) string {
+	if now := process.Look(pid); len(now) == 0 || now[0].Dead() {
+		return ""
+	}
+	table, err := procs.Read()
+	if err != nil {
+		return ""
+	}
+	tree := table.Tree(pid)
+	if len(tree) == 0 || tree[0].Dead() || tree[0].Parent != os.Getpid() { // the number may be another's by now
+		return ""
+	}
+	s := table.State(tree[0])
+	return fmt.Sprintf("process %v survives SIGKILL: it sleeps in the kernel where nothing wakes it (%s)", s.Process, cmp.Or(s.Waits, "unknown"))
+}
+
 // text is the state for a file.
 func (m *machineState) text(r *hang.Report) string {
 	text := fmt.Sprintf("%s\nlimit: %v\n\n", r, r.Limit)
@@ -128,6 +146,9 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 		stand.Collectives = c.answers.joined(w.world(), w.spec.Rank)
 		if c.state != nil {
 			stand.Trouble = c.state.trouble[i]
+		}
+		if why := survives(w.pid); why != "" {
+			stand.Trouble = why
 		}
 		if dump, _ := stacks.Find(w.tail.Bytes()); dump != nil {
 			files = append(files, evidenceFile{strings.ReplaceAll(stand.Name, " ", "") + "-stacks.txt", string(dump)})

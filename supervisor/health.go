@@ -132,8 +132,8 @@ func (h *health) silent() (silent bool) {
 // look asks what follows from what was heard.
 func (s *Supervisor) look() {
 	h := s.health
-	if h == nil {
-		return
+	if h == nil || h.hang != nil && h.hang.Acts || h.lingers >= 0 {
+		return // they are being ended
 	}
 	var do hang.Decision
 	ends := hang.Ends{Over: -1}

@@ -91,6 +91,9 @@ for step in range(first + 1, steps + 1):
             sleep_in_step()
         if how == "spin":
             spin_in_c()
+        if how == "dead":
+            stuck()
+            os.stat(os.environ["STUCK"])  # of a file server that never answers
         if how == "leave":
             leaves_the_collective()
         if how == "exit":
