@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/supervisor/environ"
+	"github.com/gangrun/gangrun/supervisor/evidence/flight"
 	"github.com/gangrun/gangrun/supervisor/evidence/gpu"
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/evidence/ras"
@@ -22,8 +24,11 @@ import (
 
 // How long what is asked about a hang may take.
 const (
-	rasTime = 900 * time.Millisecond // less than the confirmation
-	gpuTime = 5 * time.Second
+	rasTime   = 900 * time.Millisecond // less than the confirmation
+	torchTime = 900 * time.Millisecond
+	gpuTime   = 5 * time.Second
+
+	mostAsked = 64 // ranks
 )
 
 // answers is what was asked of others when a hang was suspected, beside /proc.
@@ -31,6 +36,37 @@ type answers struct {
 	nccl *ras.Answer // nil: it was not asked, or did not answer
 	says string      // of it, or why it says nothing; empty: it was not asked
 	gpus <-chan string
+	// torch is what torch's flight recorder has, by rank.
+	torch map[int]flight.Record
+}
+
+// askTorch asks the ranks that listen, all at the same time.
+func askTorch(dirs []string) map[int]flight.Record {
+	type one struct {
+		rank   int
+		record flight.Record
+		err    error
+	}
+	var sockets []flight.Socket
+	for _, dir := range dirs {
+		sockets = append(sockets, flight.Sockets(dir)...)
+	}
+	sockets = sockets[:min(len(sockets), mostAsked)]
+	deadline := time.Now().Add(torchTime)
+	results := make(chan one, len(sockets))
+	for _, s := range sockets {
+		crash.Go(func() {
+			r, err := flight.Ask(s.Path, deadline)
+			results <- one{s.Rank, r, err}
+		})
+	}
+	records := map[int]flight.Record{}
+	for range sockets {
+		if r := <-results; r.err == nil { // else it has ended, or is stopped, which /proc tells
+			records[r.rank] = r.record
+		}
+	}
+	return records
 }
 
 // askNCCL asks NCCL how far the ranks have come, once, where one of the workers has loaded it: on a machine of several
@@ -66,6 +102,12 @@ func askNCCL(env []string, pids []int) (a answers) {
 
 // joined is how many collectives a rank has joined among all ranks of the job; nil where that is not known.
 func (a answers) joined(world, rank int) *int64 {
+	if r, found := a.torch[rank]; found {
+		if g, found := r.World(); found && g.Enqueued >= 0 {
+			return &g.Enqueued
+		}
+		return nil
+	}
 	if a.nccl == nil || rank < 0 {
 		return nil
 	}
@@ -140,6 +182,9 @@ func (s *Supervisor) gpus() string {
 
 // files are the answers as files of evidence, and what is to be said of them, to follow a sentence.
 func (a answers) files(until time.Time) (files []evidenceFile, says string) {
+	for rank, r := range a.torch {
+		files = append(files, evidenceFile{fmt.Sprintf("rank%d-flight.json", rank), string(r.Text)})
+	}
 	if a.says != "" {
 		files = append(files, evidenceFile{"nccl-ras.txt", a.says})
 	}

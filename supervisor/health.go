@@ -161,19 +161,22 @@ func (s *Supervisor) look() {
 		if asks {
 			h.answers.gpus = s.askGPUs()
 		}
+		dirs := s.torchDirs()
 		s.watching(h, func() func() {
 			nccl := make(chan answers, 1)
 			crash.Go(func() {
 				var a answers
+				torch := askTorch(dirs)
 				if asks { // else it may well go on
 					a = askNCCL(env, pids)
 				}
+				a.torch = torch
 				nccl <- a
 			})
 			state, asked := stateOf(pids), <-nccl
 			return func() {
 				h.state = state
-				h.answers.nccl, h.answers.says = asked.nccl, asked.says
+				h.answers.nccl, h.answers.says, h.answers.torch = asked.nccl, asked.says, asked.torch
 				h.guard(func(d *hang.Detector) { d.Gathered() })
 			}
 		})
@@ -222,6 +225,16 @@ func (s *Supervisor) tellReached() {
 	if reached.Step != nil {
 		s.cfg.Agent.Progressed(reached)
 	}
+}
+
+// torchDirs are where the ranks of the workers that run may listen.
+func (s *Supervisor) torchDirs() (dirs []string) {
+	for _, w := range s.round.workers {
+		if w.torch != "" {
+			dirs = append(dirs, w.torch)
+		}
+	}
+	return dirs
 }
 
 // pids are those of the workers that run, 0 for others.

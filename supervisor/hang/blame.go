@@ -9,7 +9,7 @@ import (
 type Stand struct {
 	Name string // for a person: rank 2
 	Step *int64 // the least that it has told; nil: none
-	// Collectives is how many it has joined, as NCCL says; nil: not known.
+	// Collectives is how many it has joined, as torch or NCCL says; nil: not known.
 	Collectives *int64
 	Trouble     string // a process of it that cannot go on, to follow "its"; empty: none
 	// Place is where its main thread stands, and Signature what it has in common with others that stand there; both empty

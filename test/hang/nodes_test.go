@@ -92,3 +92,17 @@ func TestNodesGoOn(t *testing.T) {
 		t.Error(nodes[1].Stderr)
 	}
 }
+
+// TestFlightRecorder: with torch's control plane the rank that has joined fewer collectives is told, also where no stack
+// could tell it, and what each rank's flight recorder has is kept.
+func TestFlightRecorder(t *testing.T) {
+	long(t)
+	e := gang{how: "leave", sign: "told", flags: []string{
+		"--hang-timeout", "3s", "--max-restarts", "0", "--torch-control-plane", "--python-stacks", "off",
+	}}.run(t)
+	e.says(t, 212, exitcodes.ReasonHang, "rank 2 got nowhere", "it has joined 29 collectives, the others more")
+	files, _ := filepath.Glob(filepath.Join(e.dir, "hang_*", "rank*-flight.json"))
+	if len(files) != 4 {
+		t.Errorf("%q, want 4 files", files)
+	}
+}

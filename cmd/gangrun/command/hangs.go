@@ -19,6 +19,8 @@ func (o *options) hangSettings() []*setting {
 			usage: "act: end the workers with 212 (Hang), which is worth a restart; observe: say so and keep the evidence"},
 		{name: "python-stacks", group: groupHang, hint: "on|off", parse: choice(&o.stacks, "on", "off"), standard: "on",
 			usage: "set PYTHONFAULTHANDLER=1 for the workers, unless it is set, and have those that hang write their stacks"},
+		{name: "torch-control-plane", group: groupHang, isBool: true, parse: boolean(&o.TorchControlPlane),
+			usage: "have import torch start its worker server in each rank, which tells the collectives that a rank has joined"},
 		{name: "step-regex", group: groupHang, hint: "RE", parse: o.parseStepRegex, standard: "the lines of --framework, or the first that fit",
 			usage: `a line of output that matches shows a step; the first group is its number: "step (\d+)"`},
 	}
