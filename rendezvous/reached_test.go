@@ -10,7 +10,9 @@ import (
 
 // TestBehind: where all nodes hang and none knows why, the one that has come least far is the cause.
 func TestBehind(t *testing.T) {
-	hang := func(o *Outcome) { o.Reason, o.Code, o.Role, o.Message = exitcodes.ReasonHang, 212, "suspect", "got nowhere" }
+	hang := func(o *Outcome) {
+		o.Reason, o.Code, o.Role, o.Message = exitcodes.ReasonHang, 212, "suspect", "got nowhere"
+	}
 	for name, test := range map[string]struct {
 		steps map[string]int64
 		round int

@@ -137,6 +137,8 @@ func (l *leader) update(u store.Update) error {
 		l.log.Warn("an update of the job came late: reading everything again", "revision", u.Rev, "known", l.view.Rev)
 		return fmt.Errorf("%w: revision %d came after %d", errWrong, u.Rev, l.view.Rev)
 	}
+	// A view that was behind may be decided on now, whatever has brought it up to date.
+	l.news = l.news || u.Reset || len(u.Deleted) > 0 || len(u.Changed) == 0 || l.view.Rev < l.view.Read
 	if u.Reset {
 		clear(l.rows)
 		clear(l.bad)

@@ -26,7 +26,6 @@ func (l *leader) decode(u store.Update) {
 			}
 		}
 	}
-	l.news = l.news || u.Reset || len(u.Deleted) > 0
 	other := false
 	for _, kv := range u.Changed {
 		if name, found := strings.CutPrefix(kv.Key, progress); found {
