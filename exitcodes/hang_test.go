@@ -27,6 +27,11 @@ func TestHang(t *testing.T) {
 	if f := Judge(o, BuiltinRules()); f.Role != RoleSuspect || f.Evidence == "" {
 		t.Errorf("%+v", f)
 	}
+	o.Hang.Echo = true
+	if f := Judge(o, BuiltinRules()); f.Role != RoleCascade || f.Verdict != Retry || f.Code != CodeHang {
+		t.Errorf("%+v", f)
+	}
+	o.Hang.Echo = false
 	o.Output = []byte(raised + dump)
 	o.Arrived[1].Offset = len(raised)
 	f = Judge(o, BuiltinRules())

@@ -26,6 +26,9 @@ func Judge(o Outcome, rules *Rules) Finding {
 	if o.Hang != nil {
 		return hung(f, o, rules)
 	}
+	if o.Lingered != "" {
+		return lingered(f, o)
+	}
 	number := o.Status.Number()
 	f.Signal = o.Status.Signal
 	if f.Signal == 0 {
@@ -42,7 +45,7 @@ func Judge(o Outcome, rules *Rules) Finding {
 		f.Verdict, f.Reason, f.Role, f.Code = Retry, ReasonError, RoleNone, CodeFor(Retry, number)
 		f.Message = f.who() + " was stopped because another worker had failed"
 		f.Evidence = "stopped by gangrun"
-		f.Said = ownWords(f, o, rules)
+		f.Said = ownWords(f, o, rules, RoleRoot)
 		return f
 	}
 	if o.Status == (Status{}) {
@@ -113,8 +116,8 @@ func Guilty(findings []Finding) (Finding, int) {
 }
 
 // ownWords is what a worker that gangrun stopped would have been judged by, had it ended of what it said before. Nil
-// when it had said nothing of a failure of its own.
-func ownWords(f Finding, o Outcome, rules *Rules) *Finding {
+// when it had said nothing of a failure in that role, or a stronger one.
+func ownWords(f Finding, o Outcome, rules *Rules, least Role) *Finding {
 	if len(o.Output) == 0 {
 		return nil
 	}
@@ -122,7 +125,7 @@ func ownWords(f Finding, o Outcome, rules *Rules) *Finding {
 	o.Output = before(o.Output, o.Arrived, o.StoppedAt)
 	r := newReader(o, rules)
 	w := r.uncaught()
-	if !w.known && !w.unknown || w.role() < RoleRoot || w.match.Rule.Verdict == Preempted {
+	if !w.known && !w.unknown || w.role() < least || w.match.Rule.Verdict == Preempted {
 		return nil
 	}
 	own := Finding{Node: f.Node, Rank: f.Rank, LocalRank: f.LocalRank, At: f.At, Role: RoleRoot, Output: f.Output}
@@ -172,7 +175,11 @@ func unresumed(f Finding, o Outcome) Finding {
 // hung judges a worker that got nowhere. What it answered when it was ended says nothing, but it may have said before
 // why it fails: then it is that failure, of a process that did not end.
 func hung(f Finding, o Outcome, rules *Rules) Finding {
-	if said := ownWords(f, o, rules); said != nil {
+	least := RoleRoot
+	if o.Hang.Failed {
+		least = RoleCascade
+	}
+	if said := ownWords(f, o, rules, least); said != nil {
 		said.Message = strings.Replace(said.Message, "was stopped when it had failed already", "had failed, and did not end", 1)
 		return *said
 	}
@@ -180,6 +187,9 @@ func hung(f Finding, o Outcome, rules *Rules) Finding {
 	f.Message, f.Evidence = f.who()+" "+o.Hang.Why, o.Hang.Evidence
 	if f.Evidence == "" {
 		f.Role, f.Evidence = RoleSuspect, o.Hang.Why
+	}
+	if o.Hang.Echo {
+		f.Role = RoleCascade
 	}
 	return f
 }

@@ -167,8 +167,8 @@ func (r *reader) uncaught() said {
 	best, found := said{}, false
 	for _, c := range r.finalChains() {
 		ch := &r.chains[c]
-		if ch.logged || ch.warned || r.othersAfter(ch.end, ch.tag) && !ch.own && !r.atOnce(ch) {
-			continue // it was caught, or the program went on
+		if r.goesOnAfter(ch) {
+			continue
 		}
 		if s := r.judgeStream(c); !found || s.role() > best.role() {
 			best, found = s, true
@@ -189,6 +189,11 @@ func (r *reader) rankAt(i int) int {
 		}
 	}
 	return -1
+}
+
+// goesOnAfter reports whether an exception was caught, or the program went on.
+func (r *reader) goesOnAfter(c *chain) bool {
+	return c.logged || c.warned || r.othersAfter(c.end, c.tag) && !c.own && !r.atOnce(c)
 }
 
 // together is how far apart two streams are read that were written at once.

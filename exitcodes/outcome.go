@@ -55,6 +55,9 @@ type Outcome struct {
 	// Hang is set when gangrun has ended the worker because it got nowhere, and takes it for the cause of that.
 	Hang *Hang
 
+	// Lingered is why gangrun has ended a worker that had finished and did not end; empty when it has not.
+	Lingered string
+
 	// NotStarted is why the worker never ran; Status.Code then is 126, 127, or 0 when the machine was at fault.
 	NotStarted string
 	Status     Status
@@ -89,6 +92,8 @@ const (
 type Hang struct {
 	Why      string // what it did not do, and where it stands, in words; follows the name of the worker
 	Evidence string // by which it is told from the others; empty: nothing tells them apart
+	Echo     bool   // it waits for others, which may know more
+	Failed   bool   // it has said that it fails, whoever caused that, and does not end
 }
 
 // Kill is one process that the kernel killed for memory.

@@ -86,7 +86,7 @@ func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time
 		stop = stop.as(StopStore, said.cutOff, exitcodes.ReasonStoreLost,
 			said.cutOff+" could not reach the store and has stopped its workers", nil)
 	case failed:
-		stop = stop.as(StopFailure, g.node, f.Reason, f.Message, f)
+		stop = t.compared(stop.as(StopFailure, g.node, f.Reason, f.Message, f), members)
 	}
 	return stop, settled, said.again
 }

@@ -44,7 +44,7 @@ func ParseControl(key string, b []byte) (*Control, error) {
 }
 
 // Encode writes a record as the parsers read it, as one line of JSON. It sets nothing: V must be 1.
-func Encode[R Job | Round | Node | Control | MemberList](r *R) ([]byte, error) {
+func Encode[R Job | Round | Node | Control | MemberList | Reached](r *R) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

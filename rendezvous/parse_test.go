@@ -73,15 +73,20 @@ func fullControl() *Control {
 	return &Control{V: 1, ID: "c1", Verb: VerbRestart, RunUID: "u1", Round: ptr(0), By: "jane", At: at}
 }
 
+func fullReached() *Reached {
+	return &Reached{V: 1, Round: 3, Step: ptr(int64(1200)), Phase: "checkpoint", Checkpoint: ptr(int64(1000))}
+}
+
 // TestGolden guards the form of the records: nodes of different releases and the command line read them.
 func TestGolden(t *testing.T) {
 	golden(t, "job", fullJob(), ParseJob)
 	golden(t, "round", fullRound(), ParseRound)
 	golden(t, "node", fullNode(), ParseNode)
 	golden(t, "control", fullControl(), ParseControl)
+	golden(t, "progress", fullReached(), ParseReached)
 }
 
-func golden[R Job | Round | Node | Control](t *testing.T, name string, r *R, parse func(string, []byte) (*R, error)) {
+func golden[R Job | Round | Node | Control | Reached](t *testing.T, name string, r *R, parse func(string, []byte) (*R, error)) {
 	t.Helper()
 	// A field that a test record does not set would not be guarded.
 	if fields := unset("", reflect.ValueOf(*r)); len(fields) > 0 {
@@ -218,7 +223,7 @@ func TestCutKeepsWholeCharacters(t *testing.T) {
 	}
 }
 
-func fuzz[R Job | Round | Node | Control | MemberList](f *testing.F, r *R, parse func(string, []byte) (*R, error)) {
+func fuzz[R Job | Round | Node | Control | MemberList | Reached](f *testing.F, r *R, parse func(string, []byte) (*R, error)) {
 	b, _ := Encode(r)
 	f.Add(b)
 	f.Add([]byte(`{"v":1}`))
@@ -250,4 +255,5 @@ func FuzzParseNode(f *testing.F)  { fuzz(f, fullNode(), ParseNode) }
 func FuzzParseMemberList(f *testing.F) {
 	fuzz(f, &MemberList{V: 1, Members: fullRound().Members}, ParseMemberList)
 }
+func FuzzParseReached(f *testing.F) { fuzz(f, fullReached(), ParseReached) }
 func FuzzParseControl(f *testing.F) { fuzz(f, fullControl(), ParseControl) }

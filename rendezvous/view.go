@@ -19,7 +19,8 @@ type View struct {
 	JobRev   int64
 	Round    *Round // that of Job.Round; nil when it is -1
 	Nodes    map[string]NodeEntry
-	Controls []ControlEntry // in the order of their creation
+	Reached  map[string]*Reached // by node, of those that tell
+	Controls []ControlEntry      // in the order of their creation
 	// Candidates are those that stand for election, by CandidateName. Their keys are on the same leases as the nodes' own,
 	// so that a node whose key somebody has deleted is not taken for silent.
 	Candidates   map[string]bool

@@ -3,8 +3,10 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/evidence/stacks"
 	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/process"
 )
 
 // machineState is what /proc shows of workers that seem to hang.
@@ -74,6 +77,23 @@ func trouble(s procs.State) string {
 	return ""
 }
 
+// survives says why a process that has counted as gone is still there: SIGKILL does not end it. Empty: it is not.
+func survives(pid int) string {
+	if now := process.Look(pid); len(now) == 0 || now[0].Dead() {
+		return ""
+	}
+	table, err := procs.Read()
+	if err != nil {
+		return ""
+	}
+	tree := table.Tree(pid)
+	if len(tree) == 0 || tree[0].Dead() || tree[0].Parent != os.Getpid() { // the number may be another's by now
+		return ""
+	}
+	s := table.State(tree[0])
+	return fmt.Sprintf("process %v survives SIGKILL: it sleeps in the kernel where nothing wakes it (%s)", s.Process, cmp.Or(s.Waits, "unknown"))
+}
+
 // text is the state for a file.
 func (m *machineState) text(r *hang.Report) string {
 	text := fmt.Sprintf("%s\nlimit: %v\n\n", r, r.Limit)
@@ -88,12 +108,17 @@ type hangCase struct {
 	round  int
 	report *hang.Report  // nil where another node said it
 	state  *machineState // nil where it was not known in time
+	// lingers is the worker that has failed and does not end, by its last words; -1: none.
+	lingers int
+	final   string
+	answers answers
+	at      time.Time // it was found
 }
 
 func (s *Supervisor) hangCase() hangCase {
-	c := hangCase{round: s.round.start.Round.Number}
-	if s.health != nil {
-		c.report, c.state = s.health.hang, s.health.state
+	c := hangCase{round: s.round.start.Round.Number, lingers: -1, at: time.Now()}
+	if h := s.health; h != nil {
+		c.report, c.state, c.lingers, c.final, c.answers = h.hang, h.state, h.lingers, h.final[h.lingers], h.answers
 	}
 	return c
 }
@@ -118,8 +143,12 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 		if step, known := w.step(); known {
 			stand.Step = &step
 		}
+		stand.Collectives = c.answers.joined(w.world(), w.spec.Rank)
 		if c.state != nil {
 			stand.Trouble = c.state.trouble[i]
+		}
+		if why := survives(w.pid); why != "" {
+			stand.Trouble = why
 		}
 		if dump, _ := stacks.Find(w.tail.Bytes()); dump != nil {
 			files = append(files, evidenceFile{strings.ReplaceAll(stand.Name, " ", "") + "-stacks.txt", string(dump)})
@@ -130,21 +159,28 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	if len(stands) == 0 {
 		return nil
 	}
-	who, tells := guilty(stands, of, findings)
+	who, tells := guilty(c, stands, of, findings)
 	evidence := tells
 	if who < 0 {
 		evidence = ""
 		tells += exited(workers)
 	}
 	state := "where the ranks stand:\n" + hang.Places(stands) + "\n"
-	if c.report != nil {
+	switch {
+	case c.report != nil:
 		state += c.state.text(c.report)
+	case c.state != nil:
+		state += c.state.shown
 	}
-	s.keep(c.round, append(files, evidenceFile{"state.txt", state})...)
+	asked, says := c.answers.files(c.at.Add(answerTime))
+	tells += says
+	s.keep(c.round, append(append(files, asked...), evidenceFile{"state.txt", state})...)
 
 	i := of[max(who, 0)]
 	o := workers[i].outcome
-	o.Stop, o.Hang = exitcodes.NotStopped, &exitcodes.Hang{Why: "got nowhere: " + why + "; " + tells, Evidence: evidence}
+	o.Stop, o.Hang = exitcodes.NotStopped, &exitcodes.Hang{
+		Why: "got nowhere: " + why + "; " + tells, Evidence: evidence, Failed: i == c.lingers, Echo: who < 0 && hang.Victims(stands),
+	}
 	if who < 0 && len(stands) > 1 {
 		o.Rank, o.LocalRank = -1, -1
 	}
@@ -165,27 +201,42 @@ func place(threads []stacks.Thread) (stands, signature string, waits bool) {
 }
 
 // guilty is which of those that stand somewhere is the cause: one that had said why it fails comes first.
-func guilty(stands []hang.Stand, of []int, findings []exitcodes.Finding) (int, string) {
+func guilty(c hangCase, stands []hang.Stand, of []int, findings []exitcodes.Finding) (int, string) {
 	for k, i := range of {
 		if said := findings[i].Said; said != nil && said.Role == exitcodes.RoleRoot {
 			return k, "it had failed before"
 		}
+	}
+	if k := slices.Index(of, c.lingers); k >= 0 {
+		return k, "it had failed before: " + c.final
 	}
 	return hang.Blame(stands)
 }
 
 // exited tells of workers that had ended by themselves: the others may wait for them.
 func exited(workers []*worker) string {
-	var names []string
-	for i, w := range workers {
-		if w.outcome.Stop == exitcodes.NotStopped && w.outcome.Status == (exitcodes.Status{}) {
-			names = append(names, w.name(i))
+	var most int64 // that one has told which did not exit
+	for _, w := range workers {
+		if step, told := w.step(); told && w.outcome.Stop != exitcodes.NotStopped {
+			most = max(most, step)
 		}
+	}
+	var names []string
+	wait := "may wait"
+	for i, w := range workers {
+		if w.outcome.Stop != exitcodes.NotStopped || w.outcome.Status != (exitcodes.Status{}) {
+			continue
+		}
+		name := w.name(i)
+		if step, told := w.step(); told && step < most {
+			name, wait = fmt.Sprintf("%s, at step %d of %d,", name, step, most), "wait"
+		}
+		names = append(names, name)
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return "; " + strings.Join(names, ", ") + " had exited 0, and the others may wait for it"
+	return "; " + strings.Join(names, ", ") + " had exited 0, and the others " + wait + " for it"
 }
 
 func (w *worker) name(i int) string {
@@ -207,6 +258,26 @@ func (w *worker) step() (int64, bool) {
 	}
 	return 0, false
 }
+
+// phase is the one of a rank of the worker that has come least far; empty where none is told.
+func (w *worker) phase() string {
+	if w.notify == nil || !w.notify.Told() {
+		return ""
+	}
+	phase, least := "", int64(math.MaxInt64)
+	for _, r := range w.notify.Reports() {
+		if r.Step != nil && *r.Step < least {
+			phase, least = r.Phase, *r.Step
+			if r.Stepped {
+				phase = hang.Train
+			}
+		}
+	}
+	return phase
+}
+
+// answerTime is how long the end of a hang waits for what was asked.
+const answerTime = time.Second
 
 // evidenceFile is a file of evidence, of bounded size.
 type evidenceFile struct{ name, text string }

@@ -162,6 +162,8 @@ type Config struct {
 	// PythonStacks gives the workers PYTHONFAULTHANDLER=1, unless their environment says something about it, and has
 	// those that get nowhere write their stacks.
 	PythonStacks bool
+	// TorchControlPlane has torch start its worker server in each rank, which tells what its flight recorder has.
+	TorchControlPlane bool
 	// HangDir returns the directory beside whose files the evidence of a hang is kept; nil, or empty: a temporary one.
 	HangDir func() string
 

@@ -6,6 +6,9 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
@@ -17,12 +20,16 @@ import (
 // no more of it in this round.
 type health struct {
 	detector *hang.Detector
+	endings  *hang.Endings
 	log      *slog.Logger
 	broken   bool
 
 	signs    []progress.Sign // what each worker's output had shown at the last look
 	sampling bool            // a sample is being taken
 	hang     *hang.Report    // that was found
+	final    map[int]string  // the last words of workers that have failed, as far as those tell
+	answers  answers         // upon it
+	lingers  int             // the worker that has failed and does not end; -1: none
 	state    *machineState   // of the newest suspicion; nil where it is not known
 }
 
@@ -31,7 +38,11 @@ func (s *Supervisor) watch() {
 	switch state := s.node.State(); {
 	case state == node.Running && s.health == nil && s.cfg.Hang.Mode != hang.Off:
 		n := len(s.round.workers)
-		s.health = &health{detector: hang.New(s.cfg.Hang, n, time.Now()), log: s.log, signs: make([]progress.Sign, n)}
+		now := time.Now()
+		s.health = &health{
+			detector: hang.New(s.cfg.Hang, n, now), endings: hang.NewEndings(s.cfg.Hang.ExitTimeout, n, now),
+			log: s.log, signs: make([]progress.Sign, n), final: map[int]string{}, lingers: -1,
+		}
 	case state != node.Running:
 		s.health = nil
 	}
@@ -42,21 +53,39 @@ func (h *health) guard(f func(*hang.Detector)) {
 	if h == nil || h.broken {
 		return
 	}
-	defer func() {
-		if what := recover(); what != nil {
-			h.broken = true
-			h.log.Error("hang detection has failed, and is off in this round; training goes on",
-				"error", fmt.Sprint(what), "stack", string(debug.Stack()))
-		}
-	}()
+	defer func() { h.fault(recover(), debug.Stack) }()
 	f(h.detector)
+}
+
+// fault takes what has gone wrong in the detection; nil: nothing.
+func (h *health) fault(what any, stack func() []byte) {
+	if what == nil || h.broken {
+		return
+	}
+	h.broken = true
+	h.log.Error("hang detection has failed, and is off in this round; training goes on", "error", fmt.Sprint(what), "stack", string(stack()))
+}
+
+// watching does f, which may take time, beside the loop, as beside does. What goes wrong in it costs the detection, too.
+func (s *Supervisor) watching(h *health, f func() func()) {
+	s.beside(func() (goOn func()) {
+		defer func() {
+			if what := recover(); what != nil {
+				stack := debug.Stack()
+				goOn = func() { h.fault(what, func() []byte { return stack }) }
+			}
+		}()
+		return f()
+	})
 }
 
 // next is the earlier of a deadline, which may be none, and the next look.
 func (h *health) next(deadline time.Time) time.Time {
 	h.guard(func(d *hang.Detector) {
-		if next := d.Next(); deadline.IsZero() || next.Before(deadline) {
-			deadline = next
+		for _, next := range []time.Time{d.Next(), h.endings.Next()} {
+			if !next.IsZero() && (deadline.IsZero() || next.Before(deadline)) {
+				deadline = next
+			}
 		}
 	})
 	return deadline
@@ -73,15 +102,23 @@ func (h *health) told(i, rank int, reports []notify.Report, now time.Time) {
 			if r.Stepped { // whatever it did before, it trains
 				sign.Phase = ""
 			}
-			d.Told(i, sign, now)
+			h.tells(d, i, sign, now)
 		}
 	})
+}
+
+// tells hands on what a rank has told. What it has told before is no sign of life.
+func (h *health) tells(d *hang.Detector, i int, sign hang.Sign, now time.Time) {
+	if d.Told(i, sign, now) {
+		h.endings.Heard(i, now)
+	}
 }
 
 func (h *health) ended(i int) {
 	h.guard(func(d *hang.Detector) {
 		if i >= 0 {
 			d.Ended(i, time.Now())
+			h.endings.Ended(i)
 		}
 	})
 }
@@ -95,29 +132,51 @@ func (h *health) silent() (silent bool) {
 // look asks what follows from what was heard.
 func (s *Supervisor) look() {
 	h := s.health
-	if h == nil {
-		return
+	if h == nil || h.hang != nil && h.hang.Acts || h.lingers >= 0 {
+		return // they are being ended
 	}
 	var do hang.Decision
+	ends := hang.Ends{Over: -1}
 	now := time.Now()
 	h.guard(func(d *hang.Detector) {
 		for i, w := range s.round.workers {
 			h.read(d, i, w, now)
 		}
-		do = d.Tick(now)
+		do, ends = d.Tick(now), h.endings.Tick(now)
 	})
-	if do.Sample {
-		s.sample(h)
+	s.tellReached()
+	if do.Sample || len(ends.Sample) > 0 {
+		s.sample(h, ends.Sample)
 	}
+	s.readWords(h, ends.Read)
 	switch {
+	case ends.Over >= 0:
+		s.lingers(h, ends.Over)
 	case do.Warn != nil:
 		s.log.Warn("the workers may hang: half of the time is over", "silence", do.Warn.String(), "limit", do.Warn.Limit)
 	case do.Suspect != nil:
 		h.state = nil
-		s.beside(func() func() {
-			state := stateOf(s.pids())
+		pids, env, asks := s.pids(), s.round.workers[0].env, do.Suspect.Acts
+		h.answers = answers{}
+		if asks {
+			h.answers.gpus = s.askGPUs()
+		}
+		dirs := s.torchDirs()
+		s.watching(h, func() func() {
+			nccl := make(chan answers, 1)
+			crash.Go(func() {
+				var a answers
+				torch := askTorch(dirs)
+				if asks { // else it may well go on
+					a = askNCCL(env, pids)
+				}
+				a.torch = torch
+				nccl <- a
+			})
+			state, asked := stateOf(pids), <-nccl
 			return func() {
 				h.state = state
+				h.answers.nccl, h.answers.says, h.answers.torch = asked.nccl, asked.says, asked.torch
 				h.guard(func(d *hang.Detector) { d.Gathered() })
 			}
 		})
@@ -137,6 +196,7 @@ func (h *health) read(d *hang.Detector, i int, w *worker, now time.Time) {
 	h.signs[i] = sign
 	if sign.Bytes != before.Bytes {
 		d.Printed(i, now)
+		h.endings.Heard(i, now)
 	}
 	if w.notify != nil && w.notify.Told() || sign.Steps == before.Steps && sign.Phase == before.Phase {
 		return
@@ -148,7 +208,33 @@ func (h *health) read(d *hang.Detector, i int, w *worker, now time.Time) {
 	if sign.Stepped {
 		told.Phase = ""
 	}
-	d.Told(i, told, now)
+	h.tells(d, i, told, now)
+}
+
+// tellReached tells the job how far the workers here have come: as far as the one that is behind.
+func (s *Supervisor) tellReached() {
+	reached := rendezvous.Reached{Round: s.round.start.Round.Number}
+	for _, w := range s.round.workers {
+		if step, told := w.step(); told && (reached.Step == nil || step < *reached.Step) {
+			reached.Step, reached.Phase = &step, w.phase()
+		}
+	}
+	if c := s.saved; c != nil && c.Step >= 0 && c.Unit == format.UnitStep {
+		reached.Checkpoint = &c.Step
+	}
+	if reached.Step != nil {
+		s.cfg.Agent.Progressed(reached)
+	}
+}
+
+// torchDirs are where the ranks of the workers that run may listen.
+func (s *Supervisor) torchDirs() (dirs []string) {
+	for _, w := range s.round.workers {
+		if w.torch != "" {
+			dirs = append(dirs, w.torch)
+		}
+	}
+	return dirs
 }
 
 // pids are those of the workers that run, 0 for others.
@@ -160,14 +246,14 @@ func (s *Supervisor) pids() []int {
 	return pids
 }
 
-// sample looks at what the workers use.
-func (s *Supervisor) sample(h *health) {
+// sample looks at what the workers use, and whether those do anything that may have failed.
+func (s *Supervisor) sample(h *health, failed []int) {
 	if h.sampling {
 		return
 	}
 	h.sampling = true
 	pids := s.pids()
-	s.beside(func() func() {
+	s.watching(h, func() func() {
 		table, err := procs.Read()
 		usages := make([]procs.Usage, len(pids))
 		for i, pid := range pids {
@@ -175,12 +261,18 @@ func (s *Supervisor) sample(h *health) {
 				usages[i] = table.Usage(pid)
 			}
 		}
+		for _, i := range failed {
+			usages[i].Busy = err != nil || table.Busy(pids[i])
+		}
 		return func() {
 			h.sampling = false
 			h.guard(func(d *hang.Detector) {
 				now := time.Now()
 				for i, u := range usages {
 					d.Used(i, hang.Usage(u), now)
+				}
+				for _, i := range failed {
+					h.endings.Used(i, hang.Usage(usages[i]), now)
 				}
 			})
 		}
@@ -191,7 +283,7 @@ func (s *Supervisor) sample(h *health) {
 func (s *Supervisor) hangs(h *health, r *hang.Report) {
 	h.hang = r
 	if r.Acts {
-		s.step(node.Hung{Why: r.String()})
+		s.step(node.Hung{Why: r.String(), Exiting: r.Exiting})
 		return
 	}
 	s.log.Warn("the workers hang, it seems; they are left alone, as --hang act would not", "silence", r.String(), "limit", r.Limit)

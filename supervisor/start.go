@@ -15,6 +15,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence"
+	"github.com/gangrun/gangrun/supervisor/evidence/flight"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
@@ -292,6 +293,14 @@ func (s *Supervisor) environment(w *worker, index, number int) []string {
 	if _, said := environ.Lookup(env, stacksVariable); s.cfg.PythonStacks && !said {
 		set(stacksVariable, "1")
 	}
+	if w.torch = s.torchSockets(index, number); w.torch != "" {
+		set(flight.Variable, w.torch)
+		path := s.scratch.path(torchPlugin)
+		if before := environ.Get(env, "PYTHONPATH"); before != "" {
+			path += ":" + before
+		}
+		set("PYTHONPATH", path)
+	}
 	if w.errorFile = w.spec.ErrorFile; w.errorFile != "" {
 		return env
 	}
@@ -303,6 +312,29 @@ func (s *Supervisor) environment(w *worker, index, number int) []string {
 		}
 	}
 	return env
+}
+
+// torchPlugin is the directory of what import torch is to find.
+const torchPlugin = "python"
+
+// torchSockets makes the directory for the sockets of torch's worker servers, and what has torch start those.
+func (s *Supervisor) torchSockets(index, number int) string {
+	if !s.cfg.TorchControlPlane {
+		return ""
+	}
+	dir := s.scratch.path(fmt.Sprintf("torch-%d-%d", number, index))
+	if dir == "" {
+		return ""
+	}
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		err = flight.Install(s.scratch.path(torchPlugin))
+	}
+	if err != nil {
+		s.log.Warn("torch's control plane is not started: a hang will be judged without it", "err", err)
+		return ""
+	}
+	return dir
 }
 
 // listen makes the socket on which a worker may tell how far it is. A machine where none can be made (no directory to

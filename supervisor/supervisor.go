@@ -121,7 +121,7 @@ func (s *Supervisor) Run() int {
 func (s *Supervisor) step(events ...node.Event) {
 	if c := s.cfg.Agent.Newest(); c != nil && c != s.saved {
 		s.saved = c
-		events = append([]node.Event{node.Saved{Path: c.Path, Step: c.Step, Modified: c.Modified}}, events...)
+		events = append([]node.Event{node.Saved{Path: c.Path, Step: c.Step, Unit: string(c.Unit), Modified: c.Modified}}, events...)
 	}
 	for ; len(events) > 0; events = events[1:] {
 		now := time.Now()

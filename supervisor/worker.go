@@ -26,6 +26,7 @@ type worker struct {
 	tail      output.Tail
 	notify    *notify.Socket   // nil where none can be made
 	progress  *progress.Reader // nil where nobody asks
+	torch     string           // where its ranks put the sockets of torch's worker servers; empty: nowhere
 
 	errorFile    string
 	ownErrorFile bool            // it was not the user who named it

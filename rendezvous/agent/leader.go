@@ -64,6 +64,7 @@ type leader struct {
 	saidAt   time.Time
 	rest     time.Time // when to decide next at the earliest
 	headless time.Time // since when there are rounds and no job; zero: there are none
+	news     bool      // there is something that may change a decision: not only how far the nodes have come
 }
 
 // lead returns when the leader is lost or the context ends.
@@ -92,12 +93,16 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 			if err := errors.Join(l.update(u), l.drain()); err != nil {
 				return err
 			}
+			if !l.news {
+				continue
+			}
 			if left := time.Until(l.rest); left > 0 {
 				timer.Reset(left)
 				continue
 			}
 		case <-timer.C:
 		}
+		l.news = false
 		next, err := l.decide()
 		if err != nil {
 			return err
@@ -135,6 +140,8 @@ func (l *leader) update(u store.Update) error {
 		l.log.Warn("an update of the job came late: reading everything again", "revision", u.Rev, "known", l.view.Rev)
 		return fmt.Errorf("%w: revision %d came after %d", errWrong, u.Rev, l.view.Rev)
 	}
+	// A view that was behind may be decided on now, whatever has brought it up to date.
+	l.news = l.news || u.Reset || len(u.Deleted) > 0 || len(u.Changed) == 0 || l.view.Rev < l.view.Read
 	if u.Reset {
 		clear(l.rows)
 		clear(l.bad)

@@ -20,9 +20,19 @@ func (l *leader) decode(u store.Update) {
 				delete(l.view.Nodes, name)
 			}
 		}
+		if name, found := strings.CutPrefix(d.Key, progress); found {
+			if name, err := store.Unescape(name); err == nil {
+				delete(l.view.Reached, name)
+			}
+		}
 	}
 	other := false
 	for _, kv := range u.Changed {
+		if name, found := strings.CutPrefix(kv.Key, progress); found {
+			l.decodeProgress(name, kv)
+			continue
+		}
+		l.news = true
 		switch name, found := strings.CutPrefix(kv.Key, nodesKey); {
 		case found:
 			l.decodeNode(name, kv)
@@ -34,6 +44,23 @@ func (l *leader) decode(u store.Update) {
 	if other || len(u.Deleted) > 0 || u.Reset {
 		l.decodeJob()
 	}
+}
+
+// decodeProgress notes how far a node has come. One that cannot be read tells nothing.
+func (l *leader) decodeProgress(escaped string, kv store.KV) {
+	name, err := store.Unescape(escaped)
+	if err != nil {
+		return
+	}
+	p, err := rendezvous.ParseReached(kv.Key, kv.Value)
+	if err != nil {
+		delete(l.view.Reached, name)
+		return
+	}
+	if l.view.Reached == nil {
+		l.view.Reached = map[string]*rendezvous.Reached{}
+	}
+	l.view.Reached[name] = p
 }
 
 // decodeCandidates notes who stands for election.

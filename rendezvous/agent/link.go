@@ -17,6 +17,7 @@ const (
 	roundsKey = "rounds/"
 	lists     = "members/"
 	nodesKey  = "nodes/"
+	progress  = "progress/"
 	controls  = "control/"
 )
 

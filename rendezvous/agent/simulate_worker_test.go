@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
@@ -117,6 +118,13 @@ func (n *simNode) begins() {
 	})
 	if s.saves && !n.alone() {
 		n.save(mine)
+	}
+	for step := range int64(6) { // what everybody tells of that must hold up nothing
+		n.later(time.Duration(step)*time.Second, func() {
+			if n.started == mine && n.runs != "" {
+				n.agent.Progressed(rendezvous.Reached{Round: n.round, Step: &step})
+			}
+		})
 	}
 	if !s.calm && s.chance(2) {
 		n.suffer(mine) // the others hang

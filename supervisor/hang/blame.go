@@ -7,9 +7,11 @@ import (
 
 // Stand is what is known of one worker when the node got nowhere.
 type Stand struct {
-	Name    string // for a person: rank 2
-	Step    *int64 // the least that it has told; nil: none
-	Trouble string // a process of it that cannot go on, to follow "its"; empty: none
+	Name string // for a person: rank 2
+	Step *int64 // the least that it has told; nil: none
+	// Collectives is how many it has joined, as torch or NCCL says; nil: not known.
+	Collectives *int64
+	Trouble     string // a process of it that cannot go on, to follow "its"; empty: none
 	// Place is where its main thread stands, and Signature what it has in common with others that stand there; both empty
 	// where its stack is not known. Waits says that it waits for other ranks there.
 	Place, Signature string
@@ -19,7 +21,7 @@ type Stand struct {
 // Blame says which worker the others wait for, and what tells it from them. Where nothing does it is -1, and why says what
 // that may mean.
 func Blame(stands []Stand) (guilty int, why string) {
-	for _, tells := range []func([]Stand) (int, string){byTrouble, byStep, byPlace, byWaiting} {
+	for _, tells := range []func([]Stand) (int, string){byTrouble, byCollectives, byStep, byPlace, byWaiting} {
 		if guilty, why := tells(stands); guilty >= 0 {
 			return guilty, why
 		}
@@ -30,7 +32,40 @@ func Blame(stands []Stand) (guilty int, why string) {
 	if place, same := samePlace(stands); same {
 		return -1, "all stand in " + place + ": the network, the hardware, or a rank on another node"
 	}
-	return -1, "nothing tells which rank the others wait for"
+	return -1, "nothing tells which rank the others wait for" + apart(stands)
+}
+
+// Victims reports whether all wait for other ranks in the same place, as those do of whom none is to blame.
+func Victims(stands []Stand) bool {
+	_, same := samePlace(stands)
+	return (same || len(stands) == 1) && stands[0].Waits
+}
+
+// apart says where they stand, if that is known of all, and they stand in a few places.
+func apart(stands []Stand) string {
+	var places []string
+	at := map[string][]string{}
+	for _, s := range stands {
+		if s.Place == "" {
+			return ""
+		}
+		if at[s.Place] == nil {
+			places = append(places, s.Place)
+		}
+		at[s.Place] = append(at[s.Place], s.Name)
+	}
+	if len(places) > mostNamed {
+		return ""
+	}
+	var b strings.Builder
+	for _, place := range places {
+		verb := "stand"
+		if len(at[place]) == 1 {
+			verb = "stands"
+		}
+		fmt.Fprintf(&b, "; %s %s in %s", list(at[place]), verb, place)
+	}
+	return b.String()
 }
 
 // alone is the only worker that is left here: to wait for others is no fault.
@@ -53,31 +88,44 @@ func byTrouble(stands []Stand) (int, string) {
 	return i, "its " + stands[i].Trouble + at(stands[i])
 }
 
+// byCollectives finds the only one that has joined fewer collectives than all the others.
+func byCollectives(stands []Stand) (int, string) {
+	i := behind(stands, func(s Stand) *int64 { return s.Collectives })
+	if i < 0 {
+		return -1, ""
+	}
+	return i, fmt.Sprintf("it has joined %d collectives, the others more%s", *stands[i].Collectives, at(stands[i]))
+}
+
 // byStep finds the only one that has come less far than all the others.
 func byStep(stands []Stand) (int, string) {
-	least := -1
-	for i, s := range stands {
-		if s.Step != nil && (least < 0 || *s.Step < *stands[least].Step) {
-			least = i
-		}
-	}
-	if least < 0 {
+	i := behind(stands, func(s Stand) *int64 { return s.Step })
+	if i < 0 {
 		return -1, ""
 	}
-	step := *stands[least].Step
-	told := 0
+	return i, fmt.Sprintf("it has told step %d last, the others are further%s", *stands[i].Step, at(stands[i]))
+}
+
+// behind finds the only one of which a number is less than those of all the others, as far as they are known.
+func behind(stands []Stand, of func(Stand) *int64) int {
+	least, known, same := -1, 0, false
 	for i, s := range stands {
-		if s.Step == nil {
+		n := of(s)
+		if n == nil {
 			continue
 		}
-		if told++; i != least && *s.Step == step {
-			return -1, ""
+		known++
+		switch {
+		case least < 0 || *n < *of(stands[least]):
+			least, same = i, false
+		case *n == *of(stands[least]):
+			same = true
 		}
 	}
-	if told < 2 {
-		return -1, ""
+	if known < 2 || same {
+		return -1
 	}
-	return least, fmt.Sprintf("it has told step %d last, the others are further%s", step, at(stands[least]))
+	return least
 }
 
 // byPlace finds the only one that stands elsewhere than all the others, of three or more.

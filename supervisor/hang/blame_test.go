@@ -12,6 +12,10 @@ func TestBlame(t *testing.T) {
 	stopped.Trouble = "process 12 (python) is stopped"
 	behind := waits("rank 3")
 	behind.Step = step(28)
+	joined := func(n int64, s Stand) Stand {
+		s.Collectives = &n
+		return s
+	}
 	unknown := Stand{Name: "rank 4", Step: step(29)}
 	for _, test := range []struct {
 		name   string
@@ -23,11 +27,15 @@ func TestBlame(t *testing.T) {
 		{"of two", []Stand{waits("0"), sleeps}, 1, "it stands in nap (train.py:30), while the others wait for it"},
 		{"cannot go on", []Stand{waits("0"), stopped, waits("2"), sleeps}, 1, "its process 12 (python) is stopped; it stands in all_reduce"},
 		{"behind", []Stand{waits("0"), waits("1"), sleeps, behind}, 3, "it has told step 28 last, the others are further; it stands in all_reduce"},
+		{"has joined fewer collectives", []Stand{joined(31, waits("0")), joined(30, sleeps), joined(31, behind), unknown}, 1,
+			"it has joined 30 collectives, the others more; it stands in nap (train.py:30)"},
+		{"two have joined fewer", []Stand{joined(30, waits("0")), joined(30, waits("1")), joined(31, waits("2"))}, -1,
+			"all stand in all_reduce: the network, the hardware, or a rank on another node"},
 		{"two are stopped", []Stand{stopped, stopped, waits("2")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
 		{"all wait", []Stand{waits("0"), waits("1")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
 		{"no stacks", []Stand{unknown, unknown}, -1, "nothing tells which rank the others wait for"},
 		{"one stack is missing", []Stand{waits("0"), waits("1"), sleeps, unknown}, 2, "it stands in nap (train.py:30), while the others wait for it"},
-		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for"},
+		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for; 0 stands in all_reduce; rank 2, rank 2 stand in nap (train.py:30)"},
 		{"alone", []Stand{sleeps}, 0, "it stands in nap (train.py:30)"},
 		{"alone, and waits", []Stand{waits("0")}, -1, "it stands in all_reduce"},
 		{"alone, and unknown", []Stand{unknown}, -1, "where it stands is not known"},
@@ -35,6 +43,10 @@ func TestBlame(t *testing.T) {
 	} {
 		if guilty, why := Blame(test.stands); guilty != test.guilty || why != test.why {
 			t.Errorf("%s: %d, %q", test.name, guilty, why)
+		}
+		victims := test.name == "all wait" || test.name == "two have joined fewer" || test.name == "two are stopped" || test.name == "alone, and waits"
+		if got := Victims(test.stands); got != victims {
+			t.Errorf("%s: victims %v", test.name, got)
 		}
 	}
 }

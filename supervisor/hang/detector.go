@@ -119,7 +119,7 @@ func (d *Detector) Silent(now time.Time) bool {
 }
 
 // armed reports whether there was enough to expect more, and anybody it can be expected of.
-func (d *Detector) armed() bool { return (d.told() || d.printed >= enough) && d.alive() }
+func (d *Detector) armed() bool { return (d.told() || d.exiting() || d.printed >= enough) && d.alive() }
 
 // told reports whether steps speak.
 func (d *Detector) told() bool { return d.steps >= enough }
@@ -133,17 +133,36 @@ func (d *Detector) alive() bool {
 	return false
 }
 
+// exiting reports whether all that live have told that they are about to end.
+func (d *Detector) exiting() bool {
+	said := false
+	for i := range d.workers {
+		w := &d.workers[i]
+		if w.ended {
+			continue
+		}
+		said = len(w.ranks) > 0
+		for _, r := range w.ranks {
+			said = said && r.phase == Exit
+		}
+		if !said {
+			return false
+		}
+	}
+	return said
+}
+
 // acts reports whether a hang would be acted on.
 func (d *Detector) acts() bool {
-	return d.policy.Mode == Act || d.policy.Mode == Auto && d.told()
+	return d.policy.Mode == Act || d.policy.Mode == Auto && (d.told() || d.exiting())
 }
 
 // warns reports whether half of the limit is worth a word: where nothing follows from the whole either, it is not.
-func (d *Detector) warns() bool { return d.told() || d.policy.Mode == Act }
+func (d *Detector) warns() bool { return d.told() || d.exiting() || d.policy.Mode == Act }
 
 // due is when the silence, as it is by now, is a hang, and after how long.
 func (d *Detector) due() (at time.Time, limit time.Duration) {
-	if !d.told() {
+	if !d.told() && !d.exiting() {
 		return d.dueByOutput()
 	}
 	limit = d.limit()
@@ -153,7 +172,7 @@ func (d *Detector) due() (at time.Time, limit time.Duration) {
 		other = later(other, d.printedAt)
 	}
 	// I/O, as of a checkpoint, puts it off, but not for ever: something writes always.
-	if putOff := earlier(other.Add(limit), d.toldAt.Add(max(limit, Quiet))); putOff.After(at) {
+	if putOff := earlier(other.Add(limit), d.toldAt.Add(max(limit, PutOff))); putOff.After(at) {
 		at = putOff
 	}
 	return at, limit
@@ -170,7 +189,9 @@ func (d *Detector) dueByOutput() (time.Time, time.Duration) {
 // limit is how long a silence may last where steps are told: the longest that any rank's phase allows. Ranks that are
 // about to end count only when all are.
 func (d *Detector) limit() (longest time.Duration) {
-	exiting := false
+	if d.exiting() {
+		return d.limitOf(Exit)
+	}
 	for i := range d.workers {
 		w := &d.workers[i]
 		if w.ended {
@@ -180,15 +201,10 @@ func (d *Detector) limit() (longest time.Duration) {
 			longest = max(longest, d.limitOf(Train))
 		}
 		for _, r := range w.ranks {
-			if r.phase == Exit {
-				exiting = true
-				continue
+			if r.phase != Exit {
+				longest = max(longest, d.limitOf(r.phase))
 			}
-			longest = max(longest, d.limitOf(r.phase))
 		}
-	}
-	if longest == 0 && exiting {
-		return d.limitOf(Exit)
 	}
 	return longest
 }

@@ -247,13 +247,29 @@ func TestNotKilled(t *testing.T) {
 func TestWritesForEver(t *testing.T) {
 	w := newWatch(t, Policy{}, 1).steps(1, 30, s)
 	w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
-	w.until(time.Hour).wants("warn 15m0s, suspect 15m30s, hang 15m31s")
+	w.until(time.Hour).wants("warn 30m0s, suspect 30m30s, hang 30m31s")
 
 	w = newWatch(t, Policy{}, 1).steps(1, 30, s)
 	w.use = func(at time.Duration) Usage { return Usage{IO: int64(at.Seconds()) << 20} }
 	w.step(10*60*s, 31)
 	w.use = func(time.Duration) Usage { return Usage{} }
 	w.steps(32, 33, s).until(time.Hour).wants("warn 10m32s, suspect 11m2s, hang 11m3s") // what it saved in was no step
+}
+
+// TestTooSoon: of two looks at nearly the same time the second says nothing.
+func TestTooSoon(t *testing.T) {
+	d := New(Policy{}, 1, noon)
+	for _, test := range []struct {
+		at    time.Duration
+		io    int64
+		moved bool
+	}{{s, 1000, false}, {s + time.Millisecond, 2000, false}, {2 * s, 3000, false}, {3 * s, 1 << 20, true}} {
+		before := d.movedAt
+		d.Used(0, Usage{IO: test.io}, noon.Add(test.at))
+		if moved := d.movedAt != before; moved != test.moved {
+			t.Errorf("at %v: moved %v", test.at, moved)
+		}
+	}
 }
 
 // TestOutputAlone is a job that tells no steps.
@@ -281,4 +297,20 @@ func TestOutputAlone(t *testing.T) {
 	w = prints(newWatch(t, Policy{}, 2))
 	w.use = spins // it may well train
 	w.until(time.Hour).wants("")
+}
+
+// TestExiting: who has told that it is about to end is expected to, whatever it has told before.
+func TestExiting(t *testing.T) {
+	w := newWatch(t, Policy{}, 2).until(s).phase(0, Exit)
+	w.until(time.Hour).wants("")
+	w.phase(1, Exit).until(w.now + 10*60*s).wants("warn 1h0m30s, suspect 1h1m0s, hang 1h1m1s")
+	if !w.hang.Acts || !w.hang.Exiting || w.hang.String() != "said to be about to end, and did not for 1m1s" {
+		t.Errorf("%+v: %s", w.hang, w.hang)
+	}
+	w = newWatch(t, Policy{Timeout: 3 * s, ExitTimeout: 5 * s}, 2).steps(1, 9, s).phase(0, Exit)
+	w.d.Ended(1, noon.Add(w.now))
+	w.until(time.Minute).wants("warn 11.7s, suspect 14s, hang 15s")
+	w = newWatch(t, Policy{}, 1).steps(1, 9, s).phase(0, Exit)
+	w.use = func(at time.Duration) Usage { return Usage{IO: int64(min(at, 5*60*s).Seconds()) << 20} } // it saves
+	w.until(time.Hour).wants("warn 5m9s, suspect 5m39s, hang 5m40s")
 }

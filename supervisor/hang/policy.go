@@ -29,8 +29,11 @@ const (
 	Usual  = time.Minute
 	Factor = 5
 	// Quiet is the limit where only output, CPU time and I/O speak, and in a phase of which it is unknown how long it
-	// takes: an evaluation, a checkpoint. It is also how long output and I/O can put off a hang where steps were told.
+	// takes: an evaluation, a checkpoint.
 	Quiet = 15 * time.Minute
+	// PutOff is how long since the last step output and I/O can put off a hang where steps were told: an evaluation may be
+	// followed by a checkpoint.
+	PutOff = 2 * Quiet
 	// UsualExit is the limit where all have told that they are about to end.
 	UsualExit = time.Minute
 	// ConfirmTime is how long a suspicion has to last; twice as long where the evidence is not there by then.

@@ -14,6 +14,7 @@ type Report struct {
 	Limit   time.Duration
 	Told    bool // steps were told; else only output, CPU time and I/O speak
 	Acts    bool // it is to be acted on
+	Exiting bool // all that live have told that they are about to end
 	Ranks   []Standing
 }
 
@@ -27,11 +28,11 @@ type Standing struct {
 
 func (d *Detector) report(limit time.Duration) *Report {
 	last := d.toldAt
-	if !d.told() {
+	if !d.told() && !d.exiting() {
 		due, _ := d.dueByOutput()
 		last = due.Add(-limit)
 	}
-	r := &Report{Silence: d.now.Sub(last), Limit: limit, Told: d.told(), Acts: d.acts()}
+	r := &Report{Silence: d.now.Sub(last), Limit: limit, Told: d.told(), Acts: d.acts(), Exiting: d.exiting()}
 	for i := range d.workers {
 		if d.workers[i].ended {
 			continue
@@ -49,7 +50,10 @@ func (d *Detector) report(limit time.Duration) *Report {
 // String is what there is to say about the silence, to follow "no progress for".
 func (r *Report) String() string {
 	what := "no output and no I/O for " + round(r.Silence)
-	if r.Told {
+	switch {
+	case r.Exiting:
+		what = "said to be about to end, and did not for " + round(r.Silence)
+	case r.Told:
 		what = "no step for " + round(r.Silence)
 	}
 	if at := r.Standings(); at != "" {

@@ -18,6 +18,11 @@ type Usage struct {
 	CPU     time.Duration
 	IO      int64 // bytes, read and written
 	Stopped bool  // all of them are stopped, as by SIGSTOP or a frozen cgroup
+	// Processes stands for which they are: it changes when one starts or ends.
+	Processes uint64
+	// Busy says that one of their threads runs, waits for a processor, or for what cannot be interrupted. It is known only
+	// where [Endings] asks.
+	Busy bool
 }
 
 // worker is what one worker has shown so far.
@@ -42,19 +47,18 @@ type rank struct {
 // mostRanks bounds what one worker can make a detector remember.
 const mostRanks = 4096
 
-// Told takes what a rank of a worker has said.
-func (d *Detector) Told(i int, s Sign, now time.Time) {
+// Told takes what a rank of a worker has said, and reports whether that was anything new.
+func (d *Detector) Told(i int, s Sign, now time.Time) (moved bool) {
 	d.pass(now)
 	w := &d.workers[i]
 	r := w.ranks[s.Rank]
 	if w.ended || r == nil && len(w.ranks) >= mostRanks {
-		return
+		return false
 	}
 	if r == nil {
 		r = &rank{phase: Train}
 		w.ranks[s.Rank] = r
 	}
-	moved := false
 	if s.Step != nil && (r.step == nil || *r.step != *s.Step) {
 		step := *s.Step
 		// What I/O has put off was more than a step: a checkpoint of which nothing was told.
@@ -72,6 +76,7 @@ func (d *Detector) Told(i int, s Sign, now time.Time) {
 		r.at = now
 		d.progress(now)
 	}
+	return moved
 }
 
 // Printed takes that a worker has printed something.
@@ -95,6 +100,9 @@ func (d *Detector) Used(i int, u Usage, now time.Time) {
 		return
 	}
 	w.stopped = u.Stopped
+	if !w.usedAt.IsZero() && now.Sub(w.usedAt) < d.period()/2 {
+		return // too soon: a line that was written in a millisecond is no megabyte a second
+	}
 	// What was used since a sample of long ago says nothing about now.
 	if seconds := now.Sub(w.usedAt).Seconds(); seconds > 0 && seconds < asleep.Seconds() {
 		if float64(u.IO-w.usage.IO) >= busyIO*seconds {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -27,6 +28,11 @@ func (s *stuck) add(name string, pids ...int) {
 	for _, pid := range pids {
 		s.pids[pid] = true
 	}
+}
+
+// without are processes but those that are known to be stuck.
+func (s *stuck) without(found []Process) []Process {
+	return slices.DeleteFunc(slices.Clone(found), func(p Process) bool { return s.pids[p.PID] })
 }
 
 // restarts reports whether another round may follow this one: then nothing of it may stay. Whether one does, the job
@@ -58,6 +64,7 @@ func (n *Node) swept(found []Process) {
 		return
 	}
 	l := &n.left
+	found = n.stuck.without(found) // nobody waits for those a second time
 	switch {
 	case len(found) == 0:
 		n.cleared()

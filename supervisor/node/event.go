@@ -61,6 +61,7 @@ type (
 	Saved struct {
 		Path     string
 		Step     int64
+		Unit     string // what Step counts, where it is not steps
 		Modified time.Time
 	}
 
@@ -136,7 +137,11 @@ type (
 	}
 
 	// Hung says that the workers get nowhere, and are to be ended for that.
-	Hung struct{ Why string }
+	Hung struct {
+		Why string
+		// Exiting tells that all that live have said that they are about to end.
+		Exiting bool
+	}
 
 	// Dumped answers [Dump] with the workers that were asked for their stacks: they have written them, or had the time.
 	Dumped struct{ Asked []int }

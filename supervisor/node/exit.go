@@ -47,7 +47,7 @@ func (n *Node) ended(i int, status exitcodes.Status, at time.Time) {
 // tookAsStop returns the signal from outside that the worker took as the end although it did not come as a plain stop
 // signal: one that was passed on to it a moment ago, or one that went to the worker directly.
 func (n *Node) tookAsStop(w *worker) Signal {
-	if w.stop != exitcodes.NotStopped || w.status == (exitcodes.Status{}) || w.pid == 0 || w.accused != "" {
+	if w.stop != exitcodes.NotStopped || w.status == (exitcodes.Status{}) || w.pid == 0 || w.accused != "" || w.lingered != "" {
 		return 0
 	}
 	if w.hint != 0 && w.at.Before(w.hintBy) {
@@ -74,6 +74,7 @@ func (n *Node) question(w *worker) (exitcodes.Outcome, Evidence) {
 	o.NotStarted, o.Stop, o.StoppedAt = w.why, w.stop, w.stoppedAt
 	o.StepAt, o.OnUnknown = w.stepAt, n.policy.OnUnknown
 	o.Checkpoint, o.Reload = w.accused, w.pid == 0 || n.policy.SilentRestart == SilentRestartFallback
+	o.Lingered = w.lingered
 	if n.request != nil {
 		o.StopSignal = int(n.request.signal)
 	}
@@ -83,6 +84,8 @@ func (n *Node) question(w *worker) (exitcodes.Outcome, Evidence) {
 	switch {
 	case w.stop == exitcodes.StoppedOutside:
 		return o, WithOutput
+	case w.lingered != "":
+		return o, MachineOnly
 	case w.pid != 0: // one that was stopped may have said before why it fails
 		return o, Everything
 	}

@@ -16,16 +16,55 @@ const endTime = 250 * time.Millisecond
 // hung ends workers that get nowhere: first with their stacks, which may tell whom the others wait for. Whoever that is
 // is known once all are gone.
 func (n *Node) hung(ev Hung) {
-	if n.state != Running || n.request != nil || n.dumping || !n.failedAt.IsZero() {
+	echo := !n.stopBy.IsZero() // one has failed, as those do that wait for a rank which is ended elsewhere
+	if n.state != Running || n.request != nil || n.dumping || !n.failedAt.IsZero() && !echo {
 		return // they are stopped already
 	}
-	n.failedAt = n.now
+	if n.finished(ev) {
+		n.release(ev)
+		return
+	}
+	n.failedAt = earlier(n.failedAt, n.now)
 	n.log(slog.LevelError, "the workers get nowhere: ending them", "why", ev.Why)
 	f := exitcodes.Judge(exitcodes.Outcome{
 		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, Hang: &exitcodes.Hang{Why: "got nowhere: " + ev.Why},
 	}, exitcodes.NoRules())
 	n.do(Failing{Round: n.round(), Outcome: outcomeOf(f), Step: n.step()})
 	n.dump()
+}
+
+// finished reports whether those that live have done all their work: the others have succeeded, and they have said that
+// they are about to end; or one is left, and no step that it has told is missing from the newest checkpoint.
+func (n *Node) finished(ev Hung) bool {
+	var last *worker
+	alive := 0
+	for i := range n.workers {
+		switch w := &n.workers[i]; {
+		case !w.ended:
+			last = w
+			alive++
+		case !w.judged || w.finding.Verdict != exitcodes.Success:
+			return false
+		}
+	}
+	return ev.Exiting || alive == 1 && len(n.workers) > 1 && n.allSaved(last)
+}
+
+// allSaved reports whether the newest checkpoint has every step that the worker has told.
+func (n *Node) allSaved(w *worker) bool {
+	return n.saved != nil && n.saved.Unit == "" && w.report.Step != nil && n.saved.Step >= *w.report.Step
+}
+
+// release ends workers that have done all their work and do not end by themselves.
+func (n *Node) release(ev Hung) {
+	killAt := n.now.Add(n.policy.RestartGrace)
+	for i := range n.workers {
+		if w := &n.workers[i]; !w.ended && w.lingered == "" {
+			w.lingered = ev.Why
+			n.log(slog.LevelWarn, "a worker has finished and does not end: ending it, which is a success", "worker", w.String(), "why", ev.Why)
+			n.stopWorker(i, exitcodes.NotStopped, SIGTERM, killAt, killAt)
+		}
+	}
 }
 
 // dump asks the workers for their stacks and ends them.

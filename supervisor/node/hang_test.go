@@ -1,6 +1,7 @@
 package node
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func hangs(t *testing.T, worker int, asked ...int) *world {
 func TestHung(t *testing.T) {
 	w := hangs(t, 1, 0, 1, 2)
 	w.hold["Amend"], w.hold["Dump"] = true, true
-	w.start(0, 0).at(5*s, Hung{"no step for 4s"}, Hung{"again"}).wants("prepare, failing retry, dump")
+	w.start(0, 0).at(5*s, Hung{Why: "no step for 4s"}, Hung{Why: "again"}).wants("prepare, failing retry, dump")
 	for i := range 3 {
 		w.dies(5*s, i, 6)
 	}
@@ -38,14 +39,14 @@ func TestHung(t *testing.T) {
 // any worker.
 func TestHungStays(t *testing.T) {
 	w := hangs(t, 0, 0, 1)
-	w.start(0, 0).at(5*s, Hung{"no step"}).wants("prepare, failing retry, dump, SIGTERM to 2")
+	w.start(0, 0).at(5*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 2")
 	w.at(5250 * time.Millisecond).wants("SIGKILL to 0, SIGKILL to 1")
 	w.at(11 * s).wants("SIGKILL to 2")
 
 	// Nobody answers what was asked.
 	w = hangs(t, 0)
 	w.hold["Dump"] = true
-	w.start(0, 0).at(5*s, Hung{"no step"}).wants("prepare, failing retry, dump")
+	w.start(0, 0).at(5*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump")
 	w.at(14 * s).wants("")
 	w.at(15 * s).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
 }
@@ -53,9 +54,9 @@ func TestHungStays(t *testing.T) {
 // TestHungAtItsEnd: what is stopped already is not asked for anything.
 func TestHungAtItsEnd(t *testing.T) {
 	w := hangs(t, 0, 0, 1, 2).start(0, 0)
-	w.signal(5*s, SIGTERM).at(6*s, Hung{"no step"}).wants("prepare, leave, SIGTERM to 0, SIGTERM to 1, SIGTERM to 2")
+	w.signal(5*s, SIGTERM).at(6*s, Hung{Why: "no step"}).wants("prepare, leave, SIGTERM to 0, SIGTERM to 1, SIGTERM to 2")
 	w = hangs(t, 0, 0, 1, 2).start(0, 0)
-	w.exits(5*s, 0, 3).at(6*s, Hung{"no step"}).wants("prepare, failing fatal, SIGTERM to 1, SIGTERM to 2")
+	w.exits(5*s, 0, 3).at(6*s, Hung{Why: "no step"}).wants("prepare, failing fatal, SIGTERM to 1, SIGTERM to 2")
 }
 
 // TestHungElsewhere: another node says that the job hangs, and here nobody gets anywhere either.
@@ -73,9 +74,74 @@ func TestHungElsewhere(t *testing.T) {
 func TestHungThenStopped(t *testing.T) {
 	w := hangs(t, 0, 0, 1, 2).start(0, 0)
 	w.hold["Dump"] = true
-	w.at(5*s, Hung{"no step"}).signal(6*s, SIGTERM)
+	w.at(5*s, Hung{Why: "no step"}).signal(6*s, SIGTERM)
 	for i := range 3 {
 		w.dies(7*s, i, SIGTERM)
 	}
 	w.end(7*s).ended(exitcodes.Preempted, 143, "SIGTERM from outside")
+}
+
+// TestLingers: who has done all its work and does not end is ended, and has succeeded.
+func TestLingers(t *testing.T) {
+	step := func(n int64) *int64 { return &n }
+	lingers := func() *world {
+		w := newWorld(t, Policy{}, ranks(3)...).start(0, 0)
+		w.at(s, Reported{{Step: step(30)}, {Step: step(30)}, {Step: step(30)}})
+		return w.exits(2*s, 0, 0).exits(2*s, 1, 0)
+	}
+	// It has said that it is about to end.
+	w := lingers().at(62*s, Hung{Why: "did not end", Exiting: true}, Hung{Why: "again", Exiting: true}).wants("prepare, SIGTERM to 2")
+	w.at(67 * s).wants("SIGKILL to 2")
+	w.dies(67*s, 2, SIGKILL).wants("gone success")
+	w.end(67*s).ended(exitcodes.Success, 0, "")
+
+	// Everything it has done is saved.
+	w = lingers().at(3*s, Saved{Step: 30}, Hung{Why: "no step"}).wants("prepare, SIGTERM to 2")
+	w.dies(4*s, 2, SIGTERM).wants("gone success")
+
+	// Neither is known.
+	for name, saved := range map[string]Saved{"older": {Step: 29}, "epochs": {Step: 300, Unit: "epoch"}} {
+		t.Run(name, func(t *testing.T) {
+			lingers().at(3*s, saved, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 2")
+		})
+	}
+	lingers().at(3*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 2")
+
+	// A sibling has not succeeded, or others live, or it was the only one: a checkpoint says nothing about the end then.
+	w = newWorld(t, Policy{}, ranks(3)...).start(0, 0)
+	w.at(s, Saved{Step: 30}, Reported{{Step: step(30)}, {Step: step(30)}, {Step: step(30)}}).exits(2*s, 0, 0)
+	w.at(3*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 1, SIGTERM to 2")
+	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(s, Saved{Step: 30}, Reported{{Step: step(30)}})
+	w.at(3*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 0")
+	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(3*s, Hung{Why: "did not end", Exiting: true}).wants("prepare, SIGTERM to 0")
+	w.dies(4*s, 0, SIGTERM).wants("gone success")
+
+	// Somebody wants the end meanwhile.
+	w = lingers().at(62*s, Hung{Why: "did not end", Exiting: true}).signal(63*s, SIGTERM)
+	w.dies(64*s, 2, SIGTERM).end(64 * s)
+	if w.n.State() != Ended {
+		t.Error(w.n.State())
+	}
+}
+
+// TestHungEcho: on another node the ranks are ended first, and one that waited for them fails of that before the hang is
+// seen here, or before the order comes. The other ones are asked all the same.
+func TestHungEcho(t *testing.T) {
+	echo := func(g *Gather) {
+		g.Outcome.Output = []byte("Traceback (most recent call last):\n  File \"/t.py\", line 3, in <module>\n    f()\nConnectionResetError: [Errno 104] Connection reset by peer\n")
+	}
+	for name, ev := range map[string]Event{
+		"seen": Hung{Why: "no step"}, "ordered": Stop{Round: 0, Why: "it hangs", Silent: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Policy{}, ranks(3)...)
+			w.judge, w.asked, w.rules = echo, []int{0, 1}, exitcodes.BuiltinRules()
+			w.start(0, 0).exits(5*s, 2, 1).wants("prepare, failing retry")
+			w.hold["Dump"] = true
+			if w.at(5500*time.Millisecond, ev); !strings.HasSuffix(w.took(), "dump") {
+				t.Error("they are not asked")
+			}
+			w.at(6*s, Dumped{[]int{0, 1}}).at(6250 * time.Millisecond).wants("SIGKILL to 0, SIGKILL to 1")
+		})
+	}
 }

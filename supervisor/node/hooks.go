@@ -193,12 +193,7 @@ func (n *Node) hookOverIfAlone() {
 // hookSwept handles what a look at the hook's leftovers has found, beside what was stuck before.
 func (n *Node) hookSwept(found []Process) {
 	h := &n.hooks
-	left := found[:0:0]
-	for _, p := range found {
-		if !n.stuck.pids[p.PID] {
-			left = append(left, p)
-		}
-	}
+	left := n.stuck.without(found)
 	switch {
 	case !h.ended || h.over:
 	case len(left) == 0 || h.asked && n.policy.Leftovers == LeftoversTerm:

@@ -79,6 +79,7 @@ type worker struct {
 	startedAt time.Time
 	why       string // it was not started, in words
 	accused   string // its health is not what it should be, in words
+	lingered  string // it had finished and did not end, in words
 	checked   bool   // its first step was compared with the checkpoint's
 	report    Report
 

@@ -230,6 +230,7 @@ func (n *Node) stopOrdered(s Stop) {
 	if n.state != Running {
 		return // they have stopped already
 	}
+	echo := !n.stopBy.IsZero()
 	n.stopBy = time.Time{}
 	killAt := n.now.Add(n.policy.RestartGrace)
 	saveBy := killAt
@@ -240,12 +241,12 @@ func (n *Node) stopOrdered(s Stop) {
 		_, saveBy = n.times(n.policy.Grace)
 	}
 	if n.failedAt.IsZero() { // else it is our own failure that comes back as an order
-		n.failedAt = n.now.Add(-s.Silence)
+		n.failedAt, echo = n.now.Add(-s.Silence), true
 		n.log(slog.LevelInfo, "stopping the workers", "round", s.Round, "why", s.Why)
-		if s.Silent && !s.Suspend && !s.Departure {
-			n.dump()
-			return
-		}
+	}
+	if echo && s.Silent && !s.Suspend && !s.Departure && !n.dumping {
+		n.dump()
+		return
 	}
 	for i := range n.workers {
 		if w := &n.workers[i]; w.stop == exitcodes.NotStopped {

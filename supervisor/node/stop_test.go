@@ -235,13 +235,12 @@ func TestWorkerInTheKernel(t *testing.T) {
 	}
 	w.left = []Process{{PID: 1, Name: "python", Deep: true}}
 	w.immune = true
-	w.at(37*s, Looked{0, []Process{{PID: 1, Deep: true}}})
-	w.at(80 * s)
+	w.at(37*s, Looked{0, []Process{{PID: 1, Deep: true}}}) // it is waited for once
 	if w.n.final == nil || w.n.final.ExitCode != 214 || !strings.Contains(w.n.final.Message, "stuck in the kernel in spite of SIGKILL: rank 0, pid 1") {
 		t.Fatalf("it does not leave: %+v", w.n.final)
 	}
 	w.at(81*s, End{})
-	w.ended(exitcodes.Retry, 214, "1 (python)")
+	w.ended(exitcodes.Retry, 214, "rank 0, pid 1")
 
 	// What only takes long to give its memory back is waited for.
 	w = newWorld(t, Policy{}).start(0, 0).signal(0, SIGINT).signal(1*s, SIGINT)

@@ -34,6 +34,7 @@ type world struct {
 	hung    []int              // the worker for which the others waited
 	asked   []int              // the workers that are asked for their stacks
 	pending []Gather
+	rules   *exitcodes.Rules // nil: none
 }
 
 func newWorld(t *testing.T, p Policy, workers ...Worker) *world {
@@ -150,7 +151,11 @@ func (w *world) answer(g Gather) {
 	if w.judge != nil {
 		w.judge(&g)
 	}
-	w.step(Judged{g.Worker, exitcodes.Judge(g.Outcome, exitcodes.NoRules())})
+	rules := w.rules
+	if rules == nil {
+		rules = exitcodes.NoRules()
+	}
+	w.step(Judged{g.Worker, exitcodes.Judge(g.Outcome, rules)})
 }
 
 // start begins a round.

@@ -18,6 +18,7 @@ type Process struct {
 	Name        string // the kernel's short name of it, at most 15 bytes
 	State       byte   // R, S, D, T, Z, …
 	CPU         time.Duration
+	Reaped      time.Duration // the CPU time of its children that have ended
 }
 
 func (p Process) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Name) }
@@ -67,7 +68,7 @@ func parseStat(data []byte) (p Process, ok bool) {
 		return p, false
 	}
 	fields := strings.Fields(string(data[end+1:]))
-	if len(fields) < 20 {
+	if len(fields) < 20 || len(fields[0]) != 1 {
 		return p, false
 	}
 	p.PID, _ = strconv.Atoi(strings.TrimSpace(string(data[:open])))
@@ -76,6 +77,9 @@ func parseStat(data []byte) (p Process, ok bool) {
 	user, _ := strconv.ParseInt(fields[11], 10, 64)
 	system, _ := strconv.ParseInt(fields[12], 10, 64)
 	p.CPU = time.Duration(user+system) * tick
+	user, _ = strconv.ParseInt(fields[13], 10, 64)
+	system, _ = strconv.ParseInt(fields[14], 10, 64)
+	p.Reaped = time.Duration(user+system) * tick
 	return p, p.PID > 0
 }
 
@@ -92,11 +96,13 @@ func (t Table) Tree(pid int) []Process {
 	return tree
 }
 
-// Usage is what the processes of a worker have used since each was started.
+// Usage is what the processes of a worker have used since each was started, with their children that have ended.
 type Usage struct {
-	CPU     time.Duration
-	IO      int64 // bytes, read and written; of those that may be asked
-	Stopped bool  // all that live are stopped
+	CPU       time.Duration
+	IO        int64  // bytes, read and written; of those that may be asked
+	Stopped   bool   // all that live are stopped
+	Processes uint64 // stands for which they are
+	Busy      bool   // as [Table.Busy] says, where it was asked
 }
 
 // Usage is what the tree below pid, with it, has used.
@@ -104,15 +110,35 @@ func (t Table) Usage(pid int) (u Usage) {
 	alive := 0
 	u.Stopped = true
 	for _, p := range t.Tree(pid) {
-		u.CPU += p.CPU
+		u.CPU += p.CPU + p.Reaped
 		u.IO += t.io(p.PID)
 		if !p.Dead() {
 			alive++
+			u.Processes = u.Processes*mixes + uint64(p.PID)
 			u.Stopped = u.Stopped && p.Stopped()
 		}
 	}
 	u.Stopped = u.Stopped && alive > 0
 	return u
+}
+
+// mixes makes a number of many that is another when one of them is; it is that of FNV.
+const mixes = 1099511628211
+
+// Busy reports whether a thread of the tree below pid, with it, runs, would run if the machine let it, or waits for what
+// cannot be interrupted, such as a disk. It reads a file for each thread.
+func (t Table) Busy(pid int) bool {
+	for _, p := range t.Tree(pid) {
+		if p.State == 'R' || p.State == 'D' {
+			return true
+		}
+		for _, thread := range t.threads(p.PID) {
+			if thread.State == 'R' || thread.State == 'D' {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t Table) io(pid int) (bytes int64) {
@@ -192,6 +218,17 @@ func (t Table) python(pid int) bool {
 	}
 	maps, err := os.ReadFile(fmt.Sprintf("%s/%d/maps", t.root, pid))
 	return err == nil && bytes.Contains(maps, []byte("/libpython"))
+}
+
+// Maps reports whether a process of the tree below pid, with it, has mapped a file with that in its name.
+func (t Table) Maps(pid int, name string) bool {
+	for _, p := range t.Tree(pid) {
+		maps, err := os.ReadFile(fmt.Sprintf("%s/%d/maps", t.root, p.PID))
+		if err == nil && bytes.Contains(maps, []byte(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // variable is the value of a variable in an environment as /proc shows it; empty when it is not there.

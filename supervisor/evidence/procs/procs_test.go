@@ -76,7 +76,11 @@ func TestRanks(t *testing.T) {
 	if got := pids(table.Tree(10)); got != "10 20 21 30 40 31 41" {
 		t.Error(got)
 	}
-	if got := table.Usage(21); got != (Usage{CPU: 3 * 20 * time.Millisecond, IO: 21 + 31 + 41 + 15}) {
+	got := table.Usage(21)
+	if got.Processes == 0 || got.Processes == table.Usage(20).Processes {
+		t.Errorf("%+v", got)
+	}
+	if got.Processes = 0; got != (Usage{CPU: 3 * 20 * time.Millisecond, IO: 21 + 31 + 41 + 15}) {
 		t.Errorf("%+v", got)
 	}
 	if got := table.Usage(31); !got.Stopped {
@@ -89,6 +93,31 @@ func TestRanks(t *testing.T) {
 	for _, want := range []string{"pid 31 (loader (x) y) state T, parent 21", "waits in: do_poll", "command: loader (x) y -x", "kernel stack: not readable"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %q", want, text)
+		}
+	}
+}
+
+// TestBusy: a process is busy while any thread of any process below it is, or is not let.
+func TestBusy(t *testing.T) {
+	m := machine{t, t.TempDir()}
+	m.process(10, 1, "sh", 'S', 1, "/bin/sh")
+	m.process(11, 10, "python", 'S', 1, python)
+	for i, state := range []byte{'S', 'R', 'D', 'T'} {
+		dir := filepath.Join(m.dir, "11", "task", "12")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		stat := fmt.Sprintf("12 (python) %c 10 1 1 0 -1 4194560 1 0 0 0 3 4 5 6 20 0 1 0 100 0 0", state)
+		if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		table, err := read(m.dir)
+		if want := i == 1 || i == 2; err != nil || table.Busy(10) != want {
+			t.Errorf("%c: busy %v (%v)", state, !want, err)
+		}
+		p, ok := parseStat([]byte(stat))
+		if !ok || p.CPU != 70*time.Millisecond || p.Reaped != 110*time.Millisecond {
+			t.Errorf("%+v", p)
 		}
 	}
 }

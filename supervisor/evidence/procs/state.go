@@ -32,15 +32,21 @@ func (t Table) State(p Process) State {
 	if s.Waits == "0" { // it runs, or may not be seen
 		s.Waits = ""
 	}
-	files, _ := filepath.Glob(fmt.Sprintf("%s/%d/task/[0-9]*/stat", t.root, p.PID))
+	s.Threads = t.threads(p.PID)
+	return s
+}
+
+// threads are the threads of a process, its first among them; at most so many.
+func (t Table) threads(pid int) (threads []Process) {
+	files, _ := filepath.Glob(fmt.Sprintf("%s/%d/task/[0-9]*/stat", t.root, pid))
 	for _, file := range files[:min(len(files), mostThreads)] {
 		if data, err := os.ReadFile(file); err == nil {
 			if thread, ok := parseStat(data); ok {
-				s.Threads = append(s.Threads, thread)
+				threads = append(threads, thread)
 			}
 		}
 	}
-	return s
+	return threads
 }
 
 // text is the beginning of one of a process's files.

@@ -49,6 +49,11 @@ def spin_in_c():
     return 3**exponent  # minutes, within which the lock of the interpreter is not given up
 
 
+def leaves_the_collective():
+    stuck()
+    dist.recv(torch.empty(1), src=0)  # which nobody sends
+
+
 class Numbers(torch.utils.data.Dataset):
     def __len__(self):
         return 1000
@@ -62,7 +67,9 @@ def load(batches):
 
 
 def destroy_process_group():
-    if rank == 2 and how == "destroy":
+    if how == "linger":
+        tell("STOPPING=1")
+    if rank == 2 and how in ("destroy", "linger"):
         stuck()
         time.sleep(1000)
     dist.destroy_process_group()
@@ -84,9 +91,16 @@ for step in range(first + 1, steps + 1):
             sleep_in_step()
         if how == "spin":
             spin_in_c()
-        if how == "leave":
+        if how == "dead":
             stuck()
-            os._exit(0)
+            os.stat(os.environ["STUCK"])  # of a file server that never answers
+        if how == "leave":
+            leaves_the_collective()
+        if how == "exit":
+            stuck()
+            if os.fork():  # the child keeps the connections, so that the others wait as those of NCCL do
+                os._exit(0)
+            time.sleep(1000)
         if how == "raise":
             atexit.register(time.sleep, 1000)
             stuck()

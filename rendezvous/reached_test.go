@@ -1,0 +1,79 @@
+package rendezvous
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// TestBehind: where all nodes hang and none knows why, the one that has come least far is the cause.
+func TestBehind(t *testing.T) {
+	hang := func(o *Outcome) {
+		o.Reason, o.Code, o.Role, o.Message = exitcodes.ReasonHang, 212, "suspect", "got nowhere"
+	}
+	for name, test := range map[string]struct {
+		steps map[string]int64
+		round int
+		node  string
+		says  string
+	}{
+		"one":            {map[string]int64{"a": 30, "b": 30, "c": 29}, 0, "c", "got nowhere; behind: c, at step 29 of 30"},
+		"two":            {map[string]int64{"a": 30, "b": 29, "c": 29}, 0, "a", "got nowhere; behind: b, c, at step 29 of 30"},
+		"none":           {map[string]int64{"a": 30, "b": 30, "c": 30}, 0, "a", "got nowhere; all nodes that tell have told step 30"},
+		"only one tells": {map[string]int64{"c": 30}, 0, "a", "got nowhere"},
+		"two tell":       {map[string]int64{"b": 31, "c": 30}, 0, "c", "got nowhere; behind: c, at step 30 of 31"},
+		"before":         {map[string]int64{"a": 30, "b": 30, "c": 29}, 1, "a", "got nowhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := runningStage(t, DefaultSpec(3))
+			s.v.Reached = map[string]*Reached{}
+			for node, step := range test.steps {
+				s.v.Reached[node] = &Reached{V: 1, Round: s.v.Round.Number + test.round, Step: &step}
+			}
+			for _, node := range []string{"a", "b", "c"} {
+				s.fails(node, hang)
+			}
+			s.settle()
+			s.sleep(time.Minute)
+			s.settle(ActStop)
+			s.stopsAll()
+			s.settle(ActForm)
+			if stop := s.v.Job.Stop; stop.Kind != StopFailure || stop.Node != test.node || stop.Message != test.says {
+				t.Errorf("%+v", stop)
+			}
+		})
+	}
+
+	// Who knows why is right, whatever the steps say.
+	s := runningStage(t, DefaultSpec(2))
+	step, less := int64(30), int64(29)
+	s.v.Reached = map[string]*Reached{"a": {V: 1, Step: &step}, "b": {V: 1, Step: &less}}
+	s.fails("b", hang)
+	s.fails("a", hang, as("root"))
+	s.settle(ActStop)
+	s.stopsAll()
+	s.settle(ActForm)
+	s.stopped(StopFailure, "a")
+}
+
+// TestReachedIsSmall: the largest there can be fits into what is allowed.
+func TestReachedIsSmall(t *testing.T) {
+	most := int64(1<<63 - 1)
+	r := Reached{V: 1, Round: maxNumber, Step: &most, Phase: strings.Repeat("x", maxPhase), Checkpoint: &most}
+	value, err := Encode(&r)
+	if err != nil || len(value) > maxReachedBytes {
+		t.Fatalf("%d bytes, %v", len(value), err)
+	}
+	if _, err := ParseReached("progress/a", value); err != nil {
+		t.Error(err)
+	}
+	r.Phase += "x"
+	if value, _ = Encode(&r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParseReached("progress/a", value); err == nil {
+		t.Error("a long phase is read")
+	}
+}

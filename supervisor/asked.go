@@ -1,0 +1,212 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/supervisor/environ"
+	"github.com/gangrun/gangrun/supervisor/evidence/flight"
+	"github.com/gangrun/gangrun/supervisor/evidence/gpu"
+	"github.com/gangrun/gangrun/supervisor/evidence/procs"
+	"github.com/gangrun/gangrun/supervisor/evidence/ras"
+	"github.com/gangrun/gangrun/supervisor/process"
+)
+
+// How long what is asked about a hang may take.
+const (
+	rasTime   = 900 * time.Millisecond // less than the confirmation
+	torchTime = 900 * time.Millisecond
+	gpuTime   = 5 * time.Second
+
+	mostAsked = 64 // ranks
+)
+
+// answers is what was asked of others when a hang was suspected, beside /proc.
+type answers struct {
+	nccl *ras.Answer // nil: it was not asked, or did not answer
+	says string      // of it, or why it says nothing; empty: it was not asked
+	gpus <-chan string
+	// torch is what torch's flight recorder has, by rank.
+	torch map[int]flight.Record
+}
+
+// askTorch asks the ranks that listen, all at the same time.
+func askTorch(dirs []string) map[int]flight.Record {
+	type one struct {
+		rank   int
+		record flight.Record
+		err    error
+	}
+	var sockets []flight.Socket
+	for _, dir := range dirs {
+		sockets = append(sockets, flight.Sockets(dir)...)
+	}
+	sockets = sockets[:min(len(sockets), mostAsked)]
+	deadline := time.Now().Add(torchTime)
+	results := make(chan one, len(sockets))
+	for _, s := range sockets {
+		crash.Go(func() {
+			r, err := flight.Ask(s.Path, deadline)
+			results <- one{s.Rank, r, err}
+		})
+	}
+	records := map[int]flight.Record{}
+	for range sockets {
+		if r := <-results; r.err == nil { // else it has ended, or is stopped, which /proc tells
+			records[r.rank] = r.record
+		}
+	}
+	return records
+}
+
+// askNCCL asks NCCL how far the ranks have come, once, where one of the workers has loaded it: on a machine of several
+// jobs it would be asked of another one, and to be asked has crashed jobs.
+func askNCCL(env []string, pids []int) (a answers) {
+	if environ.Get(env, "NCCL_RAS_ENABLE") == "0" {
+		return a
+	}
+	table, err := procs.Read()
+	if err != nil {
+		return a
+	}
+	loaded := false
+	for _, pid := range pids {
+		loaded = loaded || pid != 0 && table.Maps(pid, "libnccl")
+	}
+	if !loaded {
+		return a
+	}
+	address := cmp.Or(environ.Get(env, "NCCL_RAS_ADDR"), ras.DefaultAddress)
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		a.says = "NCCL's RAS was not asked: " + err.Error() + "\n"
+		return a
+	}
+	answer, err := ras.Ask(address, time.Now().Add(rasTime))
+	if err != nil {
+		a.says = fmt.Sprintf("NCCL's RAS at %s: %v\n%s", address, err, answer.Text)
+		return a
+	}
+	a.nccl, a.says = &answer, string(answer.Text)
+	return a
+}
+
+// joined is how many collectives a rank has joined among all ranks of the job; nil where that is not known.
+func (a answers) joined(world, rank int) *int64 {
+	if r, found := a.torch[rank]; found {
+		if g, found := r.World(); found && g.Enqueued >= 0 {
+			return &g.Enqueued
+		}
+		return nil
+	}
+	if a.nccl == nil || rank < 0 {
+		return nil
+	}
+	for _, c := range a.nccl.Communicators {
+		if c.Size != world {
+			continue
+		}
+		for _, r := range c.Ranks {
+			if r.Rank == rank && len(r.Counts) > 0 {
+				n := r.Collectives()
+				return &n
+			}
+		}
+	}
+	return nil
+}
+
+// world is how many ranks there are, as the worker was told; 0 where it was not.
+func (w *worker) world() int {
+	n, _ := strconv.Atoi(environ.Get(w.env, "WORLD_SIZE"))
+	return n
+}
+
+// askGPUs has nvidia-smi tell of the GPUs, if it is there: the answer comes within gpuTime. One that takes longer is said
+// to be stuck, as its driver is then.
+func (s *Supervisor) askGPUs() <-chan string {
+	answer := make(chan string, 1)
+	s.beside(func() func() {
+		answer <- s.gpus()
+		return func() {}
+	})
+	return answer
+}
+
+func (s *Supervisor) gpus() string {
+	path, err := within(time.Second, func() (string, error) {
+		return process.Find(gpu.Command, "/", os.Getenv("PATH"))
+	}, nil)
+	if err != nil {
+		return ""
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return ""
+	}
+	defer r.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		w.Close()
+		return ""
+	}
+	pid, err := s.reaper.Start(process.Spec{
+		Path: path, Argv: []string{gpu.Command, "-q", "-x"}, Env: os.Environ(), Dir: "/",
+		Files: []uintptr{null.Fd(), w.Fd(), w.Fd()}, NewSession: true,
+	})
+	null.Close()
+	w.Close() // a copy: it has its own
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), gpuTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	text, err := io.ReadAll(io.LimitReader(r, gpu.Most))
+	s.reaper.Signal(pid, unix.SIGKILL, true)
+	if err != nil {
+		return fmt.Sprintf("%s did not answer within %v, as where the driver is stuck\n%s", gpu.Command, gpuTime, text)
+	}
+	return string(text)
+}
+
+// files are the answers as files of evidence, and what is to be said of them, to follow a sentence.
+func (a answers) files(until time.Time) (files []evidenceFile, says string) {
+	for rank, r := range a.torch {
+		files = append(files, evidenceFile{fmt.Sprintf("rank%d-flight.json", rank), string(r.Text)})
+	}
+	if a.says != "" {
+		files = append(files, evidenceFile{"nccl-ras.txt", a.says})
+	}
+	if a.gpus == nil {
+		return files, ""
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	text := ""
+	select {
+	case text = <-a.gpus:
+	case <-timer.C:
+		text = "no answer in time"
+	}
+	if text == "" {
+		return files, ""
+	}
+	if sick := gpu.Sick(text); len(sick) > 0 {
+		says = "; " + strings.Join(sick[:min(len(sick), 4)], ", ")
+	} else if !strings.HasPrefix(strings.TrimSpace(text), "<") {
+		line, _, _ := strings.Cut(text, "\n")
+		says = "; " + line
+	}
+	return append(files, evidenceFile{"nvidia-smi.txt", text}), says
+}

@@ -1,0 +1,108 @@
+package hang_test
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// runOnNodes runs a job of two ranks on each of two nodes, and returns how each has ended.
+func runOnNodes(t *testing.T, how, sign string, env []string, flags ...string) (nodes [2]ended) {
+	t.Helper()
+	parallel(t)
+	script, err := filepath.Abs(filepath.Join("testdata", "gang.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := free.Addr().String()
+	free.Close()
+	env = append([]string{"OMP_NUM_THREADS=1", "PYTHON_EXEC=" + harness.Peer(t, "torch/bin/python3")}, env...)
+	var started [2]*harness.Process
+	for i := range started {
+		nodes[i].dir = t.TempDir()
+		argv := append([]string{
+			harness.Binary(t), "launch", "--nnodes", "2", "--node-rank", fmt.Sprint(i), "--node", fmt.Sprintf("node%d", i),
+			"--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "hangs",
+			"--log-dir", nodes[i].dir, "--termination-log", filepath.Join(nodes[i].dir, "message"),
+		}, flags...)
+		started[i] = harness.Start(t, limit, env, append(argv, script, how, sign)...)
+	}
+	for i, p := range started {
+		nodes[i].Result = p.Wait()
+		nodes[i].Message = harness.Message(t, filepath.Join(nodes[i].dir, "message"))
+		nodes[i].dir = filepath.Join(nodes[i].dir, "*")
+	}
+	return nodes
+}
+
+// TestNodes: one rank of four on two nodes gets nowhere. Both nodes say which, and where it stands, and leave the stacks
+// of their ranks.
+func TestNodes(t *testing.T) {
+	for _, way := range ways {
+		if way.how == "destroy" || way.how == "exit" {
+			continue // what becomes of them the other node has no part in
+		}
+		t.Run(way.how, func(t *testing.T) {
+			if way.how != "sleep" {
+				long(t)
+			}
+			var says []string
+			for _, text := range way.says {
+				if !strings.HasPrefix(text, "the others in") { // they may have failed of the end of those on the other node
+					says = append(says, text)
+				}
+			}
+			if way.how == "leave" { // two ranks that wait, each for something else: the stacks of several nodes are not compared
+				says = []string{"rank 2 stands in recv", "leaves_the_collective (gang.py:"}
+			}
+			nodes := runOnNodes(t, way.how, "told", nil, "--hang-timeout", "3s")
+			for i, e := range nodes {
+				e.says(t, way.code, way.reason, says...)
+				if i == 1 {
+					e.within(t, 5*time.Second)
+				}
+			}
+		})
+	}
+}
+
+// TestNodesGoOn: after the hang the job goes on from its checkpoint on both nodes, to its end.
+func TestNodesGoOn(t *testing.T) {
+	long(t)
+	dir := t.TempDir()
+	nodes := runOnNodes(t, "sleep", "told", []string{"CHECKPOINTS=" + dir},
+		"--hang-timeout", "3s", "--max-restarts", "1", "--checkpoint-dir", dir, "--checkpoint-pattern", "step-*.pt")
+	for _, e := range nodes {
+		e.says(t, 0, exitcodes.ReasonSucceeded)
+		if strings.Count(e.Stdout, "resumed at 20") != 2 {
+			t.Errorf("%s\n%s", e.Stdout, e.Stderr)
+		}
+	}
+	if !strings.Contains(nodes[1].Stderr, "rank 2 got nowhere") {
+		t.Error(nodes[1].Stderr)
+	}
+}
+
+// TestFlightRecorder: with torch's control plane the rank that has joined fewer collectives is told, also where no stack
+// could tell it, and what each rank's flight recorder has is kept.
+func TestFlightRecorder(t *testing.T) {
+	long(t)
+	e := gang{how: "leave", sign: "told", flags: []string{
+		"--hang-timeout", "3s", "--max-restarts", "0", "--torch-control-plane", "--python-stacks", "off",
+	}}.run(t)
+	e.says(t, 212, exitcodes.ReasonHang, "rank 2 got nowhere", "it has joined 29 collectives, the others more")
+	files, _ := filepath.Glob(filepath.Join(e.dir, "hang_*", "rank*-flight.json"))
+	if len(files) != 4 {
+		t.Errorf("%q, want 4 files", files)
+	}
+}
