@@ -88,6 +88,8 @@ type Stop struct {
 	Suspend bool
 	// Departure says that another node leaves as announced, and nothing has failed.
 	Departure bool
+	// Failure is the reason of what failed or was lost elsewhere; empty where that is not why.
+	Failure string
 	// Expedite says that the others may soon continue without this node: what it was given of time before is shortened. It
 	// may come after another order to stop the same round.
 	Expedite bool

@@ -16,7 +16,7 @@ func (n *Node) begins(b Begin) {
 	}
 	n.transition(Starting)
 	n.sayResume(b)
-	n.begin = &b
+	n.begin, n.preflight.elsewhere = &b, ""
 	n.do(Record{n.provisionalMessage()})
 	n.expedited = false
 	if b.Unresumed != "" {
@@ -24,13 +24,17 @@ func (n *Node) begins(b Begin) {
 		n.unstarted(0, Failure{Why: b.Unresumed})
 		return
 	}
-	n.do(Prepare{b})
+	if !n.preflight.under { // else it waits for what is found
+		n.do(Prepare{b})
+	}
 }
 
 // abandon gives the round up before a worker of it runs.
 func (n *Node) abandon() {
 	n.transition(Waiting)
-	n.do(Abandon{})
+	if !n.preflight.under { // else nothing was asked for
+		n.do(Abandon{})
+	}
 	n.do(Gone{Round: n.round()})
 }
 
