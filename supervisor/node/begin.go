@@ -10,7 +10,7 @@ import (
 
 // begins makes a round ready, unless this node is to leave.
 func (n *Node) begins(b Begin) {
-	if n.request != nil || n.state != Waiting {
+	if n.request != nil || n.final != nil || n.state != Waiting {
 		n.do(Gone{Round: b.Round})
 		return
 	}

@@ -219,6 +219,10 @@ func (w *world) took() string {
 			say("dump")
 		case Abandon:
 			say("abandon")
+		case Probe:
+			say("probe")
+		case Join:
+			say("join")
 		}
 	}
 	w.done = nil
