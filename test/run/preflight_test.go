@@ -170,7 +170,7 @@ func TestPreflightBetweenRounds(t *testing.T) {
 			}.Run(t, limit)
 			started, _ := os.ReadFile(rounds)
 			if tt.says == "" {
-				e.Want(t, 217, exitcodes.Retry, "RestartBudgetExhausted")
+				e.Want(t, 137, exitcodes.Retry, "RestartBudgetExhausted")
 				if len(started) != 3 || called(t, calls) != 3 {
 					t.Errorf("%d rounds, %d looks; want 3 and 3", len(started), called(t, calls))
 				}
