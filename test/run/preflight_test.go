@@ -166,19 +166,46 @@ func TestPreflightBetweenRounds(t *testing.T) {
 			e := harness.Job{
 				Flags:  []string{"--preflight", "--preflight-timeout", "2s", "--max-restarts", "2", "--restart-backoff", "500ms"},
 				Env:    env,
-				Worker: harness.Shell("echo >>$1; kill -KILL $$", rounds),
+				Worker: harness.Shell("echo >>$1; [ $(wc -l <$1) -eq 3 ] || kill -KILL $$", rounds),
 			}.Run(t, limit)
 			started, _ := os.ReadFile(rounds)
 			if tt.says == "" {
-				e.Want(t, 137, exitcodes.Retry, "RestartBudgetExhausted")
-				if len(started) != 3 || called(t, calls) != 3 {
-					t.Errorf("%d rounds, %d looks; want 3 and 3", len(started), called(t, calls))
+				e.Want(t, 0, exitcodes.Success, "Succeeded")
+				if len(started) != 3 || called(t, calls) != 2 {
+					t.Errorf("%d rounds, %d looks; want 3 and 2", len(started), called(t, calls))
 				}
 				return
 			}
 			e.Want(t, 214, exitcodes.Retry, "NodeUnhealthy")
 			if len(started) != 2 || !strings.Contains(e.Message.Message, tt.says) {
 				t.Errorf("%d rounds; want 2, and %q: %s", len(started), tt.says, e.Raw)
+			}
+		})
+	}
+}
+
+// TestDoctorProbes has doctor say what --preflight would find.
+func TestDoctorProbes(t *testing.T) {
+	t.Parallel()
+	const stuck = "sleep 1000"
+	for name, tt := range map[string]struct {
+		smi, state, says string
+		code             int
+	}{
+		"healthy": {gpus("None", "4 MiB"), "ok", "1 are seen", 0},
+		"sick":    {gpus("Reboot", "4 MiB"), "fail", `"Reboot"`, 1},
+		"stuck":   {stuck, "fail", "no answer from the driver after 500ms", 1},
+		"garbage": {"echo x", "warn", "cannot be read", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env, _ := smi(t, tt.smi)
+			found, code := doctor(t, env, "--preflight-timeout", "500ms", "--checkpoint-dir", t.TempDir(), "--preflight-command", "echo well")
+			if c := found["GPUs"]; c.State != tt.state || !strings.Contains(c.Detail, tt.says) || code != tt.code {
+				t.Errorf("exits with %d, %+v; want %d, %s, %q", code, c, tt.code, tt.state, tt.says)
+			}
+			if found["checkpoints"].State != "ok" || found["command"].Detail != "echo: well" {
+				t.Errorf("%+v, %+v", found["checkpoints"], found["command"])
 			}
 		})
 	}
