@@ -88,7 +88,7 @@ func (e *examiner) look() []preflight.Result {
 	probes = append(probes, e.lookAtStore, func() preflight.Result { return preflight.JudgeClock(time.Now()) }, lookAtLimits)
 	if len(e.Command) > 0 {
 		probes = append(probes, func() preflight.Result {
-			return preflight.JudgeCommand(filepath.Base(e.Command[0]), e.run(e.Command...))
+			return preflight.JudgeCommand(filepath.Base(e.Command[0]), e.run(e.Timeout, e.Command...))
 		})
 	}
 	results := make([]preflight.Result, len(probes))
@@ -106,10 +106,9 @@ func (e *examiner) look() []preflight.Result {
 }
 
 // run runs a command for a probe.
-func (e *examiner) run(argv ...string) preflight.Output {
-	env := slices.Clone(e.Env)
-	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "NOTIFY_SOCKET=") })
-	return e.children.run(argv, env, e.Dir, e.Timeout)
+func (e *examiner) run(limit time.Duration, argv ...string) preflight.Output {
+	env := slices.DeleteFunc(slices.Clone(e.Env), func(entry string) bool { return strings.HasPrefix(entry, "NOTIFY_SOCKET=") })
+	return e.children.run(argv, env, e.Dir, limit)
 }
 
 // memoryPause is between two looks at memory that the driver has not given back yet.
@@ -119,10 +118,13 @@ func (e *examiner) lookAtGPUs() preflight.Result {
 	devices, _ := filepath.Glob("/dev/nvidia[0-9]*") // the pattern is right
 	before := preflight.Earlier{GPUs: e.gpus, Devices: len(devices)}
 	until := time.Now().Add(e.Timeout)
-	out := e.run("nvidia-smi", "-q", "-x")
-	for preflight.MemoryKept(out, before) && time.Now().Add(memoryPause).Before(until) {
+	out := e.run(e.Timeout, "nvidia-smi", "-q", "-x")
+	for preflight.MemoryKept(out, before) && time.Until(until) > 2*memoryPause {
 		time.Sleep(memoryPause)
-		again := e.run("nvidia-smi", "-q", "-x")
+		again := e.run(time.Until(until), "nvidia-smi", "-q", "-x")
+		if again.Late > 0 {
+			break // it was not stuck a moment ago, and had less than its time
+		}
 		out = again
 	}
 	if found, err := preflight.ParseGPUs(out.Text); e.gpus == nil && err == nil && out.Status == (exitcodes.Status{}) {
@@ -180,7 +182,7 @@ func lookAtSharedMemory() preflight.Result {
 }
 
 func (e *examiner) lookAtDirectory(probe, path string) preflight.Result {
-	return preflight.JudgeDirectory(probe, path, e.run(ownProgram, ProbeCommand, path))
+	return preflight.JudgeDirectory(probe, path, e.run(e.Timeout, ownProgram, ProbeCommand, path))
 }
 
 // storeTime is how long a member of the store may take to answer.
