@@ -16,7 +16,8 @@ import (
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
-// children are processes beside the workers, each with a deadline. Whoever reads the reaper's events tells of their ends.
+// children are processes beside the workers, each with a deadline. Whoever reads the reaper's events tells of their
+// ends.
 type children struct {
 	reaper *process.Reaper
 	mu     sync.Mutex
@@ -52,7 +53,8 @@ func (c *children) start(spec process.Spec) (pid int, end <-chan exitcodes.Statu
 // mostOutput is as much as is kept of what a child prints.
 const mostOutput = 4 << 20
 
-// run runs a command to its end, or to the end of its time: then it is killed, and left behind should it not die of that.
+// run runs a command to its end, or to the end of its time: then it is killed, and left behind should it not die of
+// that.
 func (c *children) run(argv, env []string, dir string, limit time.Duration) preflight.Output {
 	until := time.Now().Add(limit)
 	path := argv[0]

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence"
@@ -21,7 +20,8 @@ import (
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
-// DefaultPreflightTimeout is how long a probe may take: an nvidia-smi that takes longer waits for a driver that is stuck.
+// DefaultPreflightTimeout is how long a probe may take: an nvidia-smi that takes longer waits for a driver that is
+// stuck.
 const DefaultPreflightTimeout = 30 * time.Second
 
 // Preflight is the look at the machine before it trains.
@@ -44,7 +44,8 @@ func (p *Preflight) Missing(dir string) error {
 	if len(p.Command) == 0 {
 		return nil
 	}
-	_, err := within(openTime, func() (string, error) { return process.Find(p.Command[0], dir, environ.Get(p.Env, "PATH")) }, nil)
+	path := environ.Get(p.Env, "PATH")
+	_, err := within(openTime, func() (string, error) { return process.Find(p.Command[0], dir, path) }, nil)
 	if err == errLate {
 		return nil
 	}
@@ -85,7 +86,8 @@ func (e *examiner) look() []preflight.Result {
 	if e.Checkpoints != "" {
 		probes = append(probes, func() preflight.Result { return e.lookAtDirectory("checkpoints", e.Checkpoints) })
 	}
-	probes = append(probes, e.lookAtStore, func() preflight.Result { return preflight.JudgeClock(time.Now()) }, lookAtLimits)
+	clock := func() preflight.Result { return preflight.JudgeClock(time.Now()) }
+	probes = append(probes, e.lookAtStore, clock, lookAtLimits)
 	if len(e.Command) > 0 {
 		probes = append(probes, func() preflight.Result {
 			return preflight.JudgeCommand(filepath.Base(e.Command[0]), e.run(e.Timeout, e.Command...))
@@ -107,7 +109,9 @@ func (e *examiner) look() []preflight.Result {
 
 // run runs a command for a probe.
 func (e *examiner) run(limit time.Duration, argv ...string) preflight.Output {
-	env := slices.DeleteFunc(slices.Clone(e.Env), func(entry string) bool { return strings.HasPrefix(entry, "NOTIFY_SOCKET=") })
+	env := slices.DeleteFunc(slices.Clone(e.Env), func(entry string) bool {
+		return strings.HasPrefix(entry, "NOTIFY_SOCKET=") // what is told there is told of gangrun
+	})
 	return e.children.run(argv, env, e.Dir, limit)
 }
 
@@ -127,7 +131,7 @@ func (e *examiner) lookAtGPUs() preflight.Result {
 		}
 		out = again
 	}
-	if found, err := preflight.ParseGPUs(out.Text); e.gpus == nil && err == nil && out.Status == (exitcodes.Status{}) {
+	if found, err := preflight.ParseGPUs(out.Text); e.gpus == nil && err == nil {
 		e.gpus = &found
 	}
 	return preflight.JudgeGPUs(out, before)

@@ -53,7 +53,8 @@ func tryOut(path string) preflight.Directory {
 	return d
 }
 
-// writeSmall writes a file that has no name, where the file system knows such, so that nothing stays when this is killed.
+// writeSmall writes a file that has no name, where the file system knows such, so that nothing stays when this is
+// killed.
 func writeSmall(dir string) (err error) {
 	var f *os.File
 	if fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
@@ -86,7 +87,8 @@ func failureKind(err error) preflight.Failure {
 		}
 	}
 	for _, errno := range []error{
-		unix.EIO, unix.ESTALE, unix.ESHUTDOWN, unix.ENOTCONN, unix.EREMOTEIO, unix.ENXIO, unix.ENODEV, unix.ETIMEDOUT, unix.EHOSTDOWN,
+		unix.EIO, unix.ESTALE, unix.ESHUTDOWN, unix.ENOTCONN, unix.EREMOTEIO, unix.ENXIO,
+		unix.ENODEV, unix.ETIMEDOUT, unix.EHOSTDOWN,
 	} {
 		if errors.Is(err, errno) {
 			return preflight.FailureBroken

@@ -22,8 +22,8 @@ func (n *Node) examine(why string) {
 	n.do(Probe{})
 }
 
-// examineAgain has the machine looked at between rounds where there is reason to: then there is mostly a pause before the
-// next round, in which it costs no time. A first failure is no reason, so that a restart stays as fast as it is.
+// examineAgain has the machine looked at between rounds where there is reason to: then there is mostly a pause before
+// the next round, in which it costs no time. A first failure is no reason, so that a restart stays as fast as it is.
 func (n *Node) examineAgain() {
 	if why := n.suspicion(); n.policy.Preflight && !n.preflight.under && n.restarts() && why != "" {
 		n.examine(why)
@@ -48,8 +48,8 @@ func (n *Node) suspicion() string {
 	return ""
 }
 
-// probed goes on from what was found: a fit machine joins the job, or starts the round that waits for it; one that is not
-// leaves, and the others do not wait for it.
+// probed goes on from what was found: a fit machine joins the job, or starts the round that waits for it; one that is
+// not leaves, and the others do not wait for it.
 func (n *Node) probed(p Probed) {
 	n.preflight.under = false
 	if n.final != nil || n.request != nil || n.state != Waiting && n.state != Starting {
@@ -82,7 +82,9 @@ func (p Probed) unfit() string {
 
 // unfit ends the run on this node while no worker of it runs.
 func (n *Node) unfit(why string) {
-	f := exitcodes.Judge(exitcodes.Outcome{Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, NotStarted: why}, exitcodes.NoRules())
+	f := exitcodes.Judge(exitcodes.Outcome{
+		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, NotStarted: why,
+	}, exitcodes.NoRules())
 	n.log(slog.LevelError, why, "follows", "this node leaves the job, and the others do not wait for it")
 	m := n.failure(f)
 	n.endWith(m)

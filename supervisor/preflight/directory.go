@@ -51,7 +51,8 @@ func JudgeDirectory(probe, path string, o Output) Result {
 	case !d.Made && d.Error == "":
 		return ok(probe, "%s is not there yet", path)
 	case d.Failure == FailureBroken:
-		return sick(probe, "run elsewhere, and have the disk or the file server looked at", "%s cannot be used: %s", path, plain(d.Error))
+		return sick(probe, "run elsewhere, and have the disk or the file server looked at",
+			"%s cannot be used: %s", path, plain(d.Error))
 	case d.Failure == FailureFull && d.Local:
 		return sick(probe, "make room: this machine's disk is full", "%s is full (%s): %s", path, space, plain(d.Error))
 	case d.Failure == FailureFull: // all nodes have it: no other one does better
@@ -59,7 +60,8 @@ func JudgeDirectory(probe, path string, o Output) Result {
 	case d.Error != "":
 		return note(probe, "", "%s cannot be written to: %s", path, plain(d.Error))
 	case d.Latency > slowWrite:
-		return note(probe, "saves will take long", "%s took %v for a small file; %s", path, d.Latency.Round(time.Millisecond), space)
+		return note(probe, "saves will take long",
+			"%s took %v for a small file; %s", path, d.Latency.Round(time.Millisecond), space)
 	case d.Size > 0 && d.Free < d.Size/100:
 		return note(probe, "make room", "%s is nearly full: %s", path, space)
 	}

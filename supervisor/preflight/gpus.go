@@ -66,7 +66,8 @@ func ParseGPUs(text []byte) (GPUs, error) {
 		}
 	}
 	d := xml.NewDecoder(bytes.NewReader(text[start:]))
-	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names of products may be broken; none is read
+	// Names of products may be broken in any other; none is read.
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	var log smiLog
 	if err := d.Decode(&log); err != nil {
 		return GPUs{}, fmt.Errorf("it is not the XML of nvidia-smi -q -x: %s", plain(err.Error()))
@@ -80,7 +81,8 @@ func ParseGPUs(text []byte) (GPUs, error) {
 	}
 	for _, g := range log.GPUs {
 		found.List = append(found.List, GPU{
-			Address: plain(g.ID), Recovery: plain(g.Recovery), Used: mebibytes(g.Used), Shared: strings.TrimSpace(g.MIG) == "Enabled",
+			Address: plain(g.ID), Recovery: plain(g.Recovery), Used: mebibytes(g.Used),
+			Shared: strings.TrimSpace(g.MIG) == "Enabled",
 		})
 	}
 	return found, nil
@@ -112,7 +114,7 @@ func JudgeGPUs(o Output, before Earlier) Result {
 	text := lastLine(o.Text)
 	switch {
 	case o.Absent && expected:
-		return note(ProbeGPUs, "install nvidia-smi in the image, or have the container toolkit mount it (NVIDIA_DRIVER_CAPABILITIES=utility)",
+		return note(ProbeGPUs, "have the container toolkit mount it (NVIDIA_DRIVER_CAPABILITIES=utility), or install it",
 			"there are GPUs here, and no nvidia-smi to ask about them: not looked at")
 	case o.Absent:
 		return ok(ProbeGPUs, "none are seen here: no nvidia-smi")
@@ -127,16 +129,18 @@ func JudgeGPUs(o Output, before Earlier) Result {
 	case lost(o):
 		return sick(ProbeGPUs, elsewhere, "a GPU is lost: %s", text)
 	case bytes.Contains(o.Text, []byte("Driver/library version mismatch")):
-		return sick(ProbeGPUs, "reboot the machine, or load the new driver", "the driver was replaced while it was loaded: %s", text)
+		return sick(ProbeGPUs, "reboot the machine, or load the new driver",
+			"the driver was replaced while it was loaded: %s", text)
 	case unanswered(o) && expected:
 		return sick(ProbeGPUs, elsewhere, "there are GPUs here, and the driver does not give them: %s", text)
 	case unanswered(o):
 		return ok(ProbeGPUs, "none are seen here: %s", text)
-	case o.Status != (exitcodes.Status{}):
-		return note(ProbeGPUs, "", "nvidia-smi %s, so nothing is known of them: %s", o.ended(), or(text, "it says nothing"))
 	}
 	found, err := ParseGPUs(o.Text)
-	if err != nil {
+	switch {
+	case err != nil && o.Status != (exitcodes.Status{}):
+		return note(ProbeGPUs, "", "nvidia-smi %s, so nothing is known of them: %s", o.ended(), or(text, "it says nothing"))
+	case err != nil:
 		return note(ProbeGPUs, "", "the output of nvidia-smi cannot be read, so nothing is known of them: %v", err)
 	}
 	return found.judge(before)
@@ -188,7 +192,8 @@ func (g GPUs) judge(before Earlier) Result {
 		for _, gpu := range g.List {
 			if more := gpu.kept(*first); more > 0 {
 				return sick(ProbeGPUs, "look for a process that still uses it; a reset of the GPU gives it back",
-					"GPU %s did not get its memory back after the last round: %d MiB more are in use than at the start", gpu.Address, more)
+					"GPU %s did not get its memory back after the last round: %d MiB more are in use than at the start",
+					gpu.Address, more)
 			}
 		}
 	}

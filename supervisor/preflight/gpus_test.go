@@ -92,6 +92,7 @@ func TestJudgeGPUs(t *testing.T) {
 		"cut":                             {exits(0, good[:len(good)/2]), later, Note, "cannot be read"},
 		"nothing":                         {exits(0, ""), later, Note, "cannot be read"},
 		"not allowed":                     {exits(4, "Insufficient Permissions\n"), later, Note, "exits with 4, so nothing is known of them: Insufficient Permissions"},
+		"a warning by its code":           {exits(14, good+"WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n"), later, OK, "2 are seen"},
 		"crashed":                         {Output{Status: exitcodes.Status{Signal: 11}}, later, Note, "killed by SIGSEGV"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
@@ -22,6 +23,9 @@ func check(t *testing.T, tests map[string]judged) {
 	for name, tt := range tests {
 		if tt.got.State != tt.want || !strings.Contains(tt.got.Detail, tt.says) {
 			t.Errorf("%s: %+v, want %s, %q", name, tt.got, tt.want, tt.says)
+		}
+		if strings.ContainsFunc(tt.got.String(), unicode.IsControl) {
+			t.Errorf("%s: not one plain line: %q", name, tt.got)
 		}
 		if tt.got.State == Sick && tt.got.Do == "" {
 			t.Errorf("%s: it does not say what to do", name)

@@ -50,19 +50,21 @@ func JudgeLinks(links, first []Link, wanted string, several bool) Result {
 	case len(named) > 0 && !slices.ContainsFunc(named, func(name string) bool { return slices.Contains(up, name) }):
 		return sick(ProbeLinks, do, "%s is down, which NCCL_SOCKET_IFNAME=%s names", strings.Join(named, ", "), plain(wanted))
 	case use != nil && len(named) == 0 && several:
-		return note(ProbeLinks, "name one that there is: "+plain(strings.Join(up, ", ")), "NCCL_SOCKET_IFNAME=%s names none that there is", plain(wanted))
+		return note(ProbeLinks, "name one that there is: "+plain(strings.Join(up, ", ")),
+			"NCCL_SOCKET_IFNAME=%s names none that there is", plain(wanted))
 	case len(up) == 0 && several:
 		return sick(ProbeLinks, do, "none is up, so no other node can be reached")
 	case len(down) > 0:
-		return note(ProbeLinks, "have the cable and the port looked at", "%s is switched on, and has no link", strings.Join(down, ", "))
+		return note(ProbeLinks, "have the cable and the port looked at",
+			"%s is switched on, and has no link", strings.Join(down, ", "))
 	case len(up) == 0:
 		return ok(ProbeLinks, "none, and no other node to reach")
 	}
 	return ok(ProbeLinks, "up: %s", strings.Join(up, ", "))
 }
 
-// selection reads NCCL_SOCKET_IFNAME: beginnings of names, or whole names after "=". Nil where it names none: it is not set,
-// or says which not to use ("^").
+// selection reads NCCL_SOCKET_IFNAME: beginnings of names, or whole names after "=". Nil where it names none: it is not
+// set, or says which not to use ("^").
 func selection(wanted string) func(string) bool {
 	whole := strings.HasPrefix(wanted, "=")
 	wanted = strings.TrimPrefix(wanted, "=")

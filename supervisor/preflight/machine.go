@@ -36,8 +36,8 @@ type Reached struct {
 	Error   string // why it could not be reached otherwise
 }
 
-// JudgeStore says what the tries mean. Nothing here makes a node sick: whoever hosts the store may be later than this node,
-// and a name is often known only once its pod runs. The node waits for the store as it does without this.
+// JudgeStore says what the tries mean. Nothing here makes a node sick: whoever hosts the store may be later than this
+// node, and a name is often known only once its pod runs. The node waits for the store as it does without this.
 func JudgeStore(tries []Reached) Result {
 	const waits = "the node waits for it (--store-timeout)"
 	if len(tries) == 0 {
@@ -63,11 +63,12 @@ func JudgeStore(tries []Reached) Result {
 	return note(ProbeStore, do, "%s", strings.Join(bad, ", "))
 }
 
-// JudgeClock says what the machine's time means. There is nothing here to compare it with but the time at which this was
-// written: gangrun itself goes by no other machine's clock.
+// JudgeClock says what the machine's time means. There is nothing here to compare it with but the time at which this
+// was written: gangrun itself goes by no other machine's clock.
 func JudgeClock(now time.Time) Result {
 	if now.Year() < 2025 || now.Year() > 2100 {
-		return note(ProbeClock, "set it: certificates are refused, and the order of files is wrong", "it says %s", now.UTC().Format(time.DateTime))
+		return note(ProbeClock, "set it: certificates are refused, and the order of files is wrong",
+			"it says %s", now.UTC().Format(time.DateTime))
 	}
 	return ok(ProbeClock, "%s", now.UTC().Format(time.DateTime)+" UTC")
 }
@@ -86,9 +87,10 @@ func JudgeLimits(l Limits, known bool) Result {
 	case !known:
 		return note(ProbeLimits, "", "cannot be looked at")
 	case l.Files < 4096:
-		return note(ProbeLimits, "raise it: data loaders and NCCL take many (ulimit -n; Docker: --ulimit nofile=1048576)", "%d open files (nofile)", l.Files)
+		return note(ProbeLimits, "raise it: data loaders and NCCL take many (ulimit -n; Docker: --ulimit nofile=1048576)",
+			"%d open files (nofile)", l.Files)
 	case l.RDMA && !l.Unlimited && l.Locked < 1<<30:
-		return note(ProbeLimits, "raise it: NCCL over InfiniBand locks memory (ulimit -l unlimited; Docker: --ulimit memlock=-1)",
+		return note(ProbeLimits, "raise it: NCCL locks memory for InfiniBand (ulimit -l unlimited; Docker: --ulimit memlock=-1)",
 			"%s of locked memory (memlock)", size(l.Locked))
 	}
 	return ok(ProbeLimits, "%d open files", l.Files)

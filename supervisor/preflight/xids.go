@@ -49,7 +49,8 @@ func JudgeXids(xids []exitcodes.Xid, readable bool, now time.Time) Result {
 	slices.Reverse(groups)
 	for _, b := range groups {
 		if b.worst.Broken() && now.Sub(b.last) <= quiet {
-			return sick(ProbeXids, elsewhere, "%v, one of %d errors in a row, the last %v ago", b.worst, b.count, ago(b.last, now))
+			return sick(ProbeXids, elsewhere, "%v, one of %d errors in a row, the last %v ago",
+				b.worst, b.count, ago(b.last, now))
 		}
 	}
 	b := groups[0]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,12 +21,13 @@ func (o *options) preflightSettings() []*setting {
 	p.Timeout = supervisor.DefaultPreflightTimeout
 	return []*setting{
 		{name: "preflight", group: groupMachine, isBool: true, parse: boolean(&p.On),
-			usage: "look at this machine before it takes part, and between rounds after a hang, a sick node or the second failure; " +
-				"one that is sick leaves with 214 (NodeUnhealthy)"},
+			usage: "look at this machine before it takes part, and between rounds after a hang, a sick node or the second " +
+				"failure; one that is sick leaves with 214 (NodeUnhealthy)"},
 		{name: "preflight-command", group: groupMachine, hint: "COMMAND", parse: preflightCommand(p), standard: "none",
 			usage: "run this, too: any exit code but 0 says that the machine is sick; split into words, not run by a shell"},
-		{name: "preflight-timeout", group: groupMachine, hint: "TIME", parse: positive(&p.Timeout), standard: supervisor.DefaultPreflightTimeout.String(),
-			usage: "how long a probe may take before it is killed; they run side by side"},
+		{name: "preflight-timeout", group: groupMachine, hint: "TIME", parse: positive(&p.Timeout),
+			standard: supervisor.DefaultPreflightTimeout.String(),
+			usage:    "how long a probe may take before it is killed; they run side by side"},
 	}
 }
 
@@ -36,7 +38,8 @@ func preflightCommand(p *supervisor.Preflight) func(string) error {
 	}
 }
 
-// settlePreflight completes what is said about it, once it is known where the nodes meet. It costs nothing where it is off.
+// settlePreflight completes what is said about it, once it is known where the nodes meet. It costs nothing where it is
+// off.
 func (o *options) settlePreflight(settings []*setting) error {
 	p := &o.Preflight
 	if !p.On {
@@ -52,9 +55,15 @@ func (o *options) settlePreflight(settings []*setting) error {
 			p.Checkpoints = filepath.Join(o.Dir, dir)
 		}
 	}
-	p.Several = !o.location.InProcess()
 	p.Store = o.storeAddresses()
+	p.Several = slices.ContainsFunc(p.Store, elsewhere)
 	return nil
+}
+
+// elsewhere reports whether an address can be that of another machine.
+func elsewhere(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	return host != "localhost" && !net.ParseIP(host).IsLoopback()
 }
 
 // storeAddresses are HOST:PORT of each member of the store; nil where it is within this process.
@@ -74,8 +83,8 @@ func (o *options) storeAddresses() (list []string) {
 	return list
 }
 
-// joiner is how the store is opened: with a look at the machine, not before that is found fit. Then nobody knows of a node
-// that is not, and nobody waits for it.
+// joiner is how the store is opened: with a look at the machine, not before that is found fit. Then nobody knows of a
+// node that is not, and nobody waits for it.
 func (o *options) joiner() func(context.Context) (store.Store, error) {
 	if !o.Preflight.On {
 		return o.connect
