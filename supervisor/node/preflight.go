@@ -48,7 +48,7 @@ func (n *Node) suspicion() string {
 	return ""
 }
 
-// probed goes on from what was found: a fit machine joins the job, or starts the round that waits for it; one that is
+// probed continues from what was found: a fit machine joins the job, or starts the round that waits for it; one that is
 // not leaves, and the others do not wait for it.
 func (n *Node) probed(p Probed) {
 	n.preflight.under = false
@@ -56,7 +56,7 @@ func (n *Node) probed(p Probed) {
 		return // it leaves already
 	}
 	for _, text := range p.Notes {
-		n.log(slog.LevelWarn, "preflight: "+text, "follows", "this node goes on")
+		n.log(slog.LevelWarn, "preflight: "+text, "follows", "this node continues")
 	}
 	switch {
 	case len(p.Sick) > 0 && n.state == Starting:

@@ -3,5 +3,5 @@
 //
 // It is pure. What was read comes in as plain values ([Output] is what a child process has said), and a [Result] says
 // what it means. Only what shows that training would fail on this machine and might succeed on another one is [Sick].
-// What cannot be read is never that: it is said, and the node goes on.
+// What cannot be read is never that: it is said, and the node continues.
 package preflight

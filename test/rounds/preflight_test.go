@@ -27,7 +27,7 @@ func TestPreflightBeforeTheFirstRound(t *testing.T) {
 }
 
 // TestPreflightBetweenRounds has a machine fall sick while it trains: after the second failure it finds that out, and the
-// others go on without it, in the round after that at the latest.
+// others continue without it, in the round after that at the latest.
 func TestPreflightBetweenRounds(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "sick")

@@ -56,12 +56,12 @@ func (o *options) settlePreflight(settings []*setting) error {
 		}
 	}
 	p.Store = o.storeAddresses()
-	p.Several = slices.ContainsFunc(p.Store, elsewhere)
+	p.Several = slices.ContainsFunc(p.Store, onAnotherMachine)
 	return nil
 }
 
-// elsewhere reports whether an address can be that of another machine.
-func elsewhere(address string) bool {
+// onAnotherMachine reports whether an address can be that of another machine.
+func onAnotherMachine(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	return host != "localhost" && !net.ParseIP(host).IsLoopback()
 }

@@ -28,7 +28,7 @@ func TestStoreAddresses(t *testing.T) {
 		o := defaultOptions()
 		o.location.Host, o.location.Port, o.location.Endpoints = tt.host, tt.port, tt.endpoints
 		got := o.storeAddresses()
-		if !slices.Equal(got, tt.want) || slices.ContainsFunc(got, elsewhere) != tt.elsewhere {
+		if !slices.Equal(got, tt.want) || slices.ContainsFunc(got, onAnotherMachine) != tt.elsewhere {
 			t.Errorf("%s: %q, want %q, elsewhere: %t", name, got, tt.want, tt.elsewhere)
 		}
 	}
