@@ -22,6 +22,7 @@ type children struct {
 	reaper *process.Reaper
 	mu     sync.Mutex
 	ends   map[int]chan exitcodes.Status
+	over   bool // none is started any more
 }
 
 func newChildren(reaper *process.Reaper) *children {
@@ -38,10 +39,23 @@ func (c *children) ended(pid int, status exitcodes.Status) {
 	}
 }
 
+// stop kills all that run, with what they have started, and has none start any more.
+func (c *children) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	for pid := range c.ends {
+		c.reaper.Signal(pid, unix.SIGKILL, true)
+	}
+}
+
 // start starts a process. Its end cannot come before it is known.
 func (c *children) start(spec process.Spec) (pid int, end <-chan exitcodes.Status, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.over {
+		return 0, nil, errors.New("nobody waits for it any more")
+	}
 	if pid, err = c.reaper.Start(spec); err != nil {
 		return 0, nil, err
 	}

@@ -17,6 +17,8 @@ func (s *Supervisor) effect(e node.Effect) node.Event {
 	switch e := e.(type) {
 	case node.Probe:
 		s.probe()
+	case node.StopProbes:
+		s.children.stop()
 	case node.Join:
 		if s.cfg.Preflight.Join != nil {
 			s.cfg.Preflight.Join()

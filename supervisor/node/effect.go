@@ -20,6 +20,9 @@ type (
 	// Probe looks at the machine: [Probed]. However long that takes, no worker runs meanwhile.
 	Probe struct{}
 
+	// StopProbes ends the look at the machine: nobody waits for it any more.
+	StopProbes struct{}
+
 	// Join lets the job know of this node. Without Policy.Preflight it does from the beginning.
 	Join struct{}
 
@@ -125,6 +128,7 @@ type (
 func (Prepare) effect()      {}
 func (Abandon) effect()      {}
 func (Probe) effect()        {}
+func (StopProbes) effect()   {}
 func (Join) effect()         {}
 func (Fork) effect()         {}
 func (Send) effect()         {}

@@ -45,7 +45,9 @@ func TestPreflightOff(t *testing.T) {
 func TestPreflightStopped(t *testing.T) {
 	w := newWorld(t, Policy{Preflight: true}).signal(1*s, SIGTERM).wants("probe, leave")
 	w.at(2*s, Probed{Sick: []string{"GPUs: gone"}}).at(2*s, Probed{}).wants("")
-	w.at(3*s, End{End: rendezvous.End{Verdict: exitcodes.Suspended, Code: 143}})
+	w = newWorld(t, Policy{Preflight: true}).signal(1*s, SIGTERM).wants("probe, leave")
+	w.at(3*s, End{End: rendezvous.End{Verdict: exitcodes.Suspended, Code: 143}}).wants("stop probes")
+	w.at(4*s, Probed{Sick: []string{"GPUs: gone"}}).wants("")
 	w.ended(exitcodes.Preempted, 143, "SIGTERM from outside before the worker was started")
 }
 
@@ -117,7 +119,7 @@ func TestPreflightHoldsTheRound(t *testing.T) {
 
 	// The end comes before.
 	w = suspicious().at(6*s, End{End: rendezvous.End{Verdict: exitcodes.Fatal, Code: 3, Reason: "Error", Message: "x"}})
-	w.at(7*s, Probed{Sick: []string{"GPUs: gone"}}).wants("")
+	w.wants("stop probes").at(7*s, Probed{Sick: []string{"GPUs: gone"}}).wants("")
 	w.ended(exitcodes.Fatal, 3, "x")
 }
 

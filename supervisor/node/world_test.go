@@ -221,6 +221,8 @@ func (w *world) took() string {
 			say("abandon")
 		case Probe:
 			say("probe")
+		case StopProbes:
+			say("stop probes")
 		case Join:
 			say("join")
 		}

@@ -125,15 +125,27 @@ func TestPreflightOff(t *testing.T) {
 // TestPreflightStopped is a stop while nvidia-smi is waited for: nobody waits for that.
 func TestPreflightStopped(t *testing.T) {
 	t.Parallel()
-	env, calls := smi(t, "sleep 1000")
+	env, calls := smi(t, "sleep 1000 & echo $! >>$0.pid; sleep 1000")
 	job := harness.Job{Flags: []string{"--preflight"}, Env: env, Worker: harness.Shell("exit 0")}.Start(t, limit)
-	harness.Eventually(t, limit, "nvidia-smi to be called", func() bool { return called(t, calls) == 1 })
+	harness.Eventually(t, limit, "nvidia-smi to be called", func() bool {
+		info, err := os.Stat(filepath.Join(filepath.Dir(calls), "nvidia-smi.pid"))
+		return called(t, calls) == 1 && err == nil && info.Size() > 0
+	})
 	job.Signal(syscall.SIGTERM)
 	e := job.End()
 	e.Want(t, 143, exitcodes.Preempted, "Preempted")
 	if e.Took > limit/2 {
 		t.Errorf("it took %v", e.Took)
 	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(calls), "nvidia-smi.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := strings.TrimSpace(string(text))
+	harness.Eventually(t, limit, "what nvidia-smi has started to be gone", func() bool {
+		status, err := os.ReadFile("/proc/" + pid + "/stat")
+		return err != nil || strings.Contains(string(status), ") Z ")
+	})
 }
 
 // TestPreflightDeadServer has the checkpoints on a file server that does not answer.
