@@ -167,6 +167,8 @@ type Config struct {
 	// HangDir returns the directory beside whose files the evidence of a hang is kept; nil, or empty: a temporary one.
 	HangDir func() string
 
+	Preflight Preflight
+
 	Hooks Hooks
 	Kills []Kill // failures to rehearse
 
@@ -186,8 +188,8 @@ func (c Config) policy(t node.Terminal) node.Policy {
 	p := node.Policy{
 		Job: c.Job, Node: c.Node, Role: c.Role, Alone: c.Alone, StartedAt: c.StartedAt,
 		MaxRestarts: c.MaxRestarts, NoRestart: c.NoRestart, RestartAny: c.RestartAny, RetryCode: c.RetryCode,
-		SilentRestart: c.SilentRestart,
-		Grace:         c.Grace, SaveGrace: c.SaveGrace, RestartGrace: c.RestartGrace,
+		SilentRestart: c.SilentRestart, Preflight: c.Preflight.On,
+		Grace: c.Grace, SaveGrace: c.SaveGrace, RestartGrace: c.RestartGrace,
 		Notice:    node.Notice{Signal: node.Signal(c.Notice.Signal), Grace: c.Notice.Grace},
 		TimeLimit: c.TimeLimit, Leftovers: c.Leftovers,
 		WholeGroup: c.Scope != ScopeWorker, Sessions: c.Scope == ScopeSession,

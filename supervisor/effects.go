@@ -15,6 +15,14 @@ import (
 // effect does what the node wants, and returns what it answers to if that is known at once.
 func (s *Supervisor) effect(e node.Effect) node.Event {
 	switch e := e.(type) {
+	case node.Probe:
+		s.probe()
+	case node.StopProbes:
+		s.children.stop()
+	case node.Join:
+		if s.cfg.Preflight.Join != nil {
+			s.cfg.Preflight.Join()
+		}
 	case node.Prepare:
 		s.prepare()
 	case node.Abandon:

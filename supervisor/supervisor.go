@@ -51,6 +51,8 @@ type Supervisor struct {
 	unread      sync.Once          // it was said that output is not read
 	rest        []remaining        // what is left writes there
 	saved       *format.Checkpoint // the newest that the node was told of
+	children    *children          // of the examiner
+	examiner    *examiner          // of the machine
 	health      *health            // of the workers that run; nil while none do
 	first       []node.Effect
 	timer       *time.Timer
@@ -75,7 +77,9 @@ func newSupervisor(cfg Config, reaper *process.Reaper, stdout, stderr *output.Co
 		done:     make(chan struct{}),
 		timer:    time.NewTimer(0),
 		scratch:  scratch{log: cfg.Log},
+		children: newChildren(reaper),
 	}
+	s.examiner = &examiner{Preflight: cfg.Preflight, children: s.children}
 	s.node, s.first = node.New(cfg.policy(s.terminal.found()), time.Now())
 	s.records.open(cfg, s.log)
 	return s
@@ -173,7 +177,7 @@ func (s *Supervisor) ordered(o agent.Order) {
 	case o.Stop != nil:
 		s.step(node.Stop{
 			Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite,
-			Silence: o.Stop.Silence, Silent: s.health.silent(),
+			Failure: o.Stop.Failure, Silence: o.Stop.Silence, Silent: s.health.silent(),
 		})
 	case o.End != nil:
 		s.step(node.End{End: *o.End, EndsJob: s.cfg.Agent.EndedJob(o.End)})
@@ -223,6 +227,9 @@ func (s *Supervisor) changed(ev process.Event) {
 	i := s.indexOf(ev.PID)
 	switch {
 	case ev.PID == 0 || i == unknownProcess:
+		if ev.PID != 0 && ev.Ended() {
+			s.children.ended(ev.PID, statusOf(ev.Status))
+		}
 		if ev.Alone {
 			s.step(node.Alone{})
 		}

@@ -90,6 +90,8 @@ type Stop struct {
 	Departure bool
 	// Silence is for how long nothing has been heard of the node that is lost: so long its workers have been missed.
 	Silence time.Duration
+	// Failure is the reason of what failed or was lost elsewhere; empty where that is not why.
+	Failure string
 	// Expedite says that the others may soon continue without this node: what it was given of time before is shortened. It
 	// may come after another order to stop the same round.
 	Expedite bool

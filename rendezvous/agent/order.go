@@ -76,6 +76,9 @@ func (n *node) halt(step rendezvous.Step, at time.Duration) {
 	n.log.Debug("the round is to be stopped", "round", step.Round, "why", step.Why)
 	stop := &Stop{Round: step.Round, Why: step.Why, Expedite: step.Expedite}
 	if j := n.reading.Job; !step.Expedite && j != nil && j.Stop != nil && j.Stop.Round == step.Round {
+		if j.Stop.Kind == rendezvous.StopFailure || j.Stop.Kind == rendezvous.StopLoss {
+			stop.Failure = j.Stop.Reason
+		}
 		stop.Suspend, stop.Departure = j.Stop.Kind == rendezvous.StopSuspend, j.Stop.Kind == rendezvous.StopDeparture
 		stop.Silence = time.Duration(j.Stop.Silence)
 	}

@@ -43,6 +43,20 @@ func OpenKernelLog() *KernelLog {
 	return &KernelLog{fd: fd, gpus: visibleGPUs("/")}
 }
 
+// PastXids returns the GPU errors that the kernel's log still has, of the GPUs that this container sees. readable is false
+// where the log cannot be read.
+func PastXids() (xids []exitcodes.Xid, readable bool) {
+	k := OpenKernelLog()
+	if k == nil {
+		return nil, false
+	}
+	defer k.Close()
+	if _, err := unix.Seek(k.fd, 0, unix.SEEK_SET); err != nil {
+		return nil, false
+	}
+	return k.Xids(), true
+}
+
 // Skip goes to the end of the log and forgets what was read: it belongs to an earlier round.
 func (k *KernelLog) Skip() {
 	if k != nil {

@@ -10,13 +10,13 @@ import (
 
 // begins makes a round ready, unless this node is to leave.
 func (n *Node) begins(b Begin) {
-	if n.request != nil || n.state != Waiting {
+	if n.request != nil || n.final != nil || n.state != Waiting {
 		n.do(Gone{Round: b.Round})
 		return
 	}
 	n.transition(Starting)
 	n.sayResume(b)
-	n.begin = &b
+	n.begin, n.preflight.elsewhere = &b, ""
 	n.do(Record{n.provisionalMessage()})
 	n.expedited = false
 	if b.Unresumed != "" {
@@ -24,13 +24,17 @@ func (n *Node) begins(b Begin) {
 		n.unstarted(0, Failure{Why: b.Unresumed})
 		return
 	}
-	n.do(Prepare{b})
+	if !n.preflight.under { // else it waits for what is found
+		n.do(Prepare{b})
+	}
 }
 
 // abandon gives the round up before a worker of it runs.
 func (n *Node) abandon() {
 	n.transition(Waiting)
-	n.do(Abandon{})
+	if !n.preflight.under { // else nothing was asked for
+		n.do(Abandon{})
+	}
 	n.do(Gone{Round: n.round()})
 }
 

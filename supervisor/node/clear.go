@@ -110,6 +110,7 @@ func (n *Node) cleared() {
 	}
 	n.transition(Waiting)
 	n.do(Gone{Round: n.round(), Outcome: n.verdict.outcome, Step: n.step()})
+	n.examineAgain()
 	if n.over {
 		n.finish()
 	}

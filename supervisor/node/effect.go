@@ -17,6 +17,15 @@ type (
 	// Abandon forgets what was prepared, or is being prepared.
 	Abandon struct{}
 
+	// Probe looks at the machine: [Probed]. However long that takes, no worker runs meanwhile.
+	Probe struct{}
+
+	// StopProbes ends the look at the machine: nobody waits for it any more.
+	StopProbes struct{}
+
+	// Join lets the job know of this node. Without Policy.Preflight it does from the beginning.
+	Join struct{}
+
 	// Fork starts a worker: [Forked] or [NotForked], at once.
 	Fork struct{ Worker int }
 
@@ -118,6 +127,9 @@ type (
 
 func (Prepare) effect()      {}
 func (Abandon) effect()      {}
+func (Probe) effect()        {}
+func (StopProbes) effect()   {}
+func (Join) effect()         {}
 func (Fork) effect()         {}
 func (Send) effect()         {}
 func (Gather) effect()       {}

@@ -42,6 +42,10 @@ func (n *Node) endOrdered(e End) {
 // finish begins the end, nothing of the workers being left: the exit hooks, if there are any to run, then the last
 // output. A kill meanwhile leaves the true verdict.
 func (n *Node) finish() {
+	if n.preflight.under {
+		n.preflight.under = false
+		n.do(StopProbes{})
+	}
 	m := *n.final
 	m.FinishedAt = n.now
 	n.endWith(m)

@@ -44,6 +44,8 @@ type (
 		Silence time.Duration
 		// Expedite tells that others may soon run without this node: what it was given of time before is shortened.
 		Expedite bool
+		// Failure is the reason of the failure, or loss, elsewhere for which they are stopped; empty where it is another.
+		Failure string
 		// Silent tells that the workers here got nowhere either: their stacks may tell why.
 		Silent bool
 	}
@@ -155,6 +157,9 @@ type (
 		Found  []Process // none when it is gone
 	}
 
+	// Probed answers [Probe]: what makes the machine unfit, and what is worth a word, each a sentence.
+	Probed struct{ Sick, Notes []string }
+
 	// HookFlushed is the end of what a hook that is over has printed.
 	HookFlushed struct{ Output []byte }
 
@@ -186,6 +191,7 @@ func (Hung) event()        {}
 func (Dumped) event()      {}
 func (Swept) event()       {}
 func (Looked) event()      {}
+func (Probed) event()      {}
 func (HookFlushed) event() {}
 func (Flushed) event()     {}
 func (Tick) event()        {}

@@ -64,6 +64,7 @@ type Node struct {
 	stuck     stuck   // what not even SIGKILL has ended
 	verdict   verdict // on the last round
 	rehearsal []Kill  // still to be done
+	preflight preflight
 
 	final   *exitcodes.Message // how this node ends whatever becomes of the others; nil: as they do
 	over    bool               // the job has given its last order
@@ -112,6 +113,9 @@ func (w *worker) String() string {
 func New(p Policy, now time.Time) (*Node, []Effect) {
 	n := &Node{policy: p, verdict: verdict{cause: -1}, rehearsal: slices.Clone(p.Kills), now: now}
 	n.do(Record{n.waitingMessage()})
+	if p.Preflight {
+		n.examine("before the first round")
+	}
 	return n, n.out
 }
 
@@ -167,6 +171,8 @@ func (n *Node) Step(ev Event, now time.Time) []Effect {
 		n.swept(ev.Found)
 	case Looked:
 		n.looked(ev)
+	case Probed:
+		n.probed(ev)
 	case HookFlushed:
 		n.hookFlushed(ev.Output)
 	case Flushed:

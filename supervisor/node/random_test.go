@@ -35,6 +35,8 @@ type machine struct {
 	begun   int // rounds
 	gone    int
 	ended   bool // the job has said so
+	probing bool // the machine is looked at
+	joined  bool // the job knows of the node
 }
 
 func walk(t *testing.T, seed uint64) {
@@ -45,6 +47,7 @@ func walk(t *testing.T, seed uint64) {
 		Leftovers: []Leftovers{LeftoversKill, LeftoversTerm, LeftoversLeave}[seed%3], NoRestart: seed%5 == 0,
 		Notice: Notice{10, 60 * s}, Terminal: Terminal{Present: seed%2 == 0, Handed: seed%4 == 0},
 	}
+	p.Preflight = seed%11 < 3
 	if seed%7 == 0 {
 		p.TimeLimit = 300 * s
 	}
@@ -88,12 +91,15 @@ func (m *machine) something() {
 		if m.r.IntN(4) == 0 {
 			m.step(Signaled{Signal: sigs[m.r.IntN(len(sigs))], Front: m.r.IntN(2) == 0})
 		}
-	case k < 11 && m.n.State() == Waiting && !m.ended && m.begun == m.gone:
+	case k < 11 && m.n.State() == Waiting && !m.ended && m.begun == m.gone && (m.joined || !m.n.policy.Preflight):
+		if m.r.IntN(2) == 0 {
+			m.step(Budget{rendezvous.Budget{Used: m.r.IntN(3)}})
+		}
 		m.begun++
 		m.running = map[int]bool{}
 		m.step(Begin{Round: m.begun, Step: step(int64(m.begun)), Path: "/c"})
 	case k < 12 && m.begun > m.gone:
-		m.step(Stop{Round: m.begun, Silent: m.r.IntN(3) == 0, Departure: m.r.IntN(2) == 0, Suspend: m.r.IntN(3) == 0, Expedite: m.r.IntN(4) == 0})
+		m.step(Stop{Round: m.begun, Silent: m.r.IntN(3) == 0, Departure: m.r.IntN(2) == 0, Failure: []string{"", "Error", exitcodes.ReasonHang}[m.r.IntN(3)], Suspend: m.r.IntN(3) == 0, Expedite: m.r.IntN(4) == 0})
 	case k < 14 && len(m.running) > 0:
 		m.exit(m.any(), m.r.IntN(3))
 	case k < 15 && len(m.running) > 0:
@@ -163,6 +169,9 @@ func (m *machine) deliver(i int) {
 }
 
 func (m *machine) step(ev Event) {
+	if _, found := ev.(Probed); found {
+		m.probing = false
+	}
 	m.do(m.n.Step(ev, m.now))
 	if d := m.n.Deadline(); !d.IsZero() && d.Before(m.now.Add(-s)) {
 		m.t.Errorf("a deadline that is over: %v in %v", m.now.Sub(d), m.n.State())
@@ -180,7 +189,22 @@ func (m *machine) do(effects []Effect) {
 			m.answers = append(m.answers, p)
 		case Abandon:
 			m.dropPrepared()
+		case Probe:
+			if m.probing {
+				m.t.Error("the machine is looked at twice at once")
+			}
+			m.probing = true
+			found := Probed{}
+			if m.r.IntN(6) == 0 {
+				found.Sick = []string{"x"}
+			}
+			m.answers = append(m.answers, found)
+		case Join:
+			m.joined = true
 		case Fork:
+			if m.probing {
+				m.t.Error("a worker is started while the machine is looked at")
+			}
 			if m.r.IntN(12) == 0 {
 				m.step(NotForked{e.Worker, Failure{Why: "x"}})
 				continue

@@ -220,6 +220,7 @@ func (n *Node) stopOrdered(s Stop) {
 	if s.Round != n.round() {
 		return
 	}
+	n.preflight.elsewhere = s.Failure
 	if n.state == Starting && !n.anyForked() {
 		n.abandon()
 		return

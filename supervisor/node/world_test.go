@@ -224,6 +224,12 @@ func (w *world) took() string {
 			say("dump")
 		case Abandon:
 			say("abandon")
+		case Probe:
+			say("probe")
+		case StopProbes:
+			say("stop probes")
+		case Join:
+			say("join")
 		}
 	}
 	w.done = nil

@@ -31,7 +31,7 @@ func doctor(t *testing.T, env []string, flags ...string) (map[string]checked, in
 func TestDoctor(t *testing.T) {
 	found, _ := doctor(t, nil)
 	for _, name := range []string{"environment", "process 1", "output", "termination log", "memory cgroup", "kills for memory", "/dev/shm", "temporary files",
-		"kernel log", "grace"} {
+		"kernel log", "grace", "GPUs", "Xids", "network links", "disk", "store", "clock", "limits"} {
 		if _, there := found[name]; !there {
 			t.Errorf("nothing about %q in %v", name, found)
 		}

@@ -37,3 +37,31 @@ func TestXid(t *testing.T) {
 		})
 	}
 }
+
+// TestPreflightXid has the driver log that a GPU was lost a moment before the start.
+func TestPreflightXid(t *testing.T) {
+	if log, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0); err != nil || os.Geteuid() != 0 {
+		harness.Missing(t, "/dev/kmsg and root", "run the tests as root where the kernel's log can be written to")
+	} else {
+		log.Close()
+	}
+	for name, tt := range map[string]struct {
+		xid  string
+		code int
+	}{"a GPU is lost": {"79", 214}, "a program's fault": {"31", 0}} {
+		t.Run(name, func(t *testing.T) {
+			address := "0000:" + map[string]string{"79": "5e", "31": "5f"}[tt.xid] + ":00"
+			log := filepath.Join(t.TempDir(), "log")
+			cmd := exec.Command(harness.Program(t, "unshare", "install util-linux"), "--mount", "--propagation", "private", "sh", "-c",
+				`mount -t tmpfs none /proc/driver && mkdir -p /proc/driver/nvidia/gpus/`+address+`.0 &&
+				echo "<3>NVRM: Xid (PCI:`+address+`): `+tt.xid+`, pid=1, a test" >/dev/kmsg &&
+				exec "$GANGRUN" run --preflight --termination-log "$LOG" -- true`)
+			cmd.Env = append(os.Environ(), "GANGRUN="+harness.Binary(t), "LOG="+log)
+			out, _ := cmd.CombinedOutput()
+			says := "Xid " + tt.xid + " on GPU " + address
+			if harness.Code(cmd.ProcessState) != tt.code || !strings.Contains(string(out), says) {
+				t.Errorf("exits with %d, want %d, and %q:\n%s", harness.Code(cmd.ProcessState), tt.code, says, out)
+			}
+		})
+	}
+}

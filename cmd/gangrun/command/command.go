@@ -43,6 +43,11 @@ func Run(args []string) (code int) {
 		supervisor.Relay(args[2:])
 		return 0
 	}
+	if len(args) == 3 && args[1] == supervisor.ProbeCommand {
+		signals.Default()
+		supervisor.ProbeDirectory(args[2])
+		return 0
+	}
 	if len(args) > 2 && args[2] == helpAll && showAll(os.Stdout, args[1]) {
 		return 0
 	}

@@ -18,6 +18,11 @@ func (o *options) contradictions(settings []*setting, lookup func(string) (strin
 	if o.quiet && given("quiet") && given("log-level") {
 		return &configError{"--quiet and --log-level contradict each other"}
 	}
+	for _, name := range []string{"preflight-command", "preflight-timeout"} {
+		if !o.Preflight.On && !o.doctor && given(name) {
+			return &configError{fmt.Sprintf("--%s goes with --preflight, which is not given", name)}
+		}
+	}
 	if o.resuming.dir == "" {
 		for _, s := range settings {
 			if s.group == groupCheckpoint && s.name != "resume-args" && len(s.given) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/evidence"
 	"github.com/gangrun/gangrun/supervisor/platform"
 )
@@ -34,8 +35,8 @@ func doctorCommand(p *program) *cli.Command {
 		Name:  "doctor",
 		Usage: "look at this container before a job runs in it",
 		CustomHelpTemplate: help("doctor", "[flags of run]", "doctor --pod-grace 60s\n         kubectl exec POD -- gangrun doctor",
-			"Takes the flags, variables and configuration file of run, and checks them too (gangrun run --help-all lists them); -o json\n"+
-				"is for programs. Exits 0 when nothing is wrong, 1 when something is, 64 when the configuration is.\n", nil),
+			"Takes the flags, variables and configuration file of run, and checks them too (gangrun run --help-all lists them), and all\n"+
+				"that run --preflight looks at; -o json is for programs. Exits 0 when nothing is wrong, 1 when something is, 64 when the configuration is.\n", nil),
 		Before:       withoutSupervising,
 		Flags:        flags(settings),
 		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
@@ -43,16 +44,24 @@ func doctorCommand(p *program) *cli.Command {
 			if c.NArg() > 0 {
 				return &configError{fmt.Sprintf("doctor takes flags only: %q is one too many", c.Args().First())}
 			}
+			o.doctor = true
 			if err := o.prepare(settings, os.LookupEnv); err != nil {
 				return err
 			}
 			if err := o.settle(o.platform); err != nil {
 				return err
 			}
+			o.Preflight.On = true
+			if err := o.settlePreflight(settings); err != nil {
+				return err
+			}
 			if err := o.checkTimes(); err != nil {
 				return err
 			}
-			checks := examine(o)
+			checks, err := examine(o)
+			if err != nil {
+				return err
+			}
 			for _, w := range o.warnings {
 				checks = append(checks, check{"configuration", "warn", w})
 			}
@@ -74,12 +83,13 @@ func doctorCommand(p *program) *cli.Command {
 	}
 }
 
-func examine(o *options) []check {
+func examine(o *options) ([]check, error) {
 	memory := evidence.FindCgroupMemory("/")
-	return []check{
+	results, err := supervisor.Examine(o.Preflight)
+	return append([]check{
 		checkPlatform(), checkPID(), checkOutput(), checkTerminationLog(o.TerminationLog), checkMemory(memory), checkOOM(memory),
 		checkSharedMemory(), checkTemporary(), checkKernelLog(), checkGrace(o),
-	}
+	}, checksOf(results)...), err
 }
 
 func checkPlatform() check {

@@ -20,6 +20,7 @@ const (
 	groupStopping   = "Stopping"
 	groupVerdict    = "Verdict and message"
 	groupHang       = "Workers that get nowhere"
+	groupMachine    = "Sick machines"
 	groupOutput     = "Output of the workers"
 	groupCheckpoint = "Checkpoints"
 	groupSeen       = "What others see"
@@ -28,7 +29,7 @@ const (
 
 var groups = []string{
 	groupTorchrun, groupRanks, groupRehearse, groupRestarts, groupCheckpoint, groupJob, groupNodes, groupStopping, groupVerdict,
-	groupHang, groupOutput, groupSeen, groupOwn,
+	groupHang, groupMachine, groupOutput, groupSeen, groupOwn,
 }
 
 const configurable = `Every flag can also be set by the variable GANGRUN_<FLAG> (--max-restarts: GANGRUN_MAX_RESTARTS) and in the file

@@ -307,7 +307,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	o.NoRestart = r.Never || r.Max == 0
 	o.Alone = o.location.InProcess()
 	cfg := agent.Config{
-		Connect: o.connect, Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: cmp.Or(o.namespace, "default"), KeepRecord: !o.nameless, Checkpoints: o.directory(log),
+		Connect: o.joiner(), Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: cmp.Or(o.namespace, "default"), KeepRecord: !o.nameless, Checkpoints: o.directory(log),
 		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,
 		Node: rendezvous.Node{
 			Incarnation: rand.Text(), Slots: o.slots, Role: o.role, Address: cmp.Or(o.address, "127.0.0.1"),

@@ -78,7 +78,7 @@ func (o *options) launchSettings() []*setting {
 		})
 	}
 	theirs := settingNames(settings)
-	for _, s := range slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(), o.frameworkSettings()) {
+	for _, s := range slices.Concat(o.common(), o.hangSettings(), o.preflightSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(), o.frameworkSettings()) {
 		if s.name == "nodes" { // it is --nnodes here
 			continue
 		}
@@ -193,6 +193,9 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 		return nil, err
 	}
 	if err := o.settleResume(append([]string{t.Script}, t.Args...), nproc); err != nil {
+		return nil, err
+	}
+	if err := o.settlePreflight(settings); err != nil {
 		return nil, err
 	}
 	if err := g.MakeDirectory(); err != nil {

@@ -25,7 +25,7 @@ type localOptions struct {
 }
 
 func (o *localOptions) settings() []*setting {
-	return append(slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.checkpointSettings()),
+	return append(slices.Concat(o.common(), o.hangSettings(), o.preflightSettings(), o.hookSettings(), o.checkpointSettings()),
 		&setting{name: "ranks", short: "n", group: groupRanks, hint: "N", parse: number(&o.local.Ranks, 1, 4096), standard: "1",
 			usage: "how many ranks to start"},
 		&setting{name: "framework", group: groupRanks, hint: "torch|tf|jax|none", standard: "torch",
@@ -161,6 +161,9 @@ func localCommand(p *program) *cli.Command {
 			}
 			if err == nil {
 				err = o.settleResume(c.Args().Slice(), o.local.Ranks)
+			}
+			if err == nil {
+				err = o.settlePreflight(settings)
 			}
 			if err != nil {
 				return badConfig(o.options, err)

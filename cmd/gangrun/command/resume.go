@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint"
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor"
@@ -121,7 +122,7 @@ func (o *options) settleResume(argv []string, ranks int) error {
 		if err != nil {
 			return &configError{"--checkpoint-dir: " + err.Error()}
 		}
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		if !mayBeDirectory(dir) {
 			return &configError{"--checkpoint-dir " + dir + " is not a directory"}
 		}
 		r.dir = dir
@@ -141,6 +142,24 @@ func (o *options) settleResume(argv []string, ranks int) error {
 		Look: true, Own: r.own == resumeOwn, Require: r.require, MaxLostSteps: int64(r.maxLost), MinProgress: int64(r.minProgress),
 	}
 	return nil
+}
+
+// directoryTime is how long it is waited for a word about a path: its file server may be gone.
+const directoryTime = 2 * time.Second
+
+// mayBeDirectory reports whether there is nothing else at the path. Where there is no answer there may be.
+func mayBeDirectory(path string) bool {
+	answers := make(chan bool, 1)
+	crash.Go(func() {
+		info, err := os.Stat(path)
+		answers <- err != nil || info.IsDir()
+	})
+	select {
+	case may := <-answers:
+		return may
+	case <-time.After(directoryTime):
+		return true
+	}
 }
 
 // resumed makes workers that are told what to resume from.

@@ -11,7 +11,7 @@ import (
 
 // runSettings are the settings of run.
 func (o *options) runSettings() []*setting {
-	return append(slices.Concat(o.common(), o.hangSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(), o.frameworkSettings()),
+	return append(slices.Concat(o.common(), o.hangSettings(), o.preflightSettings(), o.hookSettings(), o.jobSettings(), o.checkpointSettings(), o.frameworkSettings()),
 		&setting{name: "log-dir", group: groupOutput, hint: "DIR", parse: text(&o.logDir), standard: "none",
 			usage: "keep the worker's output as round_<n>/0/stdout.log and stderr.log here"},
 		&setting{name: "log-prefix", group: groupOutput, hint: "TEXT", parse: text(&o.prefix), standard: "none",
@@ -44,6 +44,9 @@ func runCommand(p *program) *cli.Command {
 			}
 			if err == nil {
 				err = o.checkTimes()
+			}
+			if err == nil {
+				err = o.settlePreflight(settings)
 			}
 			if err == nil {
 				err = o.settleResume(c.Args().Slice(), 0)

@@ -1,0 +1,139 @@
+package supervisor
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/supervisor/environ"
+	"github.com/gangrun/gangrun/supervisor/preflight"
+	"github.com/gangrun/gangrun/supervisor/process"
+)
+
+// children are processes beside the workers, each with a deadline. Whoever reads the reaper's events tells of their
+// ends.
+type children struct {
+	reaper *process.Reaper
+	mu     sync.Mutex
+	ends   map[int]chan exitcodes.Status
+	over   bool // none is started any more
+}
+
+func newChildren(reaper *process.Reaper) *children {
+	return &children{reaper: reaper, ends: map[int]chan exitcodes.Status{}}
+}
+
+// ended takes in the end of a process, which may be any.
+func (c *children) ended(pid int, status exitcodes.Status) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if end := c.ends[pid]; end != nil {
+		end <- status // nobody else sends: there is room
+		delete(c.ends, pid)
+	}
+}
+
+// stop kills all that run, with what they have started, and has none start any more.
+func (c *children) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	for pid := range c.ends {
+		c.reaper.Signal(pid, unix.SIGKILL, true)
+	}
+}
+
+// start starts a process. Its end cannot come before it is known.
+func (c *children) start(spec process.Spec) (pid int, end <-chan exitcodes.Status, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return 0, nil, errors.New("nobody waits for it any more")
+	}
+	if pid, err = c.reaper.Start(spec); err != nil {
+		return 0, nil, err
+	}
+	ch := make(chan exitcodes.Status, 1)
+	c.ends[pid] = ch
+	return pid, ch, nil
+}
+
+// mostOutput is as much as is kept of what a child prints.
+const mostOutput = 4 << 20
+
+// run runs a command to its end, or to the end of its time: then it is killed, and left behind should it not die of
+// that.
+func (c *children) run(argv, env []string, dir string, limit time.Duration) preflight.Output {
+	until := time.Now().Add(limit)
+	path := argv[0]
+	if path != ownProgram {
+		found, err := within(limit, func() (string, error) {
+			found, err := process.Find(path, dir, environ.Get(env, "PATH"))
+			if err == nil {
+				err = process.Touch(found, dir)
+			}
+			return found, err
+		}, nil)
+		if err != nil {
+			return unstarted(err, limit)
+		}
+		path = found
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return preflight.Output{Err: err}
+	}
+	defer null.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return preflight.Output{Err: err}
+	}
+	pid, end, err := c.start(process.Spec{
+		Path: path, Argv: argv, Env: env, Dir: dir, NewSession: true, Files: []uintptr{null.Fd(), w.Fd(), w.Fd()},
+	})
+	w.Close()
+	if err != nil {
+		r.Close()
+		return unstarted(err, limit)
+	}
+	read := make(chan []byte, 1)
+	crash.Go(func() {
+		text, _ := io.ReadAll(io.LimitReader(r, mostOutput)) // what there is counts
+		_, _ = io.Copy(io.Discard, r)
+		read <- text
+	})
+	out := preflight.Output{}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case out.Status = <-end:
+	case <-timer.C:
+		c.reaper.Signal(pid, unix.SIGKILL, true)
+		out.Late = limit
+	}
+	// Something that it has started may keep the pipe: what was printed until now is all there is to know.
+	_ = r.SetReadDeadline(time.Now().Add(drainTime))
+	out.Text = <-read
+	r.Close()
+	return out
+}
+
+// unstarted is what became of a command that could not be started.
+func unstarted(err error, limit time.Duration) preflight.Output {
+	if err == errLate {
+		return preflight.Output{Late: limit}
+	}
+	if se := (*process.StartError)(nil); errors.As(err, &se) && se.Code == exitcodes.CodeNotFound {
+		return preflight.Output{Absent: true, Err: err}
+	}
+	return preflight.Output{Err: err}
+}
+
+// ownProgram is this program.
+const ownProgram = "/proc/self/exe"
