@@ -6,7 +6,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// withoutRound goes on without the record of the job's round, which somebody has deleted and no leader remembers. Who
+// withoutRound continues without the record of the job's round, which somebody has deleted and no leader remembers. Who
 // its members were nobody can tell: a fence time after that was seen, none of them runs its workers but those that are
 // there, and they are stopped.
 func (t *turn) withoutRound() (Decision, bool) {
@@ -21,7 +21,7 @@ func (t *turn) withoutRound() (Decision, bool) {
 	}
 	if until := since.Add(t.job.Spec.Fence.of()); t.now.Before(until) {
 		return t.wait(until, WaitsForRecord, nil,
-			"somebody has deleted the record of round %d, and no leader remembers whose workers run: going on without it at %s",
+			"somebody has deleted the record of round %d, and no leader remembers whose workers run: continuing without it at %s",
 			t.job.Round, until.UTC().Format(time.TimeOnly)), true
 	}
 	switch stop := t.job.Stop; {

@@ -6,7 +6,7 @@ import (
 )
 
 // TestTheRoundsRecordIsMissing: somebody has deleted it, and no leader remembers it. Nothing begins while a member may
-// run that nobody knows of; then those that are there are stopped, and the job goes on. No restart is charged.
+// run unseen; then those that are there are stopped, and the job goes on. No restart is charged.
 func TestTheRoundsRecordIsMissing(t *testing.T) {
 	t.Run("in a round", func(t *testing.T) {
 		s := runningStage(t, DefaultSpec(2))

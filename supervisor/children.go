@@ -29,7 +29,7 @@ func newChildren(reaper *process.Reaper) *children {
 	return &children{reaper: reaper, ends: map[int]chan exitcodes.Status{}}
 }
 
-// ended takes in the end of a process, which may be any.
+// ended handles the end of a process, which may be any.
 func (c *children) ended(pid int, status exitcodes.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ const DefaultPreflightTimeout = 30 * time.Second
 
 // Preflight is the look at the machine before it trains.
 type Preflight struct {
-	On      bool          // else nothing is looked at, nor costs anything
+	On      bool          // else nothing is checked, nor costs anything
 	Timeout time.Duration // of each probe; they run side by side
 	Command []string      // of one's own; nil: none
 	Env     []string      // of what is started

@@ -80,7 +80,7 @@ func TestFailureKind(t *testing.T) {
 	}
 }
 
-// TestReach tells a store that answers from one that does not listen and a name that nobody knows.
+// TestReach tells a store that answers from one that does not listen and a name that is unknown.
 func TestReach(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

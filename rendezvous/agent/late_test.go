@@ -10,7 +10,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// TestOneComesBackLate cuts a node off for so long that the others go on without it. They count from when they last
+// TestOneComesBackLate cuts a node off for so long that the others continue without it. They count from when they last
 // heard of it, and the node does not tell of a restart, when it is back, that was long over.
 func TestOneComesBackLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -203,7 +203,7 @@ func (n *node) roundUpdate(u store.Update, ok bool) {
 	}
 }
 
-// readJob takes in the job's record, unless an earlier one has come back instead of the one that is known.
+// readJob handles the job's record, unless an earlier one has come back instead of the one that is known.
 func (n *node) readJob(kv store.KV, known *rendezvous.Job) {
 	n.jobRev, n.older = kv.ModRev, false
 	job, err := rendezvous.ParseJob(kv.Key, kv.Value)
@@ -242,7 +242,7 @@ func (n *node) tellRestart(before, job *rendezvous.Job) {
 	}
 	lost := job.Stop != nil && job.Stop.Kind == rendezvous.StopLoss && job.Stop.Node == n.cfg.Name
 	if lost || job.Phase == rendezvous.Running && (n.started || n.cutOff) {
-		return // the others have gone on without this node
+		return // the others have continued without this node
 	}
 	round, after := job.Round, time.Duration(0)
 	if job.Phase == rendezvous.Forming || job.Phase == rendezvous.Stopping {

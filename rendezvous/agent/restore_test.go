@@ -111,7 +111,7 @@ func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
 
 // TestAnEarlierRecordComesBack puts records of round 0 in the place of those of round 1, as who restores a backup of
 // the store does. The newer ones are put back, and nothing stops for that. Where no leader remembers them, the workers
-// stop, and the job goes on from what there is.
+// stop, and the job continues with what there is.
 func TestAnEarlierRecordComesBack(t *testing.T) {
 	for name, forgotten := range map[string]bool{"remembered": false, "forgotten": true} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestNoLeaderRemembersTheRound(t *testing.T) {
 	})
 }
 
-// TestNoLeaderRemembersTheJob begins a job anew, whose record somebody has deleted. There may be a node of it that
+// TestNoLeaderRemembersTheJob starts a job over whose record somebody has deleted. There may be a node of it that
 // nobody sees, which is given the time to stop, and a line says so.
 func TestNoLeaderRemembersTheJob(t *testing.T) {
 	for name, left := range map[string]bool{"a round is left": true, "nothing is left": false} {

@@ -54,7 +54,7 @@ func NewEndings(timeout time.Duration, workers int, now time.Time) *Endings {
 // Ends says what is to be done about workers that may have failed and do not end.
 type Ends struct {
 	Read   []int // their last words are to be read: [Endings.Said]
-	Sample []int // what they use is to be looked at: [Endings.Used]
+	Sample []int // what they use is to be measured: [Endings.Used]
 	Over   int   // has done nothing since, for the whole time; -1: none
 }
 
@@ -131,7 +131,7 @@ func (e *Endings) Used(i int, u Usage, now time.Time) {
 // Ended takes that a worker has ended.
 func (e *Endings) Ended(i int) { e.workers[i].ended = true }
 
-// pass lets time go by. Where this process did not run, the others did not either: everything begins anew.
+// pass lets time go by. Where this process did not run, the others did not either: everything starts over.
 func (e *Endings) pass(now time.Time) {
 	if now.Sub(e.now) > asleep {
 		for i := range e.workers {

@@ -51,9 +51,9 @@ func (d *dying) wants(t *testing.T, over time.Duration) *dying {
 
 // TestEndings: who has said its last words and does nothing since, for the whole time, has failed.
 func TestEndings(t *testing.T) {
-	d := newDying(0).until(10*time.Minute).wants(t, 67*s) // read after 5 s, looked at from there on
+	d := newDying(0).until(10*time.Minute).wants(t, 67*s) // read after 5 s, measured from there on
 	if d.read != 1 || d.looks > looksAtIdle+2 {
-		t.Errorf("read %d times, looked at %d times", d.read, d.looks)
+		t.Errorf("read %d times, checked %d times", d.read, d.looks)
 	}
 	newDying(4*s).until(time.Minute).wants(t, 7*s)
 	d = newDying(0).until(60 * s)

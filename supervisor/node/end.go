@@ -22,7 +22,7 @@ func (n *Node) endOrdered(e End) {
 		case e.Verdict == exitcodes.Success || m.Message == n.verdict.message.Message: // said, or nothing to say
 		case e.Verdict == exitcodes.Suspended:
 			n.log(slog.LevelInfo, "leaving: "+e.Message, args...)
-		case e.Reason == exitcodes.ReasonStoreLost: // nobody knows of the others, who may have lost it, too
+		case e.Reason == exitcodes.ReasonStoreLost: // the others are unknown, who may have lost it, too
 			n.log(slog.LevelError, "this node leaves: "+e.Message, args...)
 		case rendezvous.CanEndAlone(e.Reason):
 			n.log(slog.LevelError, "this node leaves, and the job continues without it: "+e.Message, args...)

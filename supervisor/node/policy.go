@@ -18,7 +18,7 @@ type Policy struct {
 	RetryCode   int  // exit with it for every retry verdict; 0 keeps each its own
 
 	SilentRestart SilentRestart
-	Preflight     bool // the machine is looked at before the first round, and between rounds where there is reason to
+	Preflight     bool // the machine is checked before the first round, and between rounds where there is reason to
 
 	Grace        time.Duration // from a stop signal from outside to SIGKILL
 	SaveGrace    time.Duration // the same for a worker that saves a checkpoint; 0: no more than Grace

@@ -9,20 +9,20 @@ import (
 
 // preflight is the look at the machine before a round.
 type preflight struct {
-	under  bool // it is being looked at: no worker starts meanwhile
+	under  bool // it is being checked: no worker starts meanwhile
 	passed bool // it was found fit once, and the job knows of this node
 	// elsewhere is why the last round was stopped for a failure elsewhere.
 	elsewhere string
 }
 
-// examine has the machine looked at. What comes meanwhile is done as ever, but for the start of a round.
+// examine has the machine checked. What comes meanwhile is done as ever, but for the start of a round.
 func (n *Node) examine(why string) {
 	n.preflight.under = true
 	n.log(slog.LevelDebug, "preflight: looking at this machine", "why", why)
 	n.do(Probe{})
 }
 
-// examineAgain has the machine looked at between rounds where there is reason to: then there is mostly a pause before
+// examineAgain has the machine checked between rounds where there is reason to: then there is mostly a pause before
 // the next round, in which it costs no time. A first failure is no reason, so that a restart stays as fast as it is.
 func (n *Node) examineAgain() {
 	if why := n.suspicion(); n.policy.Preflight && !n.preflight.under && n.restarts() && why != "" {

@@ -41,7 +41,7 @@ func TestPreflightOff(t *testing.T) {
 	w.dies(1*s, 0, SIGKILL).wants("prepare, failing retry, gone retry")
 }
 
-// TestPreflightStopped is a stop from outside while the machine is looked at: whatever is found then does not matter.
+// TestPreflightStopped is a stop from outside while the machine is checked: whatever is found then does not matter.
 func TestPreflightStopped(t *testing.T) {
 	w := newWorld(t, Policy{Preflight: true}).signal(1*s, SIGTERM).wants("probe, leave")
 	w.at(2*s, Probed{Sick: []string{"GPUs: gone"}}).at(2*s, Probed{}).wants("")
@@ -51,7 +51,7 @@ func TestPreflightStopped(t *testing.T) {
 	w.ended(exitcodes.Preempted, 143, "SIGTERM from outside before the worker was started")
 }
 
-// TestPreflightBetweenRounds is when the machine is looked at again.
+// TestPreflightBetweenRounds is when the machine is checked again.
 func TestPreflightBetweenRounds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		used int

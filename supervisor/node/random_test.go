@@ -35,7 +35,7 @@ type machine struct {
 	begun   int // rounds
 	gone    int
 	ended   bool // the job has said so
-	probing bool // the machine is looked at
+	probing bool // the machine is checked
 	joined  bool // the job knows of the node
 }
 
@@ -191,7 +191,7 @@ func (m *machine) do(effects []Effect) {
 			m.dropPrepared()
 		case Probe:
 			if m.probing {
-				m.t.Error("the machine is looked at twice at once")
+				m.t.Error("the machine is checked twice at once")
 			}
 			m.probing = true
 			found := Probed{}
@@ -203,7 +203,7 @@ func (m *machine) do(effects []Effect) {
 			m.joined = true
 		case Fork:
 			if m.probing {
-				m.t.Error("a worker is started while the machine is looked at")
+				m.t.Error("a worker is started while the machine is checked")
 			}
 			if m.r.IntN(12) == 0 {
 				m.step(NotForked{e.Worker, Failure{Why: "x"}})

@@ -39,19 +39,19 @@ func JudgeDirectory(probe, path string, o Output) Result {
 	var d Directory
 	switch {
 	case o.Late > 0:
-		return sick(probe, "have the disk or the file server looked at",
+		return sick(probe, "have the disk or the file server checked",
 			"%s did not take a small file within %v: the disk is stuck, or the file server does not answer", path, o.Late)
 	case o.Err != nil || o.Absent:
-		return note(probe, "", "%s: not looked at: the process for it could not be started: %v", path, o.Err)
+		return note(probe, "", "%s: not checked: the process for it could not be started: %v", path, o.Err)
 	case json.Unmarshal(bytes.TrimSpace(o.Text), &d) != nil:
-		return note(probe, "", "%s: not looked at: the process for it %s", path, o.ended())
+		return note(probe, "", "%s: not checked: the process for it %s", path, o.ended())
 	}
 	space := fmt.Sprintf("%s free of %s", size(d.Free), size(d.Size))
 	switch {
 	case !d.Made && d.Error == "":
 		return ok(probe, "%s is not there yet", path)
 	case d.Failure == FailureBroken:
-		return sick(probe, "run elsewhere, and have the disk or the file server looked at",
+		return sick(probe, "run elsewhere, and have the disk or the file server checked",
 			"%s cannot be used: %s", path, plain(d.Error))
 	case d.Failure == FailureFull && d.Local:
 		return sick(probe, "make room: this machine's disk is full", "%s is full (%s): %s", path, space, plain(d.Error))

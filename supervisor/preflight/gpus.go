@@ -106,7 +106,7 @@ const (
 	smiOffTheBus   = 15
 )
 
-const elsewhere = "run elsewhere, and have the machine looked at: reset the GPU, or reboot"
+const elsewhere = "run elsewhere, and have the machine checked: reset the GPU, or reboot"
 
 // JudgeGPUs says what the output of nvidia-smi -q -x means.
 func JudgeGPUs(o Output, before Earlier) Result {
@@ -115,7 +115,7 @@ func JudgeGPUs(o Output, before Earlier) Result {
 	switch {
 	case o.Absent && expected:
 		return note(ProbeGPUs, "have the container toolkit mount it (NVIDIA_DRIVER_CAPABILITIES=utility), or install it",
-			"there are GPUs here, and no nvidia-smi to ask about them: not looked at")
+			"there are GPUs here, and no nvidia-smi to ask about them: not checked")
 	case o.Absent:
 		return ok(ProbeGPUs, "none are seen here: no nvidia-smi")
 	case o.Err != nil:
@@ -123,7 +123,7 @@ func JudgeGPUs(o Output, before Earlier) Result {
 	case o.Late > 0:
 		return sick(ProbeGPUs, elsewhere, "nvidia-smi had no answer from the driver after %v: it is stuck", o.Late)
 	case o.Status.Code == smiPowerCables:
-		return sick(ProbeGPUs, "run elsewhere, and have the machine looked at: power cables", "a GPU has no power: %s", text)
+		return sick(ProbeGPUs, "run elsewhere, and have the machine checked: power cables", "a GPU has no power: %s", text)
 	case o.Status.Code == smiInterrupts:
 		return sick(ProbeGPUs, elsewhere, "the kernel does not serve a GPU's interrupts: %s", text)
 	case lost(o):

@@ -86,7 +86,7 @@ func TestJudgeGPUs(t *testing.T) {
 		"no devices":                      {exits(6, "No devices were found\n"), later, Sick, "No devices were found"},
 		"no devices, none expected":       {exits(6, "No devices were found\n"), Earlier{}, OK, "none are seen"},
 		"not installed":                   {Output{Absent: true}, Earlier{}, OK, "no nvidia-smi"},
-		"not installed, but GPUs":         {Output{Absent: true}, Earlier{Devices: 1}, Note, "not looked at"},
+		"not installed, but GPUs":         {Output{Absent: true}, Earlier{Devices: 1}, Note, "not checked"},
 		"not startable":                   {Output{Err: errors.New("cannot start nvidia-smi: exec format error")}, later, Note, "exec format error"},
 		"garbage":                         {exits(0, "\x1b[31m<html>\n"), later, Note, "cannot be read"},
 		"cut":                             {exits(0, good[:len(good)/2]), later, Note, "cannot be read"},

@@ -22,9 +22,9 @@ func (l Link) up() bool { return l.Enabled && l.Carrier }
 // JudgeLinks says what the links mean. first are those of the first look, nil when this is it. wanted is what
 // NCCL_SOCKET_IFNAME says, and several that there are other nodes to reach.
 func JudgeLinks(links, first []Link, wanted string, several bool) Result {
-	const do = "run elsewhere, and have the cable, the port and the driver looked at"
+	const do = "run elsewhere, and have the cable, the port and the driver checked"
 	if links == nil {
-		return note(ProbeLinks, "", "/sys/class/net cannot be read: not looked at")
+		return note(ProbeLinks, "", "/sys/class/net cannot be read: not checked")
 	}
 	for _, was := range first {
 		if was.Real && was.up() && !slices.ContainsFunc(links, func(l Link) bool { return l.Name == was.Name && l.up() }) {
@@ -55,7 +55,7 @@ func JudgeLinks(links, first []Link, wanted string, several bool) Result {
 	case len(up) == 0 && several:
 		return sick(ProbeLinks, do, "none is up, so no other node can be reached")
 	case len(down) > 0:
-		return note(ProbeLinks, "have the cable and the port looked at",
+		return note(ProbeLinks, "have the cable and the port checked",
 			"%s is switched on, and has no link", strings.Join(down, ", "))
 	case len(up) == 0:
 		return ok(ProbeLinks, "none, and no other node to reach")

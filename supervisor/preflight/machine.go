@@ -20,7 +20,7 @@ func JudgeSharedMemory(total, free uint64, there bool) Result {
 	const do = "remove what an earlier container has left there, or mount a larger one (an emptyDir with medium Memory)"
 	switch {
 	case !there:
-		return note(ProbeSharedMemory, "", "cannot be looked at")
+		return note(ProbeSharedMemory, "", "cannot be checked")
 	case total > 0 && free < total/100+1:
 		return sick(ProbeSharedMemory, do, "full (%s): data loaders and NCCL die of SIGBUS", size(total))
 	}
@@ -85,7 +85,7 @@ type Limits struct {
 func JudgeLimits(l Limits, known bool) Result {
 	switch {
 	case !known:
-		return note(ProbeLimits, "", "cannot be looked at")
+		return note(ProbeLimits, "", "cannot be checked")
 	case l.Files < 4096:
 		return note(ProbeLimits, "raise it: data loaders and NCCL take many (ulimit -n; Docker: --ulimit nofile=1048576)",
 			"%d open files (nofile)", l.Files)

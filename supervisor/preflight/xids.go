@@ -36,7 +36,7 @@ func bursts(xids []exitcodes.Xid) (groups []burst) {
 	return groups
 }
 
-// JudgeXids says what the GPU errors since the machine's start mean. Those of a burst that is over may have been mended
+// JudgeXids says what the GPU errors since the machine's start mean. Those of a burst that is over may have been fixed
 // since, which nvidia-smi knows better. readable is false where the kernel's log cannot be read.
 func JudgeXids(xids []exitcodes.Xid, readable bool, now time.Time) Result {
 	if !readable {

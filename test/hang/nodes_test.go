@@ -76,7 +76,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestNodesGoOn: after the hang the job goes on from its checkpoint on both nodes, to its end.
+// TestNodesGoOn: after the hang the job resumes from its checkpoint on both nodes, to its end.
 func TestNodesGoOn(t *testing.T) {
 	long(t)
 	dir := t.TempDir()

@@ -67,7 +67,7 @@ func silentServer(t *testing.T) (dir string, abort func()) {
 }
 
 // TestCannotDie: a rank hangs where nothing wakes it, not even SIGKILL. Nothing is restarted there, as what the rank holds
-// is not given back: the node leaves with 214, to be replaced.
+// is not given back: the node exits with 214, to be replaced.
 func TestCannotDie(t *testing.T) {
 	long(t)
 	mount, abort := silentServer(t)

@@ -33,7 +33,7 @@ func keepFiles(t *testing.T, c *etcdserver.Cluster) (restore func()) {
 }
 
 // TestTheStoreIsRestored restores an etcd of three members from a backup of an earlier round. What has happened since
-// is not in it, and what runs is: nothing stops, the newest records are put back, and the job goes on from there.
+// is not in it, and what runs is: nothing stops, the newest records are put back, and the job continues from there.
 func TestTheStoreIsRestored(t *testing.T) {
 	t.Parallel()
 	c := etcdserver.StartFor(t, "127.0.0.1", 3, nil)

@@ -44,7 +44,7 @@ type options struct {
 	config        string
 	completionFor string // the shell of launch's --print-completion
 	platform      platform.Platform
-	doctor        bool               // it is looked at this container, and nothing supervised
+	doctor        bool               // this container is checked, and nothing supervised
 	warnings      []string           // about the configuration, for the log
 	started       func(*slog.Logger) // called once gangrun's own log is there; may be nil
 }

@@ -22,7 +22,7 @@ func (o *options) preflightSettings() []*setting {
 	return []*setting{
 		{name: "preflight", group: groupMachine, isBool: true, parse: boolean(&p.On),
 			usage: "look at this machine before it takes part, and between rounds after a hang, a sick node or the second " +
-				"failure; one that is sick leaves with 214 (NodeUnhealthy)"},
+				"failure; one that is sick exits with 214 (NodeUnhealthy)"},
 		{name: "preflight-command", group: groupMachine, hint: "COMMAND", parse: preflightCommand(p), standard: "none",
 			usage: "run this, too: any exit code but 0 says that the machine is sick; split into words, not run by a shell"},
 		{name: "preflight-timeout", group: groupMachine, hint: "TIME", parse: positive(&p.Timeout),
@@ -83,7 +83,7 @@ func (o *options) storeAddresses() (list []string) {
 	return list
 }
 
-// joiner is how the store is opened: with a look at the machine, not before that is found fit. Then nobody knows of a
+// joiner is how the store is opened: with a look at the machine, not before that is found fit. Then no one hears of a
 // node that is not, and nobody waits for it.
 func (o *options) joiner() func(context.Context) (store.Store, error) {
 	if !o.Preflight.On {

@@ -31,7 +31,7 @@ var kinds = []struct {
 	{rpctypes.ErrDuplicateKey, store.ErrRefused},
 	{rpctypes.ErrEmptyKey, store.ErrRefused},
 	{rpctypes.ErrNoSpace, store.ErrFull},
-	{rpctypes.ErrCorrupt, store.ErrUnreachable},         // until somebody has mended it
+	{rpctypes.ErrCorrupt, store.ErrUnreachable},         // until somebody has repaired it
 	{rpctypes.ErrTooManyRequests, store.ErrUnreachable}, // at the moment
 	{rpctypes.ErrLeaseTTLTooLarge, store.ErrRefused},
 }

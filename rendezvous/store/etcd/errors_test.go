@@ -9,7 +9,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// TestClassify: only what trying again does not mend is said to be so.
+// TestClassify: only what trying again does not fix is said to be so.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ err, kind error }{

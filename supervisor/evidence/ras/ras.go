@@ -97,14 +97,14 @@ func Parse(text []byte) ([]Communicator, error) {
 	var answer struct {
 		Communicators []Communicator `json:"communicators"`
 	}
-	if err := json.Unmarshal(mend(text), &answer); err != nil {
+	if err := json.Unmarshal(repair(text), &answer); err != nil {
 		return nil, fmt.Errorf("the answer of NCCL's RAS: %w", err)
 	}
 	return answer.Communicators, nil
 }
 
-// mend puts a comma between two values of JSON where there is none: 2.28.9 forgets one.
-func mend(text []byte) []byte {
+// repair puts a comma between two values of JSON where there is none: 2.28.9 forgets one.
+func repair(text []byte) []byte {
 	out := make([]byte, 0, len(text)+8)
 	inside, escaped := false, false // a string
 	var last byte                   // the end of the value before; 0 where none has just ended

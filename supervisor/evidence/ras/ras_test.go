@@ -140,13 +140,13 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is JSON is read as it is, and nothing breaks what mends it.
+// FuzzParse: what is JSON is read as it is, and nothing breaks what repairs it.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(`{"a":1 "b":[1 2 "x" {} {}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if json.Valid(text) && string(mend(text)) != string(text) {
-			t.Errorf("%q became %q", text, mend(text))
+		if json.Valid(text) && string(repair(text)) != string(text) {
+			t.Errorf("%q became %q", text, repair(text))
 		}
 		_, _ = Parse(text)
 	})
