@@ -283,7 +283,7 @@ func (s *Supervisor) sample(h *health, failed []int) {
 func (s *Supervisor) hangs(h *health, r *hang.Report) {
 	h.hang = r
 	if r.Acts {
-		s.step(node.Hung{Why: r.String(), Exiting: r.Exiting})
+		s.step(node.Hung{Why: r.String(), Exiting: r.Exiting, Failed: h.endings.Failed()})
 		return
 	}
 	s.log.Warn("the workers hang, it seems; they are left alone, as --hang act would not", "silence", r.String(), "limit", r.Limit)

@@ -43,7 +43,7 @@ func (s *Supervisor) lingers(h *health, i int) {
 		return func() {
 			if s.health == h {
 				h.lingers, h.state = i, state
-				s.step(node.Hung{Why: why})
+				s.step(node.Hung{Why: why, Failed: true})
 			}
 		}
 	})

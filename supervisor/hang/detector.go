@@ -171,6 +171,9 @@ func (d *Detector) due() (at time.Time, limit time.Duration) {
 	if d.policy.Timeout == 0 { // else the user's time is about steps
 		other = later(other, d.printedAt)
 	}
+	if d.exiting() { // what uploads or merges the last checkpoint runs, and waits for nobody
+		other = later(other, d.ranAt)
+	}
 	// I/O, as of a checkpoint, puts it off, but not for ever: something writes always.
 	if putOff := earlier(other.Add(limit), d.toldAt.Add(max(limit, PutOff))); putOff.After(at) {
 		at = putOff

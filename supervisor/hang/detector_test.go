@@ -313,4 +313,7 @@ func TestExiting(t *testing.T) {
 	w = newWatch(t, Policy{}, 1).steps(1, 9, s).phase(0, Exit)
 	w.use = func(at time.Duration) Usage { return Usage{IO: int64(min(at, 5*60*s).Seconds()) << 20} } // it saves
 	w.until(time.Hour).wants("warn 5m9s, suspect 5m39s, hang 5m40s")
+	w = newWatch(t, Policy{}, 1).steps(1, 9, s).phase(0, Exit)
+	w.use = func(at time.Duration) Usage { return Usage{CPU: min(at, 5*60*s) / 10} } // it uploads
+	w.until(time.Hour).wants("warn 5m9s, suspect 5m39s, hang 5m40s")
 }

@@ -1,6 +1,9 @@
 package hang
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Endings finds the workers of one round that have failed and do not end: their last words are those of a program that has
 // ended, nothing came after them, and their processes do nothing for as long. Times must not go back.
@@ -97,10 +100,19 @@ func (e *Endings) between() time.Duration { return max(e.timeout/looksAtIdle, le
 // Since is when a worker has given its newest sign of life.
 func (e *Endings) Since(i int) time.Time { return e.workers[i].heard }
 
-// Heard takes a sign of life of a worker: it has printed something, or told something.
+// Heard takes a sign of life of a worker: it has printed something, or told something. While the others live, one that
+// only waits for them does nothing either.
 func (e *Endings) Heard(i int, now time.Time) {
 	e.pass(now)
 	e.workers[i] = ending{ended: e.workers[i].ended, heard: now}
+	for o := range e.workers {
+		e.workers[o].at = time.Time{}
+	}
+}
+
+// Failed reports whether the last words of a worker that has not ended are those of a program that has.
+func (e *Endings) Failed() bool {
+	return slices.ContainsFunc(e.workers, func(w ending) bool { return !w.ended && w.words == final })
 }
 
 // Said takes whether the last words of a worker were those of a program that has ended. since is what Since was when they

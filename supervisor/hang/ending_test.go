@@ -72,6 +72,19 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// TestEndingsOfOthers: who only waits for another one that lives does nothing either, and has not failed.
+func TestEndingsOfOthers(t *testing.T) {
+	d := newDying(0)
+	d.e = NewEndings(0, 2, noon)
+	for d.until(d.now + 30*s); d.now < 30*time.Minute; d.until(d.now + 30*s) {
+		d.e.Heard(1, noon.Add(d.now))
+	}
+	if d.wants(t, 0); !d.e.Failed() {
+		t.Error("its last words are no failure's")
+	}
+	d.until(time.Hour).wants(t, 29*time.Minute+30*s+64*s)
+}
+
 // TestEndingsGoOn is what is not over, whatever was said.
 func TestEndingsGoOn(t *testing.T) {
 	for name, use := range map[string]func(at time.Duration) Usage{

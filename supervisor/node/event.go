@@ -143,6 +143,8 @@ type (
 		Why string
 		// Exiting tells that all that live have said that they are about to end.
 		Exiting bool
+		// Failed tells that the last words of one that lives are those of a program that has failed.
+		Failed bool
 	}
 
 	// Dumped answers [Dump] with the workers that were asked for their stacks: they have written them, or had the time.

@@ -36,6 +36,9 @@ func (n *Node) hung(ev Hung) {
 // finished reports whether those that live have done all their work: the others have succeeded, and they have said that
 // they are about to end; or one is left, and no step that it has told is missing from the newest checkpoint.
 func (n *Node) finished(ev Hung) bool {
+	if ev.Failed {
+		return false
+	}
 	var last *worker
 	alive := 0
 	for i := range n.workers {

@@ -113,6 +113,7 @@ func TestLingers(t *testing.T) {
 	w.at(3*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 1, SIGTERM to 2")
 	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(s, Saved{Step: 30}, Reported{{Step: step(30)}})
 	w.at(3*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 0")
+	newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(3*s, Hung{Why: "did not end", Exiting: true, Failed: true}).wants("prepare, failing retry, dump, SIGTERM to 0")
 	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(3*s, Hung{Why: "did not end", Exiting: true}).wants("prepare, SIGTERM to 0")
 	w.dies(4*s, 0, SIGTERM).wants("gone success")
 

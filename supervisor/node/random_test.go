@@ -111,7 +111,7 @@ func (m *machine) something() {
 		m.aloneMaybe()
 	case k < 18 && len(m.running) > 0:
 		if m.r.IntN(2) == 0 {
-			m.step(Hung{Why: "no step", Exiting: m.r.IntN(2) == 0})
+			m.step(Hung{Why: "no step", Exiting: m.r.IntN(2) == 0, Failed: m.r.IntN(2) == 0})
 			break
 		}
 		m.step(Accused{m.any(), "is accused"})
