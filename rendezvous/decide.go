@@ -67,7 +67,7 @@ func (t *turn) begin() Decision {
 	if !found {
 		return t.wait(time.Time{}, WaitsForNodes, nil, "no node has joined yet")
 	}
-	t.job = t.fresh(first, 0)
+	t.job = t.fresh(first, t.FirstRound)
 	return t.write(ActCreate)
 }
 

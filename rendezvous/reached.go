@@ -50,7 +50,7 @@ func (t *turn) compared(stop Stop, members []member) Stop {
 	told := 0
 	for _, m := range members {
 		p := t.Reached[m.Name]
-		if p == nil || p.Step == nil || p.Round != stop.Round {
+		if p == nil || p.Step == nil || p.Round != stop.Round || !t.gang(m) { // others count steps of their own
 			continue
 		}
 		if told++; told == 1 || *p.Step < least {

@@ -46,6 +46,24 @@ func TestBehind(t *testing.T) {
 		})
 	}
 
+	// A role that restarts alone counts steps of its own.
+	spec := DefaultSpec(3)
+	spec.Roles = map[string]RolePolicy{"evaluator": {Restart: RestartSelf}}
+	evaluated := runningStage(t, spec)
+	most, few := int64(30), int64(2)
+	evaluated.v.Reached = map[string]*Reached{"a": {V: 1, Step: &most}, "b": {V: 1, Step: &most}, "c": {V: 1, Step: &few}}
+	evaluated.v.Round.Members[2].Role = "evaluator"
+	evaluated.fails("a", hang)
+	evaluated.fails("b", hang)
+	evaluated.settle()
+	evaluated.sleep(time.Minute)
+	evaluated.settle(ActStop)
+	evaluated.stopsAll()
+	evaluated.settle(ActForm)
+	if stop := evaluated.v.Job.Stop; stop.Node == "c" || strings.Contains(stop.Message, "behind") {
+		t.Errorf("%+v", stop)
+	}
+
 	// Who knows why is right, whatever the steps say.
 	s := runningStage(t, DefaultSpec(2))
 	step, less := int64(30), int64(29)

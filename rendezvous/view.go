@@ -15,6 +15,9 @@ type View struct {
 	// zero for a store that is known to have kept its data.
 	NewSince time.Time
 
+	// FirstRound is where a job without a record begins: after the rounds whose records somebody has left.
+	FirstRound int
+
 	Job      *Job // nil: none
 	JobRev   int64
 	Round    *Round // that of Job.Round; nil when it is -1

@@ -85,6 +85,9 @@ func (n *node) settled() bool {
 // moment later, everything is read again, and the key put back.
 func (n *node) checked(c checked) {
 	n.check.busy = false
+	if errors.Is(c.err, store.ErrFull) {
+		n.tookWrite(c.err)
+	}
 	if c.err == nil && c.ok {
 		n.check.reached = c.reached
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,8 +68,16 @@ func keepFor(j *rendezvous.Job, now time.Time) time.Duration {
 // the job, and this leader does not remember it: who is cut off from the store may still run.
 func (l *leader) beginsAnew(now time.Time, fence time.Duration) time.Time {
 	left := false
+	l.view.FirstRound = 0
 	for key := range l.rows {
-		left = left || strings.HasPrefix(key, roundsKey)
+		number, isRound := strings.CutPrefix(key, roundsKey)
+		if !isRound {
+			continue
+		}
+		left = true
+		if n, err := strconv.Atoi(number); err == nil { // nodes that have read it take no earlier one
+			l.view.FirstRound = max(l.view.FirstRound, n+1)
+		}
 	}
 	switch {
 	case !left:
@@ -115,7 +124,11 @@ func (n *node) goneFor() time.Duration {
 
 // stillGone takes the job for gone, if it is. What there is instead is read after that.
 func (n *node) stillGone() {
-	if n.goneAt == 0 || n.clock()-n.goneAt < n.goneFor() {
+	if n.goneAt == 0 {
+		return
+	}
+	if left := n.goneFor() - (n.clock() - n.goneAt); left > 0 { // an earlier record has come since
+		time.AfterFunc(left, func() { n.report((*node).stillGone) })
 		return
 	}
 	n.goneAt, n.reading.Job, n.reading.Round = 0, nil, nil

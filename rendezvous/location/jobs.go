@@ -26,7 +26,7 @@ func Jobs(ctx context.Context, l Location) (jobs []Job, more bool, err error) {
 	}
 	found, more, err := etcd.Jobs(ctx, etcd.Config{
 		Endpoints: l.Endpoints, CA: l.CA, Cert: l.Cert, Key: l.Key, UserFile: l.UserFile, PasswordFile: l.PasswordFile,
-		Namespace: l.Namespace, Log: l.Log,
+		TokenFile: l.TokenFile, Namespace: l.Namespace, Log: l.Log,
 	})
 	for _, f := range found {
 		j := Job{Name: f.Name}
