@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +22,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/evidence/gpu"
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/evidence/ras"
+	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
@@ -35,7 +39,9 @@ const (
 type answers struct {
 	nccl *ras.Answer // nil: it was not asked, or did not answer
 	says string      // of it, or why it says nothing; empty: it was not asked
-	gpus <-chan string
+	// unasked is why NCCL was not asked, although it is there; nil: it was, or is not.
+	unasked error
+	gpus    <-chan string
 	// torch is what torch's flight recorder has, by rank.
 	torch map[int]flight.Record
 }
@@ -69,8 +75,8 @@ func askTorch(dirs []string) map[int]flight.Record {
 	return records
 }
 
-// askNCCL asks NCCL how far the ranks have come, once, where one of the workers has loaded it: on a machine of several
-// jobs it would be asked of another one, and to be asked has crashed jobs.
+// askNCCL asks NCCL how far the ranks have come, once, where one of the workers has loaded it, and only if it is them who
+// listen: to be asked has crashed jobs, and on a machine of several jobs another one's may listen there.
 func askNCCL(env []string, pids []int) (a answers) {
 	if environ.Get(env, "NCCL_RAS_ENABLE") == "0" {
 		return a
@@ -86,9 +92,9 @@ func askNCCL(env []string, pids []int) (a answers) {
 	if !loaded {
 		return a
 	}
-	address := cmp.Or(environ.Get(env, "NCCL_RAS_ADDR"), ras.DefaultAddress)
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		a.says = "NCCL's RAS was not asked: " + err.Error() + "\n"
+	address, err := listening(table, cmp.Or(environ.Get(env, "NCCL_RAS_ADDR"), ras.DefaultAddress), pids)
+	if err != nil {
+		a.unasked = err
 		return a
 	}
 	answer, err := ras.Ask(address, time.Now().Add(rasTime))
@@ -100,29 +106,83 @@ func askNCCL(env []string, pids []int) (a answers) {
 	return a
 }
 
-// joined is how many collectives a rank has joined among all ranks of the job; nil where that is not known.
-func (a answers) joined(world, rank int) *int64 {
-	if r, found := a.torch[rank]; found {
-		if g, found := r.World(); found && g.Enqueued >= 0 {
-			return &g.Enqueued
-		}
-		return nil
+// listening is where the workers listen on the port of an address. It is an error if nobody does, or anybody else: NCCL
+// lets several processes share the port, and a connection is taken by any of them.
+func listening(table procs.Table, address string, pids []int) (string, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
 	}
-	if a.nccl == nil || rank < 0 {
-		return nil
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", err
+	}
+	listeners, err := table.Listeners(uint16(number))
+	if err != nil {
+		return "", err
+	}
+	if len(listeners) == 0 {
+		return "", fmt.Errorf("nothing listens on port %d", number)
+	}
+	ours := map[uint64]bool{}
+	for _, pid := range pids {
+		if pid != 0 {
+			maps.Copy(ours, table.Sockets(pid, mostProcesses))
+		}
+	}
+	for _, l := range listeners {
+		if !ours[l.Inode] {
+			return "", fmt.Errorf("what listens at %v is no process of the workers, or may not be inspected: "+
+				"each job of a machine needs an NCCL_RAS_ADDR of its own", l.Address)
+		}
+	}
+	at := listeners[0].Address
+	switch ip := at.Addr(); {
+	case ip == netip.IPv4Unspecified():
+		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
+	case ip.IsUnspecified():
+		at = netip.AddrPortFrom(netip.IPv6Loopback(), at.Port())
+	}
+	return at.String(), nil
+}
+
+// joined is how far ranks have come among all ranks of the job: as torch says of all of them, else as NCCL says of all,
+// since their numbers cannot be compared. Otherwise it is nil.
+func (a answers) joined(world int, ranks []int) []*hang.Collectives {
+	if all := a.torchJoined(ranks); all != nil || a.nccl == nil {
+		return all
 	}
 	for _, c := range a.nccl.Communicators {
 		if c.Size != world {
 			continue
 		}
-		for _, r := range c.Ranks {
-			if r.Rank == rank && len(r.Counts) > 0 {
-				n := r.Collectives()
-				return &n
-			}
+		if all := ncclJoined(c, ranks); all != nil {
+			return all
 		}
 	}
 	return nil
+}
+
+func (a answers) torchJoined(ranks []int) (all []*hang.Collectives) {
+	for _, rank := range ranks {
+		g, found := a.torch[rank].World()
+		if !found || g.Enqueued < 0 {
+			return nil
+		}
+		all = append(all, &hang.Collectives{Joined: g.Enqueued, Completed: &g.Completed})
+	}
+	return all
+}
+
+func ncclJoined(c ras.Communicator, ranks []int) (all []*hang.Collectives) {
+	for _, rank := range ranks {
+		i := slices.IndexFunc(c.Ranks, func(r ras.Rank) bool { return r.Rank == rank && len(r.Counts) > 0 })
+		if i < 0 {
+			return nil
+		}
+		all = append(all, &hang.Collectives{Joined: c.Ranks[i].Collectives()})
+	}
+	return all
 }
 
 // world is how many ranks there are, as the worker was told; 0 where it was not.

@@ -2,7 +2,9 @@ package supervisor
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -12,19 +14,35 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/supervisor/evidence/flight"
 	"github.com/gangrun/gangrun/supervisor/evidence/ras"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
-// fakeRAS counts how often it is asked; a stuck one never answers that.
-func fakeRAS(t *testing.T, stuck bool) (address string, asked *atomic.Int32) {
+// fakeRAS counts how often it is asked; a stuck one never answers that. If it is theirs the workers hold its socket, too,
+// as what they inherit.
+func fakeRAS(t *testing.T, stuck, theirs bool) (address string, asked *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
+	if theirs {
+		raw, err := l.(*net.TCPListener).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := raw.Control(func(fd uintptr) { _, err = unix.FcntlInt(fd, unix.F_SETFD, 0) }); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	asked = &atomic.Int32{}
 	go func() {
 		for {
@@ -81,21 +99,23 @@ func TestAsked(t *testing.T) {
 	}
 	const gpus = `echo '<gpu id="3B:00"><gpu_recovery_action>Reset</gpu_recovery_action></gpu>'`
 	for name, test := range map[string]struct {
-		stuck bool
-		end   string // of each worker
-		gpus  string
-		asked int32
-		says  string
-		not   string
-		files int
+		stuck  bool
+		theirs bool
+		end    string // of each worker
+		gpus   string
+		asked  int32
+		says   string
+		not    string
+		files  int
 	}{
-		"answers":      {false, nccl + " 60", gpus, 1, "it has joined 29 collectives, the others more; GPU 3B:00 wants Reset", "", 2},
-		"are stuck":    {true, nccl + " 60", "sleep 60", 1, "no answer in time", "collectives", 2},
-		"no NCCL":      {false, "sleep 60", "exit 1", 0, "got nowhere", "collectives", 0},
-		"steps arrive": {false, nccl + " 0", gpus, 0, "", "collectives", 0},
+		"answers":       {false, true, nccl + " 60", gpus, 1, "it has joined 29 collectives, the others more; GPU 3B:00 wants Reset", "", 2},
+		"are stuck":     {true, true, nccl + " 60", "sleep 60", 1, "no answer in time", "collectives", 2},
+		"no NCCL":       {false, true, "sleep 60", "exit 1", 0, "got nowhere", "collectives", 0},
+		"another job's": {false, false, nccl + " 60", gpus, 0, "got nowhere", "collectives", 1},
+		"steps arrive":  {false, true, nccl + " 0", gpus, 0, "", "collectives", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address, asked := fakeRAS(t, test.stuck)
+			address, asked := fakeRAS(t, test.stuck, test.theirs)
 			fakeGPUs(t, test.gpus)
 			t.Setenv("NCCL_RAS_ADDR", address)
 			t.Setenv("WORLD_SIZE", "2")
@@ -105,6 +125,7 @@ func TestAsked(t *testing.T) {
 			if r.cfg.StepLines, err = progress.Custom(`step (\d+)`); err != nil {
 				t.Fatal(err)
 			}
+			r.cfg.Log = slog.New(slog.NewTextHandler(&r.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			r.cfg.Hang, r.cfg.HangDir = hang.Policy{Timeout: 1500 * time.Millisecond}, func() string { return dir }
 			began := time.Now()
 			r.run(t)
@@ -113,6 +134,9 @@ func TestAsked(t *testing.T) {
 			}
 			if m := r.message.Message; !strings.Contains(m, test.says) || test.not != "" && strings.Contains(m, test.not) {
 				t.Errorf("%q, want %q and not %q: %s", m, test.says, test.not, &r.err)
+			}
+			if n := strings.Count(r.err.String(), "is no process of the workers"); !test.theirs && n != 1 || test.theirs && n != 0 {
+				t.Errorf("it is said %d times whose it is: %s", n, &r.err)
 			}
 			files, _ := filepath.Glob(filepath.Join(dir, "*", "n[cv]*.txt"))
 			if len(files) != test.files {
@@ -125,18 +149,43 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestJoined: only a communicator of all ranks numbers them as the job does.
+// TestJoined: only a communicator of all ranks numbers them as the job does, and the numbers of all have one source.
 func TestJoined(t *testing.T) {
-	a := answers{nccl: &ras.Answer{Communicators: []ras.Communicator{
+	nccl := &ras.Answer{Communicators: []ras.Communicator{
 		{Size: 2, Ranks: []ras.Rank{{Rank: 1, Counts: map[string]int64{"AllReduce": 7}}}},
-		{Size: 4, Ranks: []ras.Rank{{Rank: 0}, {Rank: 1, Counts: map[string]int64{"AllReduce": 5, "Barrier": 1}}}},
-	}}}
-	if n := a.joined(4, 1); n == nil || *n != 6 {
-		t.Error(n)
+		{Size: 4, Ranks: []ras.Rank{{Rank: 0}, {Rank: 1, Counts: map[string]int64{"AllReduce": 5, "Barrier": 1}}, {Rank: 2, Counts: map[string]int64{"AllReduce": 5}}}},
+	}}
+	record := func(enqueued, completed int64) flight.Record {
+		return flight.Record{Groups: map[string]flight.Group{"0": {Enqueued: enqueued, Completed: completed}}}
 	}
-	for _, at := range [][2]int{{4, 0}, {4, 2}, {4, -1}, {8, 1}, {0, 1}} {
-		if n := a.joined(at[0], at[1]); n != nil {
-			t.Errorf("%v: %d", at, *n)
+	for name, test := range map[string]struct {
+		torch map[int]flight.Record
+		world int
+		ranks []int
+		want  string
+	}{
+		"NCCL's":                    {nil, 4, []int{1, 2}, "6 5"},
+		"of rank 0 nothing":         {nil, 4, []int{0, 1}, ""},
+		"no such rank":              {nil, 4, []int{1, 3}, ""},
+		"no rank":                   {nil, 4, []int{-1}, ""},
+		"another world":             {nil, 8, []int{1}, ""},
+		"an unknown world":          {nil, 0, []int{1}, ""},
+		"torch's":                   {map[int]flight.Record{1: record(9, 8), 2: record(7, 7)}, 4, []int{1, 2}, "9/8 7/7"},
+		"torch's of one, NCCL's":    {map[int]flight.Record{1: record(9, 8)}, 4, []int{1, 2}, "6 5"},
+		"torch's is unknown":        {map[int]flight.Record{1: record(9, 8), 2: record(-1, -1)}, 4, []int{1, 2}, "6 5"},
+		"torch's of one, no NCCL's": {map[int]flight.Record{1: record(9, 8)}, 4, []int{1, 3}, ""},
+	} {
+		a := answers{nccl: nccl, torch: test.torch}
+		var got []string
+		for _, c := range a.joined(test.world, test.ranks) {
+			text := fmt.Sprint(c.Joined)
+			if c.Completed != nil {
+				text += fmt.Sprint("/", *c.Completed)
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -143,7 +143,6 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 		if step, known := w.step(); known {
 			stand.Step = &step
 		}
-		stand.Collectives = c.answers.joined(w.world(), w.spec.Rank)
 		if c.state != nil {
 			stand.Trouble = c.state.trouble[i]
 		}
@@ -158,6 +157,13 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	}
 	if len(stands) == 0 {
 		return nil
+	}
+	var ranks []int
+	for _, i := range of {
+		ranks = append(ranks, workers[i].spec.Rank)
+	}
+	for k, c := range c.answers.joined(workers[of[0]].world(), ranks) {
+		stands[k].Collectives = c
 	}
 	who, tells := guilty(c, stands, of, findings)
 	evidence := tells

@@ -2,6 +2,8 @@ package hang
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -9,13 +11,20 @@ import (
 type Stand struct {
 	Name string // for a person: rank 2
 	Step *int64 // the least that it has told; nil: none
-	// Collectives is how many it has joined, as torch or NCCL says; nil: not known.
-	Collectives *int64
+	// Collectives is which ones it has joined, as torch says of all stands, or NCCL of all; nil: not known.
+	Collectives *Collectives
 	Trouble     string // a process of it that cannot go on, to follow "its"; empty: none
 	// Place is where its main thread stands, and Signature what it has in common with others that stand there; both empty
 	// where its stack is not known. Waits says that it waits for other ranks there.
 	Place, Signature string
 	Waits            bool
+}
+
+// Collectives is how far a rank has come among the collectives of the job.
+type Collectives struct {
+	Joined int64 // the number of the last one that it has enqueued
+	// Completed is the number of the last one that has come to its end there. NCCL does not tell: nil.
+	Completed *int64
 }
 
 // Blame says which worker the others wait for, and what tells it from them. Where nothing does it is -1, and why says what
@@ -88,13 +97,41 @@ func byTrouble(stands []Stand) (int, string) {
 	return i, "its " + stands[i].Trouble + at(stands[i])
 }
 
-// byCollectives finds the only one that has joined fewer collectives than all the others.
+// byCollectives finds the only one that has not joined the collective in which all the others stand. Who has joined
+// fewer than others that have run ahead is not to blame for it: it stands in the same one. Nothing follows unless the
+// numbers of all are known, and of the same kind.
 func byCollectives(stands []Stand) (int, string) {
-	i := behind(stands, func(s Stand) *int64 { return s.Collectives })
-	if i < 0 {
+	i := behind(stands, func(s Stand) *int64 {
+		if s.Collectives == nil {
+			return nil
+		}
+		return &s.Collectives.Joined
+	})
+	if i < 0 || !standsInOne(slices.Delete(slices.Clone(stands), i, i+1), stands[i].Collectives) {
 		return -1, ""
 	}
-	return i, fmt.Sprintf("it has joined %d collectives, the others more%s", *stands[i].Collectives, at(stands[i]))
+	return i, fmt.Sprintf("it has joined %d collectives, the others more%s", stands[i].Collectives.Joined, at(stands[i]))
+}
+
+// standsInOne reports whether the others stand in a collective that the last one has not joined. Where it is not known
+// what has been completed, they must all have come as far.
+func standsInOne(others []Stand, last *Collectives) bool {
+	joined := int64(math.MaxInt64)                            // by all of them
+	least, most := int64(math.MaxInt64), int64(math.MinInt64) // that one of them has completed
+	for _, s := range others {
+		c := s.Collectives
+		if c == nil || (c.Completed == nil) != (last.Completed == nil) {
+			return false
+		}
+		if c.Completed == nil {
+			if c.Joined != others[0].Collectives.Joined {
+				return false
+			}
+			continue
+		}
+		joined, least, most = min(joined, c.Joined), min(least, *c.Completed), max(most, *c.Completed)
+	}
+	return last.Completed == nil || last.Joined <= least && most < joined
 }
 
 // byStep finds the only one that has come less far than all the others.

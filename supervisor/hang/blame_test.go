@@ -1,6 +1,9 @@
 package hang
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestBlame(t *testing.T) {
 	step := func(n int64) *int64 { return &n }
@@ -13,10 +16,15 @@ func TestBlame(t *testing.T) {
 	behind := waits("rank 3")
 	behind.Step = step(28)
 	joined := func(n int64, s Stand) Stand {
-		s.Collectives = &n
+		s.Collectives = &Collectives{Joined: n}
+		return s
+	}
+	torch := func(enqueued, completed int64, s Stand) Stand {
+		s.Collectives = &Collectives{enqueued, &completed}
 		return s
 	}
 	unknown := Stand{Name: "rank 4", Step: step(29)}
+	const network = "all stand in all_reduce: the network, the hardware, or a rank on another node"
 	for _, test := range []struct {
 		name   string
 		stands []Stand
@@ -27,10 +35,19 @@ func TestBlame(t *testing.T) {
 		{"of two", []Stand{waits("0"), sleeps}, 1, "it stands in nap (train.py:30), while the others wait for it"},
 		{"cannot go on", []Stand{waits("0"), stopped, waits("2"), sleeps}, 1, "its process 12 (python) is stopped; it stands in all_reduce"},
 		{"behind", []Stand{waits("0"), waits("1"), sleeps, behind}, 3, "it has told step 28 last, the others are further; it stands in all_reduce"},
-		{"has joined fewer collectives", []Stand{joined(31, waits("0")), joined(30, sleeps), joined(31, behind), unknown}, 1,
+		{"has joined fewer collectives", []Stand{joined(31, waits("0")), joined(30, sleeps), joined(31, behind)}, 1,
 			"it has joined 30 collectives, the others more; it stands in nap (train.py:30)"},
 		{"two have joined fewer", []Stand{joined(30, waits("0")), joined(30, waits("1")), joined(31, waits("2"))}, -1,
 			"all stand in all_reduce: the network, the hardware, or a rank on another node"},
+		{"has not joined the one that the others are in", []Stand{torch(35, 29, waits("0")), torch(29, 29, waits("1")), torch(31, 29, waits("2"))}, 1,
+			"it has joined 29 collectives, the others more; it stands in all_reduce"},
+		{"one has completed a broadcast more", []Stand{torch(35, 30, waits("0")), torch(29, 29, waits("1")), torch(31, 29, waits("2"))}, 1,
+			"it has joined 29 collectives, the others more; it stands in all_reduce"},
+		{"ran ahead", []Stand{torch(35, 29, waits("0")), torch(30, 29, waits("1")), torch(31, 29, waits("2"))}, -1, network},
+		{"all have ended theirs", []Stand{torch(30, 30, waits("0")), torch(29, 29, waits("1")), torch(30, 30, waits("2"))}, -1, network},
+		{"one is unknown", []Stand{torch(30, 29, waits("0")), torch(29, 29, waits("1")), waits("2")}, -1, network},
+		{"torch and NCCL", []Stand{torch(31, 30, waits("0")), joined(30, waits("1")), torch(31, 30, waits("2"))}, -1, network},
+		{"NCCL's run ahead", []Stand{joined(35, waits("0")), joined(30, waits("1")), joined(31, waits("2"))}, -1, network},
 		{"two are stopped", []Stand{stopped, stopped, waits("2")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
 		{"all wait", []Stand{waits("0"), waits("1")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
 		{"no stacks", []Stand{unknown, unknown}, -1, "nothing tells which rank the others wait for"},
@@ -44,7 +61,7 @@ func TestBlame(t *testing.T) {
 		if guilty, why := Blame(test.stands); guilty != test.guilty || why != test.why {
 			t.Errorf("%s: %d, %q", test.name, guilty, why)
 		}
-		victims := test.name == "all wait" || test.name == "two have joined fewer" || test.name == "two are stopped" || test.name == "alone, and waits"
+		victims := test.why == network || test.name == "alone, and waits" || strings.HasSuffix(test.why, "; it stands in all_reduce") && test.stands[0].Collectives != nil
 		if got := Victims(test.stands); got != victims {
 			t.Errorf("%s: victims %v", test.name, got)
 		}

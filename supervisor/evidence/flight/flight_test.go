@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -80,6 +81,42 @@ func TestSockets(t *testing.T) {
 	}
 	if got := Sockets(dir); len(got) != 1 || got[0] != (Socket{filepath.Join(dir, "3-77.sock"), 3, 77}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestPlugin runs it with a torch that only creates the socket's file. A launcher, of which PyTorchJob sets RANK, must not
+// take the place of the rank.
+func TestPlugin(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3: make test-long")
+	}
+	plugins := t.TempDir()
+	if err := Install(plugins); err != nil {
+		t.Fatal(err)
+	}
+	const script = `import sys, types
+sys.modules["torch"] = sys.modules["torch._C"] = types.ModuleType("torch")
+sys.modules["torch._C._distributed_c10d"] = types.SimpleNamespace(_WorkerServer=lambda path: open(path, "w").close())
+import gangrun_torch
+gangrun_torch.start()`
+	for name, test := range map[string]struct {
+		env  []string
+		want int
+	}{
+		"a rank":                {[]string{"RANK=3", "LOCAL_RANK=1"}, 1},
+		"PyTorchJob's launcher": {[]string{"RANK=3"}, 0},
+		"a launcher":            {nil, 0},
+	} {
+		dir := t.TempDir()
+		cmd := exec.Command(python, "-S", "-c", script)
+		cmd.Env = append(test.env, "PATH="+os.Getenv("PATH"), "PYTHONPATH="+plugins, Variable+"="+dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		if got := Sockets(dir); len(got) != test.want || len(got) == 1 && got[0].Rank != 3 {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 

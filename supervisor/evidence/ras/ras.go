@@ -32,7 +32,6 @@ type Communicator struct {
 // Rank is one rank of a communicator, by its number in it.
 type Rank struct {
 	Rank   int              `json:"rank"`
-	PID    int              `json:"pid"`
 	Counts map[string]int64 `json:"collective_counts"`
 	Status struct {
 		Unresponsive bool `json:"unresponsive"`

@@ -5,8 +5,8 @@ def start():
     import os
 
     directory, rank = os.environ.get("GANGRUN_TORCH_SOCKETS"), os.environ.get("RANK")
-    if not directory or not rank:
-        return  # a launcher: its ranks come here, too
+    if not directory or not rank or not os.environ.get("LOCAL_RANK"):
+        return  # a launcher, of which PyTorchJob sets RANK: its ranks come here, too
     try:
         del os.environ["GANGRUN_TORCH_SOCKETS"]  # the rank's own children are no ranks
         from torch._C._distributed_c10d import _WorkerServer
