@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -124,17 +123,16 @@ func listening(table procs.Table, address string, pids []int) (string, error) {
 	if len(listeners) == 0 {
 		return "", fmt.Errorf("nothing listens on port %d", number)
 	}
-	ours := map[uint64]bool{}
+	strange := listeners
 	for _, pid := range pids {
-		if pid != 0 {
-			maps.Copy(ours, table.Sockets(pid, mostProcesses))
+		if pid != 0 && len(strange) > 0 {
+			ours := table.Sockets(pid, mostProcesses)
+			strange = slices.DeleteFunc(slices.Clone(strange), func(l procs.Listener) bool { return ours[l.Inode] })
 		}
 	}
-	for _, l := range listeners {
-		if !ours[l.Inode] {
-			return "", fmt.Errorf("what listens at %v is no process of the workers, or may not be inspected: "+
-				"each job of a machine needs an NCCL_RAS_ADDR of its own", l.Address)
-		}
+	if len(strange) > 0 {
+		return "", fmt.Errorf("what listens at %v is no process of the workers, or may not be inspected: "+
+			"each job of a machine needs an NCCL_RAS_ADDR of its own", strange[0].Address)
 	}
 	at := listeners[0].Address
 	switch ip := at.Addr(); {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/supervisor/evidence/flight"
+	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/evidence/ras"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/progress"
@@ -146,6 +147,59 @@ func TestAsked(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 		})
+	}
+}
+
+// TestListening: all who listen on the port must be processes of the workers, and one of them is asked, wherever the
+// address may lead.
+func TestListening(t *testing.T) {
+	listen := func(address string) *net.TCPListener {
+		l, err := net.Listen("tcp4", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return l.(*net.TCPListener)
+	}
+	all, one := listen("0.0.0.0:0"), listen("127.0.0.1:0")
+	port := func(l *net.TCPListener) string { return fmt.Sprint(l.Addr().(*net.TCPAddr).Port) }
+	listen("127.0.0.2:" + port(one))
+	file, err := one.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cmd := exec.Command("sleep", "60")
+	cmd.ExtraFiles = []*os.File{file} // of the two that share a port it holds one
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	table, err := procs.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, child := os.Getpid(), cmd.Process.Pid
+	for _, test := range []struct {
+		address string
+		pids    []int
+		want    string
+		why     string
+	}{
+		{"localhost:" + port(all), []int{0, self}, "127.0.0.1:" + port(all), ""},
+		{"elsewhere.example:" + port(all), []int{self}, "127.0.0.1:" + port(all), ""},
+		{"localhost:" + port(all), []int{child}, "", "no process of the workers"},
+		{"localhost:" + port(one), []int{child}, "", "what listens at 127.0.0.2:"},
+		{"localhost:" + port(all), nil, "", "no process of the workers"},
+		{"localhost:1", []int{self}, "", "nothing listens on port 1"},
+		{"localhost", []int{self}, "", "missing port"},
+		{"localhost:x", []int{self}, "", "invalid syntax"},
+	} {
+		got, err := listening(table, test.address, test.pids)
+		if got != test.want || (err == nil) != (test.why == "") || err != nil && !strings.Contains(err.Error(), test.why) {
+			t.Errorf("%s, %v: %q, %v", test.address, test.pids, got, err)
+		}
 	}
 }
 

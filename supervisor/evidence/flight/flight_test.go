@@ -89,7 +89,7 @@ func TestSockets(t *testing.T) {
 func TestPlugin(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("no python3: make test-long")
+		t.Skip("python3 is missing: install python3")
 	}
 	plugins := t.TempDir()
 	if err := Install(plugins); err != nil {

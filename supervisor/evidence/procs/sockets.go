@@ -21,7 +21,7 @@ type Listener struct {
 // The bounds of what is read to find who listens.
 const (
 	mostSockets = 4 << 20 // bytes of a table, which begins with those that listen
-	mostFiles   = 1 << 16 // open files of a process
+	mostFiles   = 1 << 14 // open files of a process
 )
 
 // Listeners are those on a port, in the network namespace of this process.
@@ -72,8 +72,8 @@ func parseListener(line string) (l Listener, ok bool) {
 	return l, err == nil && l.Inode != 0
 }
 
-// Sockets are the inodes of those that the first processes of the tree below pid, with it, hold: most of them are looked
-// at. Those of processes that may not be asked are missing.
+// Sockets are the inodes of those that the tree below pid, with it, holds, of its uppermost processes, at most so many.
+// Those of processes that may not be inspected are missing.
 func (t Table) Sockets(pid, most int) map[uint64]bool {
 	inodes := map[uint64]bool{}
 	tree := t.Tree(pid)

@@ -22,6 +22,11 @@ func TestListeners(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer accepted.Close()
 		want := netip.MustParseAddrPort(l.Addr().String())
 		table, err := Read()
 		if err != nil {
