@@ -74,7 +74,7 @@ func askTorch(dirs []string) map[int]flight.Record {
 	return records
 }
 
-// askNCCL asks NCCL how far the ranks have come, once, where one of the workers has loaded it, and only if it is them who
+// askNCCL asks NCCL how far the ranks have come, once, where a worker has loaded it, and only if it is they who
 // listen: to be asked has crashed jobs, and on a machine of several jobs another one's may listen there.
 func askNCCL(env []string, pids []int) (a answers) {
 	if environ.Get(env, "NCCL_RAS_ENABLE") == "0" {

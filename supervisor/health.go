@@ -178,7 +178,8 @@ func (s *Supervisor) look() {
 				h.state = state
 				h.answers.nccl, h.answers.says, h.answers.torch = asked.nccl, asked.says, asked.torch
 				if asked.unasked != nil {
-					s.log.Debug("NCCL's RAS was not asked how far the ranks have come; the hang is judged without it", "err", asked.unasked)
+					s.log.Debug("NCCL's RAS was not asked how far the ranks have come; the hang is judged without it",
+						"err", asked.unasked)
 				}
 				h.guard(func(d *hang.Detector) { d.Gathered() })
 			}

@@ -73,7 +73,7 @@ func TestSocketsOfTree(t *testing.T) {
 }
 
 func FuzzParseListener(f *testing.F) {
-	f.Add("   0: 0100007F:6D7C 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0")
+	f.Add("   0: 0100007F:6D7C 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 0 100 0 0 10 0")
 	f.Fuzz(func(t *testing.T, line string) {
 		if l, ok := parseListener(line); ok && (!l.Address.IsValid() || l.Inode == 0) {
 			t.Errorf("%q: %+v", line, l)
