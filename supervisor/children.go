@@ -20,13 +20,19 @@ import (
 // ends.
 type children struct {
 	reaper *process.Reaper
-	mu     sync.Mutex
-	ends   map[int]chan exitcodes.Status
-	over   bool // none is started any more
+	fork   func(process.Spec) (pid int, err error) // may take long, so mu is not held
+
+	mu       sync.Mutex
+	ends     map[int]chan exitcodes.Status
+	starting int                      // so many are forked now
+	early    map[int]exitcodes.Status // of processes that ended meanwhile: one of them may be one of those
+	over     bool                     // none is started any more
 }
 
 func newChildren(reaper *process.Reaper) *children {
-	return &children{reaper: reaper, ends: map[int]chan exitcodes.Status{}}
+	return &children{
+		reaper: reaper, fork: reaper.Start, ends: map[int]chan exitcodes.Status{}, early: map[int]exitcodes.Status{},
+	}
 }
 
 // ended handles the end of a process, which may be any.
@@ -36,6 +42,8 @@ func (c *children) ended(pid int, status exitcodes.Status) {
 	if end := c.ends[pid]; end != nil {
 		end <- status // nobody else sends: there is room
 		delete(c.ends, pid)
+	} else if c.starting > 0 {
+		c.early[pid] = status
 	}
 }
 
@@ -49,18 +57,39 @@ func (c *children) stop() {
 	}
 }
 
-// start starts a process. Its end cannot come before it is known.
+// errOver is the error of what is to be started too late.
+var errOver = errors.New("nobody waits for it any more")
+
+// start starts a process. Its end is told even where it comes before the process is known here.
 func (c *children) start(spec process.Spec) (pid int, end <-chan exitcodes.Status, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
-		return 0, nil, errors.New("nobody waits for it any more")
+		return 0, nil, errOver
 	}
-	if pid, err = c.reaper.Start(spec); err != nil {
+	c.starting++
+	c.mu.Unlock()
+	pid, err = c.fork(spec)
+	c.mu.Lock()
+	c.starting--
+	status, ended := c.early[pid]
+	delete(c.early, pid)
+	if c.starting == 0 {
+		clear(c.early)
+	}
+	if err != nil {
 		return 0, nil, err
 	}
 	ch := make(chan exitcodes.Status, 1)
-	c.ends[pid] = ch
+	switch {
+	case ended:
+		ch <- status
+	case c.over:
+		c.ends[pid] = ch
+		c.reaper.Signal(pid, unix.SIGKILL, true)
+	default:
+		c.ends[pid] = ch
+	}
 	return pid, ch, nil
 }
 
@@ -74,6 +103,10 @@ func (c *children) run(argv, env []string, dir string, limit time.Duration) pref
 	path := argv[0]
 	if path != ownProgram {
 		found, err := within(limit, func() (string, error) {
+			// The child enters the directory before it is a program of its own, and the fork waits for it until then.
+			if _, err := os.Stat(dir + "/."); err != nil {
+				return "", err
+			}
 			found, err := process.Find(path, dir, environ.Get(env, "PATH"))
 			if err == nil {
 				err = process.Touch(found, dir)

@@ -90,7 +90,7 @@ func (e *examiner) look() []preflight.Result {
 	probes = append(probes, e.lookAtStore, clock, lookAtLimits)
 	if len(e.Command) > 0 {
 		probes = append(probes, func() preflight.Result {
-			return preflight.JudgeCommand(filepath.Base(e.Command[0]), e.run(e.Timeout, e.Command...))
+			return preflight.JudgeCommand(filepath.Base(e.Command[0]), e.run(e.Timeout, e.Dir, e.Command...))
 		})
 	}
 	results := make([]preflight.Result, len(probes))
@@ -107,12 +107,15 @@ func (e *examiner) look() []preflight.Result {
 	return results
 }
 
-// run runs a command for a probe.
-func (e *examiner) run(limit time.Duration, argv ...string) preflight.Output {
+// anywhere is where a probe runs that needs no directory: the one in which gangrun is may be on a dead file server.
+const anywhere = "/"
+
+// run runs a command for a probe, in the directory dir.
+func (e *examiner) run(limit time.Duration, dir string, argv ...string) preflight.Output {
 	env := slices.DeleteFunc(slices.Clone(e.Env), func(entry string) bool {
 		return strings.HasPrefix(entry, "NOTIFY_SOCKET=") // what is told there is told of gangrun
 	})
-	return e.children.run(argv, env, e.Dir, limit)
+	return e.children.run(argv, env, dir, limit)
 }
 
 // memoryPause is between two looks at memory that the driver has not given back yet.
@@ -121,11 +124,14 @@ const memoryPause = time.Second
 func (e *examiner) lookAtGPUs() preflight.Result {
 	devices, _ := filepath.Glob("/dev/nvidia[0-9]*") // the pattern is right
 	before := preflight.Earlier{GPUs: e.gpus, Devices: len(devices)}
+	if visible, set := environ.Lookup(e.Env, "CUDA_VISIBLE_DEVICES"); set {
+		before.Visible = &visible
+	}
 	until := time.Now().Add(e.Timeout)
-	out := e.run(e.Timeout, "nvidia-smi", "-q", "-x")
+	out := e.run(e.Timeout, anywhere, "nvidia-smi", "-q", "-x")
 	for preflight.MemoryKept(out, before) && time.Until(until) > 2*memoryPause {
 		time.Sleep(memoryPause)
-		again := e.run(time.Until(until), "nvidia-smi", "-q", "-x")
+		again := e.run(time.Until(until), anywhere, "nvidia-smi", "-q", "-x")
 		if again.Late > 0 {
 			break // it was not stuck a moment ago, and had less than its time
 		}
@@ -186,7 +192,11 @@ func lookAtSharedMemory() preflight.Result {
 }
 
 func (e *examiner) lookAtDirectory(probe, path string) preflight.Result {
-	return preflight.JudgeDirectory(probe, path, e.run(e.Timeout, ownProgram, ProbeCommand, path))
+	at := path
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(e.Dir, at)
+	}
+	return preflight.JudgeDirectory(probe, path, e.run(e.Timeout, anywhere, ownProgram, ProbeCommand, at))
 }
 
 // storeTime is how long a member of the store may take to answer.

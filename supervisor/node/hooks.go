@@ -204,6 +204,7 @@ func (n *Node) hookSwept(found []Process) {
 		n.limitHook()
 	case h.clock.stuck(left, n.now):
 		n.log(slog.LevelError, "processes survive SIGKILL; they are stuck in the kernel", "processes", Names(left))
+		n.stuck.add(Names(left), pidsOf(left)...) // the next hook does not wait for them again
 		n.hookOver()
 	}
 }

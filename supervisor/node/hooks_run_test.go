@@ -161,4 +161,9 @@ func TestHookLeavesSomethingBehind(t *testing.T) {
 	w = after(t, Policy{OnExit: []string{"a"}}, 0)
 	w.left, w.immune = []Process{{PID: 8, Deep: true}}, true
 	w.hookExits(11*s, 0).at(43*s).ended(exitcodes.Success, 0, "")
+
+	// No hook after it waits for the same again.
+	w = after(t, Policy{OnExit: []string{"a", "b"}}, 0)
+	w.left, w.immune = []Process{{PID: 8, Deep: true}}, true
+	w.hookExits(11*s, 0).at(43*s).hookExits(44*s, 0).ended(exitcodes.Success, 0, "")
 }

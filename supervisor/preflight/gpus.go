@@ -22,6 +22,8 @@ type GPU struct {
 	Recovery string // gpu_recovery_action; empty where the driver is too old to tell
 	Used     int64  // MiB of its memory; -1 when that is not known
 	Shared   bool   // it is divided (MIG): who uses what does not show in the sum
+	UUID     string // GPU-8932f937-...
+	PIDs     string // of the processes that use it, with commas between; empty: none that can be seen from here
 }
 
 // GPUs are what a look at them has found.
@@ -35,6 +37,8 @@ type Earlier struct {
 	GPUs *GPUs // at the first look, when nothing of the training ran; nil: this is the first
 	// Devices are the GPUs for which this container has a device file.
 	Devices int
+	// Visible is what CUDA_VISIBLE_DEVICES says of them; nil where it is not set.
+	Visible *string
 }
 
 // leftMemory is by how much more of a GPU's memory may be in use than at the first look: the driver itself keeps some.
@@ -52,6 +56,20 @@ type smiGPU struct {
 	Recovery string `xml:"gpu_recovery_action"`
 	Used     string `xml:"fb_memory_usage>used"`
 	MIG      string `xml:"mig_mode>current_mig"`
+	UUID     string `xml:"uuid"`
+	// Users are one for each process.
+	Users []struct {
+		PID string `xml:"pid"`
+	} `xml:"processes>process_info"`
+}
+
+// pids are those of the processes; a process without one is unknown, and there all the same.
+func (g smiGPU) pids() string {
+	var list []string
+	for _, u := range g.Users {
+		list = append(list, or(plain(u.PID), "unknown"))
+	}
+	return plain(strings.Join(list, ", "))
 }
 
 // mostGPUs is more than any machine has.
@@ -82,7 +100,7 @@ func ParseGPUs(text []byte) (GPUs, error) {
 	for _, g := range log.GPUs {
 		found.List = append(found.List, GPU{
 			Address: plain(g.ID), Recovery: plain(g.Recovery), Used: mebibytes(g.Used),
-			Shared: strings.TrimSpace(g.MIG) == "Enabled",
+			Shared: strings.TrimSpace(g.MIG) == "Enabled", UUID: plain(g.UUID), PIDs: g.pids(),
 		})
 	}
 	return found, nil
@@ -126,6 +144,8 @@ func JudgeGPUs(o Output, before Earlier) Result {
 		return sick(ProbeGPUs, "run elsewhere, and have the machine checked: power cables", "a GPU has no power: %s", text)
 	case o.Status.Code == smiInterrupts:
 		return sick(ProbeGPUs, elsewhere, "the kernel does not serve a GPU's interrupts: %s", text)
+	case lost(o) && before.spared(o.Text):
+		return note(ProbeGPUs, "have the machine checked", "a GPU that %s is lost: %s", notOurs, text)
 	case lost(o):
 		return sick(ProbeGPUs, elsewhere, "a GPU is lost: %s", text)
 	case bytes.Contains(o.Text, []byte("Driver/library version mismatch")):
@@ -151,12 +171,12 @@ func lost(o Output) bool {
 	if o.Status.Code == smiOffTheBus {
 		return true
 	}
-	for _, words := range []string{"GPU is lost", "fallen off the bus", "Unable to determine the device handle for"} {
-		if bytes.Contains(o.Text, []byte(words)) {
-			return true
-		}
-	}
-	return false
+	return saysLost(string(o.Text))
+}
+
+func saysLost(text string) bool {
+	return slices.ContainsFunc([]string{"GPU is lost", "fallen off the bus", "Unable to determine the device handle for"},
+		func(words string) bool { return strings.Contains(text, words) })
 }
 
 // unanswered reports whether nvidia-smi found no driver, or no GPU.
@@ -176,26 +196,21 @@ func unanswered(o Output) bool {
 
 // judge says what a whole list means.
 func (g GPUs) judge(before Earlier) Result {
-	for _, gpu := range g.List {
-		if gpu.needsRecovery() {
-			return sick(ProbeGPUs, "run elsewhere until that is done",
-				"GPU %s is not fit for use: the driver asks for %q (gpu_recovery_action)", gpu.Address, gpu.Recovery)
+	ours := before.ours(g)
+	var told *Result // the first that is no reason to leave
+	for _, f := range g.faults(before.GPUs) {
+		if f.State == Sick && ours(f.address) {
+			return f.Result
+		}
+		if told == nil {
+			told = &f.Result
+			if f.State == Sick {
+				*told = note(ProbeGPUs, "have the machine checked", "of a GPU that %s: %s", notOurs, f.Detail)
+			}
 		}
 	}
-	if first := before.GPUs; first != nil {
-		for _, was := range first.List {
-			if !slices.ContainsFunc(g.List, func(gpu GPU) bool { return gpu.Address == was.Address }) {
-				return sick(ProbeGPUs, elsewhere, "GPU %s is gone: there were %d at the start, and now there are %d",
-					was.Address, len(first.List), len(g.List))
-			}
-		}
-		for _, gpu := range g.List {
-			if more := gpu.kept(*first); more > 0 {
-				return sick(ProbeGPUs, "look for a process that still uses it; a reset of the GPU gives it back",
-					"GPU %s did not get its memory back after the last round: %d MiB more are in use than at the start",
-					gpu.Address, more)
-			}
-		}
+	if told != nil {
+		return *told
 	}
 	if n := max(g.Attached, before.Devices); n > len(g.List) {
 		return note(ProbeGPUs, "look at the kernel's log (Xid) of the machine", "%d of %d can be seen", len(g.List), n)
@@ -211,6 +226,45 @@ func (g GPUs) judge(before Earlier) Result {
 		}
 	}
 	return ok(ProbeGPUs, "%d are seen%s", len(g.List), used)
+}
+
+// fault is what is wrong with one GPU.
+type fault struct {
+	address string
+	Result
+}
+
+// faults are what is wrong with each GPU. first are those of the first look, nil when this is it.
+func (g GPUs) faults(first *GPUs) (list []fault) {
+	for _, gpu := range g.List {
+		if gpu.needsRecovery() {
+			list = append(list, fault{gpu.Address, sick(ProbeGPUs, "run elsewhere until that is done",
+				"GPU %s is not fit for use: the driver asks for %q (gpu_recovery_action)", gpu.Address, gpu.Recovery)})
+		}
+	}
+	if first == nil {
+		return list
+	}
+	for _, was := range first.List {
+		if !slices.ContainsFunc(g.List, func(gpu GPU) bool { return gpu.Address == was.Address }) {
+			list = append(list, fault{was.Address, sick(ProbeGPUs, elsewhere,
+				"GPU %s is gone: there were %d at the start, and now there are %d", was.Address, len(first.List), len(g.List))})
+		}
+	}
+	for _, gpu := range g.List {
+		switch more := gpu.kept(*first); {
+		case more > 0 && gpu.PIDs != "": // another job's: of ours nothing is left
+			list = append(list, fault{gpu.Address, note(ProbeGPUs, "have it end if it is not another job's",
+				"%d MiB more of the memory of GPU %s are in use than at the start, where there is process %s",
+				more, gpu.Address, gpu.PIDs)})
+		case more > 0:
+			list = append(list, fault{gpu.Address, sick(ProbeGPUs,
+				"look for a process that still uses it; a reset of the GPU gives it back",
+				"GPU %s did not get its memory back after the last round: %d MiB more are in use than at the start",
+				gpu.Address, more)})
+		}
+	}
+	return list
 }
 
 // needsRecovery reports whether the driver asks for something to be done before the GPU is used again. Drivers that do

@@ -39,6 +39,14 @@ func TestJudgeGPUs(t *testing.T) {
 	used := func(amount string) Output {
 		return exits(0, strings.Replace(good, "<used>4 MiB<", "<used>"+amount+"<", 1))
 	}
+	shared := func(o Output, pids ...string) Output { // the first GPU, by these
+		users := "<processes>"
+		for _, pid := range pids {
+			users += "<process_info><pid>" + pid + "</pid><type>C</type><used_memory>1 MiB</used_memory></process_info>"
+		}
+		o.Text = []byte(strings.Replace(string(o.Text), "<processes>", users, 1))
+		return o
+	}
 	divided := func(o Output) Output {
 		o.Text = []byte(strings.ReplaceAll(string(o.Text), "Disabled", "Enabled"))
 		return o
@@ -48,6 +56,11 @@ func TestJudgeGPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := Earlier{GPUs: &first, Devices: 2}
+	visible := func(before Earlier, visible string) Earlier {
+		before.Visible = &visible
+		return before
+	}
+	const lostFirst = "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n"
 	old := strings.ReplaceAll(good, "<gpu_recovery_action>None</gpu_recovery_action>", "")
 	for name, tt := range map[string]struct {
 		o      Output
@@ -70,6 +83,26 @@ func TestJudgeGPUs(t *testing.T) {
 		"one is not listed":               {exits(0, without(good)), Earlier{}, Note, "1 of 2"},
 		"a device file more":              {exits(0, good), Earlier{Devices: 3}, Note, "2 of 3"},
 		"memory not given back":           {used("40000 MiB"), later, Sick, "39996 MiB more"},
+		"memory of another job":           {shared(used("40000 MiB"), "4711"), later, Note, "39996 MiB more of the memory of GPU 00000000:3B:00.0 are in use than at the start, where there is process 4711"},
+		"memory of other jobs":            {shared(used("40000 MiB"), "4711", ""), later, Note, "process 4711, unknown"},
+		"memory, with a job elsewhere":    {exits(0, strings.Replace(string(shared(exits(0, good), "4711").Text), "<used>4 MiB</used>\n\t\t\t<free>81038 MiB</free>\n\t\t</fb_memory_usage>\n\t\t<processes>\n\t\t</processes>\n\t</gpu>\n</", "<used>9000 MiB</used></fb_memory_usage></gpu></", 1)), later, Sick, "GPU 00000000:86:00.0 did not get"},
+		"a job that was there before":     {shared(exits(0, good), "4711"), later, OK, "2 are seen"},
+		"memory not given back, visible":  {used("40000 MiB"), visible(later, "1, 0"), Sick, "39996 MiB more"},
+		"memory of one not visible":       {used("40000 MiB"), visible(later, "1"), Note, "CUDA_VISIBLE_DEVICES leaves out: GPU 00000000:3B:00.0 did not get"},
+		"reset of one not visible":        {recovery("Reset"), visible(Earlier{}, "1"), Note, "leaves out: GPU 00000000:3B:00.0"},
+		"reset of one visible":            {recovery("Reset"), visible(Earlier{}, "0"), Sick, "00000000:3B:00.0"},
+		"visible by its UUID":             {recovery("Reset"), visible(Earlier{}, "GPU-8932f937"), Sick, "00000000:3B:00.0"},
+		"not visible by its UUID":         {recovery("Reset"), visible(Earlier{}, "GPU-0b2d60bf-77f9-4b0e-a8d4-6d3b1c2f9e11"), Note, "leaves out"},
+		"not visible after a bad entry":   {recovery("Reset"), visible(Earlier{}, "1,-1,0"), Note, "leaves out"},
+		"none visible":                    {recovery("Reset"), visible(later, ""), Note, "leaves out"},
+		"parts are visible":               {recovery("Reset"), visible(later, "MIG-8932f937/1/0"), Sick, "Reset"},
+		"gone, and not visible":           {exits(0, without(good)), visible(later, "0"), Note, "leaves out: GPU 00000000:86:00.0 is gone"},
+		"gone, and visible":               {exits(0, without(good)), visible(later, "1"), Sick, "GPU 00000000:86:00.0 is gone"},
+		"lost, and not visible":           {exits(15, lostFirst), visible(later, "1"), Note, "leaves out is lost"},
+		"lost, and visible":               {exits(15, lostFirst), visible(later, "0"), Sick, "a GPU is lost"},
+		"lost, which is not known":        {exits(15, lostFirst), visible(Earlier{}, "1"), Sick, "a GPU is lost"},
+		"both lost":                       {exits(15, lostFirst+strings.Replace(lostFirst, "3B", "86", 1)), visible(later, "1"), Sick, "a GPU is lost"},
+		"lost without a name":             {exits(15, "Error\n"), visible(later, "1"), Sick, "a GPU is lost"},
 		"a little of it":                  {used("900 MiB"), later, OK, "2 are seen"},
 		"memory in use at the start":      {used("40000 MiB"), Earlier{}, Note, "40000 MiB of the memory of GPU 00000000:3B:00.0"},
 		"memory not known":                {used("N/A"), later, OK, "2 are seen"},
@@ -103,7 +136,7 @@ func TestJudgeGPUs(t *testing.T) {
 			if got.State == Sick && got.Do == "" {
 				t.Error("it does not say what to do")
 			}
-			if want := strings.HasPrefix(name, "memory not given"); MemoryKept(tt.o, tt.before) != want {
+			if want := strings.HasPrefix(name, "memory not given") || strings.HasPrefix(name, "memory, with"); MemoryKept(tt.o, tt.before) != want {
 				t.Errorf("MemoryKept is %t", !want)
 			}
 		})
@@ -134,7 +167,8 @@ func FuzzParseGPUs(f *testing.F) {
 		if len(found.List) > mostGPUs || found.Attached < -1 {
 			t.Errorf("%d GPUs of %d", len(found.List), found.Attached)
 		}
-		for _, before := range []Earlier{{}, {Devices: 2}, {GPUs: &found}} {
+		second := "1"
+		for _, before := range []Earlier{{}, {Devices: 2}, {GPUs: &found}, {GPUs: &found, Visible: &second}} {
 			line := JudgeGPUs(Output{Text: text}, before).String()
 			if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(line) > 4096 {
 				t.Errorf("not one plain line: %q", line)

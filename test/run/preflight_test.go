@@ -167,17 +167,24 @@ func TestPreflightBetweenRounds(t *testing.T) {
 	first := gpus("None", "4 MiB")
 	for name, tt := range map[string]struct {
 		later, says string
-		looks       int // where it goes on
+		looks       int // where it continues
+		visible     string
 	}{
-		"sick by then":          {gpus("Drain and Reset", "4 MiB"), "Drain and Reset", 0},
-		"memory not given back": {gpus("None", "70000 MiB"), "69996 MiB more are in use than at the start", 0},
-		"stuck by then":         {"sleep 1000", "no answer from the driver", 0},
-		"still healthy":         {gpus("None", "4 MiB"), "", 2},
-		"memory given back":     {"if [ $n -eq 2 ]; then\n" + gpus("None", "70000 MiB") + "\nelse\n" + first + "\nfi", "", 3},
+		"sick by then":          {gpus("Drain and Reset", "4 MiB"), "Drain and Reset", 0, ""},
+		"memory not given back": {gpus("None", "70000 MiB"), "69996 MiB more are in use than at the start", 0, ""},
+		"stuck by then":         {"sleep 1000", "no answer from the driver", 0, ""},
+		"still healthy":         {gpus("None", "4 MiB"), "", 2, ""},
+		"memory given back":     {"if [ $n -eq 2 ]; then\n" + gpus("None", "70000 MiB") + "\nelse\n" + first + "\nfi", "", 3, ""},
+		"memory of another job": {strings.Replace(gpus("None", "70000 MiB"), "</gpu>",
+			"<processes><process_info><pid>4711</pid></process_info></processes></gpu>", 1), "", 2, ""},
+		"sick, and another job's": {gpus("Reset", "4 MiB"), "", 2, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env, calls := smi(t, fmt.Sprintf("if [ $n -lt 2 ]; then\n%s\nelse\n%s\nfi", first, tt.later))
+			if tt.visible != "" {
+				env = append(env, "CUDA_VISIBLE_DEVICES="+tt.visible)
+			}
 			rounds := filepath.Join(t.TempDir(), "rounds")
 			e := harness.Job{
 				Flags:  []string{"--preflight", "--preflight-timeout", "4s", "--max-restarts", "2", "--restart-backoff", "500ms"},
