@@ -167,9 +167,11 @@ func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err 
 }
 
 // findCommand looks a command up and reads its beginning: a program that is started while its file server is dead
-// would hold up gangrun as a whole, not only itself.
+// would hold up gangrun as a whole, not only itself. So would the working directory, which the child enters before it is
+// a program of its own.
 func (s *Supervisor) findCommand(name, path string) (string, error) {
 	found, err := within(commandTime, func() (string, error) {
+		_, _ = os.Stat(s.cfg.Dir + "/.") // what is wrong with it the fork says
 		found, err := process.Find(name, s.cfg.Dir, path)
 		if err != nil {
 			return "", err
@@ -177,7 +179,8 @@ func (s *Supervisor) findCommand(name, path string) (string, error) {
 		return found, process.Touch(found, s.cfg.Dir)
 	}, nil)
 	if err == errLate {
-		return "", &process.StartError{Path: name, Err: fmt.Errorf("it, or its interpreter, could not be read within %v", commandTime)}
+		return "", &process.StartError{Path: name, Err: fmt.Errorf("it, its interpreter or the working directory %s could not be read within %v",
+			s.cfg.Dir, commandTime)}
 	}
 	return found, err
 }

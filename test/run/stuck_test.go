@@ -21,11 +21,18 @@ const margin = 3 * time.Second
 // deadServer mounts a file system whose server never answers: every look at it hangs, as with a dead NFS server.
 func deadServer(t *testing.T) string {
 	t.Helper()
+	dir := t.TempDir()
+	dies(t, dir)
+	return dir
+}
+
+// dies mounts it over a directory.
+func dies(t *testing.T, dir string) {
+	t.Helper()
 	fd, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil || os.Geteuid() != 0 {
 		harness.Missing(t, "/dev/fuse and root", "run the tests as root, with the kernel's fuse module")
 	}
-	dir := t.TempDir()
 	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd)
 	if err := syscall.Mount("dead", dir, "fuse", 0, options); err != nil {
 		syscall.Close(fd)
@@ -37,7 +44,6 @@ func deadServer(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	return dir
 }
 
 // fifoLogs is a log directory in which a FIFO stands for each file of the first round.
@@ -183,6 +189,31 @@ func TestCommandOnADeadServer(t *testing.T) {
 	})
 	r.Signal(syscall.SIGTERM)
 	preempted(t, r, "SIGTERM from outside before the worker was started")
+	if took := time.Since(at); took > time.Second+margin {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestDirectoryDies has the working directory's server die while a worker runs, which then fails. Its successor cannot be
+// forked, and a stop is answered all the same.
+func TestDirectoryDies(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	fifo, log := filepath.Join(other, "fifo"), filepath.Join(other, "message")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &harness.Running{Log: log, Process: harness.Start(t, limit, nil, "sh", "-c", `cd "$0" && exec "$@"`, dir,
+		harness.Binary(t), "run", "--termination-log", log, "--grace", "1s", "--", "sh", "-c", "echo training; read fails <"+fifo+"; exit 200")}
+	r.Await("training")
+	dies(t, dir)
+	if err := os.WriteFile(fifo, []byte("now\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	r.Await("restarting")
+	at := time.Now()
+	r.Signal(syscall.SIGTERM)
+	preempted(t, r, "SIGTERM from outside")
 	if took := time.Since(at); took > time.Second+margin {
 		t.Errorf("it took %v", took)
 	}
