@@ -28,6 +28,26 @@ func TestTheRoundsRecordIsMissing(t *testing.T) {
 			t.Errorf("round %d, %d restarts used", s.v.Job.Round, s.v.Job.Budget.Used)
 		}
 	})
+	t.Run("a member falls silent late", func(t *testing.T) {
+		s := runningStage(t, DefaultSpec(2))
+		s.v.Round = nil
+		s.settle()
+		s.sleep(DefaultFence - time.Second)
+		s.expire("b")
+		if d := s.settle(); !d.Next.Equal(s.now.Add(DefaultFence)) {
+			t.Errorf("waits until %v: b may still run its workers", d.Next)
+		}
+		s.sleep(DefaultFence)
+		s.settle(ActStop)
+		s.expire("a") // in the middle of the stop
+		s.join("c")
+		s.join("d")
+		if d := s.settle(); !d.Next.Equal(s.now.Add(DefaultFence)) {
+			t.Errorf("waits until %v: a may still run its workers", d.Next)
+		}
+		s.sleep(DefaultFence)
+		s.settle(ActForm)
+	})
 	t.Run("while a failure is judged", func(t *testing.T) {
 		s := runningStage(t, DefaultSpec(2))
 		s.fails("a")

@@ -1,6 +1,9 @@
 package rendezvous
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // View is what the leader decides on: the whole state of the store as of one revision, decoded, and what the leader
 // remembers of it.
@@ -50,8 +53,12 @@ type Observations struct {
 	RunUID string
 	Round  int
 	Member []Observation
-	// Missing is since when the round's record is missing; zero while it is there.
+	// Missing is since when the round's record is missing, and nobody has fallen silent who may run its workers; zero while
+	// it is there.
 	Missing time.Time
+	// Working are those that were there at the last look without the record, and had not said that their workers are gone,
+	// by CandidateName.
+	Working []string
 }
 
 // Observation is what the leader has seen of one member.
@@ -121,16 +128,26 @@ func Observe(s Observations, v View, puts []Put, now time.Time) Observations {
 	return Observations{Store: v.Token, RunUID: v.Round.RunUID, Round: v.Round.Number, Member: members}
 }
 
-// observeNoRound remembers since when the record of the job's round is missing.
+// observeNoRound remembers since when the record of the job's round is missing. Who was there, and falls silent before it
+// has said that its workers are gone, may run them for a fence time more.
 func observeNoRound(s Observations, v View, now time.Time) Observations {
 	if v.Job == nil || v.Job.Round < 0 {
 		return Observations{}
 	}
 	missing := s.Missing
-	if missing.IsZero() || s.Store != v.Token || s.RunUID != v.Job.RunUID || s.Round != v.Job.Round {
+	there := map[string]bool{}
+	var working []string
+	for name, e := range v.Nodes {
+		id := CandidateName(name, e.Incarnation)
+		if there[id] = e.Leased && e.Store == v.Token || v.Candidates[id]; there[id] && !e.gone() {
+			working = append(working, id)
+		}
+	}
+	fresh := missing.IsZero() || s.Store != v.Token || s.RunUID != v.Job.RunUID || s.Round != v.Job.Round
+	if fresh || slices.ContainsFunc(s.Working, func(id string) bool { return !there[id] && !v.Candidates[id] }) {
 		missing = now
 	}
-	return Observations{Store: v.Token, RunUID: v.Job.RunUID, Round: v.Job.Round, Missing: missing}
+	return Observations{Store: v.Token, RunUID: v.Job.RunUID, Round: v.Job.Round, Missing: missing, Working: working}
 }
 
 // CandidateName is what an incarnation of a node puts into its key in the election.
