@@ -33,7 +33,12 @@ func TestTorchRankDies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			parallel(t)
 			args := append([]string{"--steps", "8", "--die-at", "5"}, tt.args...)
-			e := harness.Job{Flags: []string{"--no-restart"}, Env: one, Worker: torchrun(t, "2", trainer("torch_ddp.py"), args...)}.Run(t, limit)
+			j := harness.Job{Flags: []string{"--no-restart"}, Env: one, Worker: torchrun(t, "2", trainer("torch_ddp.py"), args...)}
+			e := j.Run(t, limit)
+			for again := 0; again < 3 && abortsAtExit(e); again++ {
+				t.Log("torch has aborted at its exit: another death than the one that is meant")
+				e = j.Run(t, limit)
+			}
 			e.Want(t, tt.code, tt.verdict, tt.reason)
 			blames(t, e, tt.rank)
 			if e.Signal != tt.signal || !strings.Contains(e.RootCause.Evidence, tt.evidence) {
@@ -47,6 +52,12 @@ func TestTorchRankDies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// abortsAtExit reports whether a rank that was ending by an exception was killed by torch's own threads: now and then
+// one of them is still there when the interpreter takes down its objects.
+func abortsAtExit(e harness.Ended) bool {
+	return e.Signal == "SIGABRT" && strings.Contains(e.Stderr, "terminate called without an active exception")
 }
 
 // blames fails the test unless the message names this rank.
