@@ -96,8 +96,10 @@ func TestProbesWithoutDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(programs, "nvidia-smi"), []byte("#!/bin/sh\nexit 9\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	// GOCOVERDIR: under go test -cover the probes, which are this test's program, would else complain on stderr.
+	env := []string{"PATH=" + programs + ":" + os.Getenv("PATH"), "GOCOVERDIR=" + t.TempDir()}
 	e := &examiner{children: newTestChildren(t), Preflight: Preflight{
-		Timeout: 10 * time.Second, Env: []string{"PATH=" + programs + ":" + os.Getenv("PATH")},
+		Timeout: 10 * time.Second, Env: env,
 		Dir: filepath.Join(t.TempDir(), "gone"), Command: []string{"true"},
 	}}
 	e.children.fork = func(spec process.Spec) (int, error) {
