@@ -8,7 +8,7 @@ import (
 )
 
 // Reached is how far a node's workers have come, under the key "progress/<name>", on the node's lease. It is written at
-// most once in the time of a renewal, so it may be that old.
+// most once a minute while they get on, soon after they do not, and with the word that they have failed or are gone.
 type Reached struct {
 	V     int    `json:"v"`
 	Round int    `json:"round"`

@@ -227,7 +227,7 @@ func (s *Supervisor) tellReached() {
 		reached.Checkpoint = &c.Step
 	}
 	if reached.Step != nil {
-		s.cfg.Agent.Progressed(reached)
+		s.cfg.Agent.Progressed(reached, s.health.silent())
 	}
 }
 

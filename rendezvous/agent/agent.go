@@ -110,7 +110,7 @@ type Agent struct {
 
 	mayStart atomic.Int64                      // until then, by the clock, in nanoseconds
 	saved    atomic.Pointer[format.Checkpoint] // the newest that is known of
-	progress atomic.Pointer[rendezvous.Reached]
+	progress atomic.Pointer[getsOn]
 	stepped  atomic.Pointer[int64] // the last step that a worker of this round has reported, nil when none has
 	// newest is the newest round that the node has heard of; the leader looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]
@@ -157,8 +157,9 @@ func (a *Agent) MayStart() bool { return int64(a.clock()) < a.mayStart.Load() }
 // Stepped tells of the step that a worker of the running round has finished.
 func (a *Agent) Stepped(step int64) { a.stepped.Store(&step) }
 
-// Progressed tells how far the workers of the running round have come, for the other nodes to compare.
-func (a *Agent) Progressed(p rendezvous.Reached) { a.progress.Store(&p) }
+// Progressed tells how far the workers of the running round have come, for the other nodes to compare; still says that they
+// have got nowhere for so long that it may be a hang.
+func (a *Agent) Progressed(p rendezvous.Reached, still bool) { a.progress.Store(&getsOn{p, still}) }
 
 // Failing tells that a worker of the round has failed. The others of this node are being stopped. step is the last
 // that the workers have reported, nil when it is not known.

@@ -6,25 +6,18 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
-	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
 // check compares what the node knows with the store, once in the time of a renewal: its own key and the job's record, in
-// one small read, which takes along how far the workers have come. Updates can be missed, and a key can be deleted or
-// overwritten by anybody while the lease lives; nothing else would ever show it.
+// one small read, which takes along how far the workers have come when that is due. Updates can be missed, and a key can
+// be deleted or overwritten by anybody while the lease lives; nothing else would ever show it.
 type check struct {
 	results chan checked
 	busy    bool
 	at      time.Duration // when the next is due
 	doubt   bool          // the last one has found a difference, which may have been an update on its way
 	reached reached       // how far the workers have come, as the store has it
-}
-
-// reached is a node's progress as it stands in the store.
-type reached struct {
-	value string // empty: it does not
-	lease store.Lease
 }
 
 type checked struct {
@@ -45,9 +38,8 @@ func (n *node) compare() {
 	txn := store.Txn{Token: n.record.Store, If: []store.Cond{
 		store.Unchanged(nodesKey+store.Escape(n.cfg.Name), out.own), store.Unchanged(jobKey, out.job),
 	}}
-	if value := n.progressNow(); value != "" && (reached{value, n.link.lease}) != c.reached {
-		txn.Then = []store.Op{store.PutLeased(progress+store.Escape(n.cfg.Name), []byte(value), n.link.lease)}
-		out.reached = reached{value, n.link.lease}
+	if now := n.reachedNow(); now.due(c.reached) {
+		txn.Then, out.reached = []store.Op{n.putReached(now)}, now
 	}
 	st := n.link.store
 	crash.Go(func() {
@@ -58,21 +50,6 @@ func (n *node) compare() {
 		out.ok = res.OK
 		c.results <- out
 	})
-}
-
-// progressNow is how far the workers have come, as it is to stand in the store; empty where nobody tells.
-func (n *node) progressNow() string {
-	p := n.progress.Load()
-	if p == nil {
-		return ""
-	}
-	now := *p
-	now.V = 1
-	value, err := rendezvous.Encode(&now)
-	if err != nil {
-		return ""
-	}
-	return string(value)
 }
 
 // settled reports whether the node's key is there and nothing of it is being written.

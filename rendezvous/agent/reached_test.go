@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,8 +13,9 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store/storetest"
 )
 
-// TestProgressed: how far the nodes have come stands in the store, written at most once in the time of a renewal and on
-// the node's lease; and of nodes that all got nowhere the one that is behind is the cause.
+// TestProgressed: how far the nodes have come stands in the store, on the node's lease: written at most once a minute while
+// steps move, soon after they stand still, and with the word that workers have failed or are gone. Of nodes that all got
+// nowhere the one that is behind is the cause.
 func TestProgressed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewInMemory()
@@ -26,10 +28,10 @@ func TestProgressed(t *testing.T) {
 		one.starts(0)
 		other.starts(0)
 		puts, watch := 0, byHand.Watch(t.Context(), progress)
-		const span = time.Minute
+		const span = time.Hour
 		for at := time.Duration(0); at < span; at += 100 * time.Millisecond {
 			step := int64(at / (100 * time.Millisecond))
-			one.Progressed(rendezvous.Reached{Step: &step, Phase: "train"})
+			one.Progressed(rendezvous.Reached{Step: &step, Phase: "train"}, false)
 			time.Sleep(100 * time.Millisecond)
 			for more := true; more; {
 				select {
@@ -40,24 +42,41 @@ func TestProgressed(t *testing.T) {
 				}
 			}
 		}
-		if most := int(span/(DefaultLease/3)) + 1; puts > most || puts < most/2 {
-			t.Errorf("written %d times, want at most %d", puts, most)
+		if most := int(span/time.Minute) + 1; puts > most || puts < most/2 {
+			t.Errorf("written %d times in %v, want at most %d", puts, span, most)
 		}
-		last, less := int64(600), int64(599)
-		one.Progressed(rendezvous.Reached{Step: &last})
-		other.Progressed(rendezvous.Reached{Step: &less})
-		time.Sleep(DefaultLease/3 + 2*tick)
-		res := storetest.Commit(t, byHand, store.Txn{Read: []string{progress}})
-		if len(res.Read) != 2 || !res.Read[0].Leased || string(res.Read[1].Value) != `{"v":1,"round":0,"step":599}` {
-			t.Fatalf("%+v", res.Read)
+		stands := func(want ...string) {
+			t.Helper()
+			var got []string
+			for _, kv := range storetest.Commit(t, byHand, store.Txn{Read: []string{progress}}).Read {
+				if got = append(got, string(kv.Value)); !kv.Leased {
+					t.Errorf("%s is on no lease", kv.Key)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("there is %q, want %q", got, want)
+			}
 		}
+		last, less := int64(600), int64(598)
+		one.Progressed(rendezvous.Reached{Step: &last}, false)
+		time.Sleep(time.Minute + DefaultLease/3 + tick)
+		other.Progressed(rendezvous.Reached{Step: &less}, false)
+		time.Sleep(DefaultLease/3 + tick)
+		less++
+		other.Progressed(rendezvous.Reached{Step: &less}, true)
+		time.Sleep(DefaultLease/3 + tick)
+		stands(`{"v":1,"round":0,"step":600}`, `{"v":1,"round":0,"step":599}`)
 
+		// Both go on by ten before they hang.
+		last, less = 610, 609
+		one.Progressed(rendezvous.Reached{Step: &last}, false)
+		other.Progressed(rendezvous.Reached{Step: &less}, false)
 		hang := rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonHang, Code: 212, Role: "suspect", Message: "got nowhere"}
 		one.Failing(0, hang, nil)
 		one.Gone(0, hang, nil)
 		other.Gone(0, hang, nil)
 		end := one.ends()
-		if end.Cause.Node != "node1" || !strings.Contains(end.Message, "behind: node1, at step 599 of 600") {
+		if end.Cause.Node != "node1" || !strings.Contains(end.Message, "behind: node1, at step 609 of 610") {
 			t.Errorf("%+v: %+v", end, end.Cause)
 		}
 		other.ends()

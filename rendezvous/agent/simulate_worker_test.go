@@ -122,7 +122,7 @@ func (n *simNode) begins() {
 	for step := range int64(6) { // what everybody tells of that must hold up nothing
 		n.later(time.Duration(step)*time.Second, func() {
 			if n.started == mine && n.runs != "" {
-				n.agent.Progressed(rendezvous.Reached{Round: n.round, Step: &step})
+				n.agent.Progressed(rendezvous.Reached{Round: n.round, Step: &step}, false)
 			}
 		})
 	}

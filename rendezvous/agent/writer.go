@@ -39,6 +39,7 @@ type written struct {
 	revoked bool  // it was no write: an earlier lease was revoked
 	known   int64 // the revision that was known when it was sent
 	lease   store.Lease
+	reached reached // what was written besides
 }
 
 // writeTime bounds one write.
@@ -82,6 +83,11 @@ func (n *node) put() {
 	}
 	if out.rejoin {
 		txn.Read = []string{jobKey, lists, roundsKey}
+	}
+	// Who failed is found by how far each node has come: its last word goes together with that.
+	if now := n.reachedNow(); (n.record.Outcome != nil || n.record.State != rendezvous.NodeRunning) && now.round == n.record.Round &&
+		now.differs(n.check.reached) {
+		txn.Then, out.reached = append(txn.Then, n.putReached(now)), now
 	}
 	w.dirty, w.owed = false, false
 	n.commit(txn, out)
@@ -155,6 +161,9 @@ func (n *node) written(out written) {
 func (n *node) wrote(out written) {
 	w := &n.writer
 	w.claimed, w.expect, w.under, w.pause = true, out.Rev, out.lease, 0
+	if out.reached.value != "" {
+		n.check.reached = out.reached
+	}
 	if out.outcome != nil && n.record.Outcome != nil && n.record.OutcomeRev == 0 && !n.record.Outcome.Outranks(out.outcome) {
 		n.record.OutcomeRev = out.Rev // later writes tell since when the outcome is known
 	}
