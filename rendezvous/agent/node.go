@@ -124,9 +124,11 @@ func (n *node) run() {
 	}
 }
 
-// missing reads again what should have come long ago: the round that the job's record speaks of.
+// missing reads again what should have come long ago: the round that the job's record speaks of. Who has missed it until it
+// stops has to say, too, that nothing of it runs.
 func (n *node) missing() {
-	if j := n.reading.Job; j != nil && j.Phase == rendezvous.Running && n.reading.Round == nil {
+	j := n.reading.Job
+	if j != nil && (j.Phase == rendezvous.Running || j.Phase == rendezvous.Stopping) && n.reading.Round == nil {
 		n.writer.rejoin, n.writer.dirty = true, true
 	}
 }
