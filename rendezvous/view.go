@@ -10,8 +10,8 @@ import (
 type View struct {
 	// Token is the store's: a cluster id, or the random token of an embedded store.
 	Token string
-	// Rev is the revision up to which the view is complete; Read is what a linearizable read has returned since the
-	// leader last read the clock. Nothing is decided while the view is behind it: an old watch must not fence
+	// Rev is the revision up to which the view is complete; Read is what a linearizable read has returned that was begun at
+	// the time of the decision or later. Nothing is decided while the view is behind it: an old watch must not fence
 	// anybody who has come back since.
 	Rev, Read int64
 	// NewSince is when the leader first saw this store, where it may be a new one that has taken an older one's place;

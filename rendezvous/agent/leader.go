@@ -64,6 +64,7 @@ type leader struct {
 	saidAt   time.Time
 	rest     time.Time // when to decide next at the earliest
 	headless time.Time // since when there are rounds and no job; zero: there are none
+	asked    time.Time // when the store was asked how far it is; zero: the view has got there, and that was decided on
 	news     bool      // there is something that may change a decision: not only how far the nodes have come
 }
 
@@ -147,7 +148,7 @@ func (l *leader) update(u store.Update) error {
 		clear(l.bad)
 		// What was remembered may have been interrupted unseen.
 		l.view = rendezvous.View{NewSince: l.view.NewSince, Token: l.view.Token}
-		l.puts, l.seen = nil, true
+		l.puts, l.seen, l.asked = nil, true, time.Time{}
 	}
 	if l.cfg.Volatile && u.Token != l.view.Token {
 		l.view.NewSince = l.now()
@@ -197,9 +198,19 @@ func (l *leader) decide() (time.Duration, error) {
 		l.say(rendezvous.WhyNot{For: rendezvous.WaitsForRecord, Text: why})
 		return lookAgain, nil
 	}
-	if l.somebodySilent() && l.view.Rev >= l.view.Read {
-		if err := l.catchUp(); err != nil {
-			return 0, err
+	switch {
+	case !l.somebodySilent():
+		l.asked = time.Time{}
+	case l.view.Rev >= l.view.Read:
+		if l.asked.IsZero() {
+			if err := l.catchUp(); err != nil {
+				return 0, err
+			}
+			l.asked = now
+		}
+		if l.view.Rev >= l.view.Read {
+			// So far the view is complete, and no further: what other jobs write moves the store on and on.
+			now, l.asked = l.asked, time.Time{}
 		}
 	}
 	if j := l.deletedJob(); j != nil {

@@ -76,7 +76,6 @@ type simConfig struct {
 	faults   []fault
 	leader   *fault // what meets a leader, after it has written skip times
 	skip     int
-	trace    bool
 }
 
 func simConfigOf(seed int64) simConfig {
@@ -161,9 +160,7 @@ type sim struct {
 func (s *sim) now() time.Duration { return time.Since(s.began) }
 
 func (s *sim) say(format string, args ...any) {
-	if s.trace {
-		s.log = append(s.log, fmt.Sprintf("%9.3f ", s.now().Seconds())+fmt.Sprintf(format, args...))
-	}
+	s.log = append(s.log, fmt.Sprintf("%9.3f ", s.now().Seconds())+fmt.Sprintf(format, args...))
 }
 
 func (s *sim) violate(format string, args ...any) {
@@ -301,8 +298,9 @@ func fails(t *testing.T, c simConfig) *sim {
 // shrinkTime bounds how long report looks for fewer faults.
 const shrinkTime = 10 * time.Second
 
-// report drops faults as long as the run still goes wrong, and tells of the last run with its trace.
-func report(t *testing.T, c simConfig, first string) {
+// report drops faults as long as the run still goes wrong, and tells of the last run with its trace: of the first, where
+// no other goes wrong.
+func report(t *testing.T, c simConfig, first *sim) {
 	t.Helper()
 	i := 0
 	for until := time.Now().Add(shrinkTime); i < len(c.faults) && time.Now().Before(until); {
@@ -314,18 +312,19 @@ func report(t *testing.T, c simConfig, first string) {
 			i++
 		}
 	}
-	c.trace = true
+	again := ""
 	s := fails(t, c)
 	if s == nil {
-		t.Fatalf("seed %d (run it alone with -sim.seed=%d), which did not go wrong again: %s\n%+v", c.seed, c.seed, first, c)
+		s, again = first, ", which did not go wrong again"
 	}
-	t.Fatalf("seed %d (run it alone with -sim.seed=%d): %s\n%+v\n%s", c.seed, c.seed, s.wrong, c,
+	t.Fatalf("seed %d (run it alone with -sim.seed=%d)%s: %s\n%+v\n%s", c.seed, c.seed, again, s.wrong, c,
 		strings.Join(s.log[max(0, len(s.log)-400):], "\n"))
 }
 
 func TestSimulation(t *testing.T) {
 	if *simSeed >= 0 {
-		report(t, simConfigOf(*simSeed), "as asked for")
+		c := simConfigOf(*simSeed)
+		report(t, c, run(t, c))
 	}
 	seeds := 400
 	if os.Getenv("GANGRUN_TEST_LONG") != "" {
@@ -338,7 +337,7 @@ func TestSimulation(t *testing.T) {
 	for seed := range int64(seeds) {
 		c := simConfigOf(*simFrom + seed)
 		if s := run(t, c); s.wrong != "" {
-			report(t, c, s.wrong)
+			report(t, c, s)
 		}
 	}
 }
@@ -360,7 +359,7 @@ func TestTheLeaderCrashesAtEveryWrite(t *testing.T) {
 				c.skip, c.leader = write, &fault{kind: kind, long: simPause}
 				s := run(t, c)
 				if s.wrong != "" {
-					report(t, c, s.wrong)
+					report(t, c, s)
 				}
 				writes = write
 				if s.leader != nil {
@@ -386,7 +385,7 @@ func TestAnOutageCostsNothing(t *testing.T) {
 			c.faults = []fault{{at: 10 * time.Second, kind: "outage", long: tc.long}}
 			s := run(t, c)
 			if s.wrong != "" {
-				report(t, c, s.wrong)
+				report(t, c, s)
 			}
 			if j := s.job; j.Round != tc.round || j.Budget.Total > 0 || j.Budget.Preemptions > 0 {
 				t.Fatalf("outage of %v, seed %d: round %d, want %d; budget %+v", tc.long, seed, j.Round, tc.round, j.Budget)
@@ -401,7 +400,7 @@ func TestANodeThatHearsTooLateStartsNothing(t *testing.T) {
 	for seed := range int64(6) {
 		c := simConfig{seed: seed, n: 3, min: 2, calm: true, lateNews: true}
 		if s := run(t, c); s.wrong != "" {
-			report(t, c, s.wrong)
+			report(t, c, s)
 		}
 	}
 }

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+)
+
+// busy is a store that many other jobs write to, a thousand times a second: its revision is another one whenever somebody
+// looks, and a watch has to be asked how far it is.
+type busy struct {
+	store.Store
+	began time.Time
+	asked atomic.Int64 // how often it was asked for nothing but its revision
+}
+
+const aWay = 2 * time.Millisecond // to the store, and back
+
+func (b *busy) others() int64 { return time.Since(b.began).Milliseconds() }
+
+func (b *busy) Commit(ctx context.Context, txn store.Txn) (store.Result, error) {
+	if len(txn.Then)+len(txn.Read)+len(txn.Else) > 0 {
+		return b.Store.Commit(ctx, txn)
+	}
+	b.asked.Add(1)
+	select {
+	case <-time.After(aWay):
+	case <-ctx.Done():
+	}
+	res, err := b.Store.Commit(ctx, txn)
+	res.Rev += b.others()
+	return res, err
+}
+
+func (b *busy) Watch(ctx context.Context, selector string) store.Watcher {
+	w := b.Store.Watch(ctx, selector)
+	if selector != "" { // this is for leaders
+		return w
+	}
+	out := &busyWatch{Watcher: w, out: make(chan store.Update)}
+	go func() {
+		defer close(out.out)
+		for u := range w.Updates() {
+			select {
+			case <-time.After(aWay):
+			case <-ctx.Done():
+				continue
+			}
+			u.Rev += b.others()
+			select {
+			case out.out <- u:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out
+}
+
+type busyWatch struct {
+	store.Watcher
+	out chan store.Update
+}
+
+func (b *busyWatch) Updates() <-chan store.Update { return b.out }
+
+func (b *busyWatch) Sync(int64) { b.Watcher.Sync(0) }
+
+// TestOthersWriteToTheStore has a member fall silent while other jobs write to the same store: the leader decides when the
+// member's time is over, and asks the store no more than now and then.
+func TestOthersWriteToTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewInMemory()
+		b, way := &busy{Store: m.Connect(clock), began: time.Now()}, m.Connect(clock)
+		spec := rendezvous.DefaultSpec(2)
+		spec.MinNodes, spec.LastCall = 1, rendezvous.Duration(200*time.Millisecond)
+		one := join(t, b, "node0", spec, nil)
+		other := join(t, &busy{Store: way, began: time.Now()}, "node1", spec, nil)
+		one.starts(0)
+		other.starts(0)
+		time.Sleep(time.Minute)
+		before := b.asked.Load()
+		way.Cut()
+		began := time.Now()
+		other.stops()
+		one.stops()
+		one.starts(1)
+		took := time.Since(began)
+		if took < rendezvous.DefaultFence || took > rendezvous.DefaultFence+DefaultLease+2*time.Second {
+			t.Errorf("continued after %v", took)
+		}
+		// The node's half looks, too, once in the time of a renewal.
+		if asked := b.asked.Load() - before; asked > 2*int64(took/time.Second) {
+			t.Errorf("asked %d times in %v", asked, took)
+		}
+	})
+}
