@@ -240,6 +240,7 @@ func (t *turn) form(a assignment) Decision {
 		return t.write(ActFail)
 	}
 	j := t.job
+	j.NextRound = t.nextRound()
 	r := &Round{
 		V: version, Store: t.Token, RunUID: j.RunUID, Number: j.NextRound, Resume: resume, At: t.now.UTC(),
 		Fence: j.Spec.Fence, MasterAddr: a.chosen[0].Address, MasterPort: a.chosen[0].Port,

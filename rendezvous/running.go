@@ -16,6 +16,9 @@ func (t *turn) running(members []member) Decision {
 		})
 		return t.write(ActSucceed)
 	}
+	if t.wentBack() {
+		return t.write(ActStop)
+	}
 	t.unheard = slices.ContainsFunc(members, func(m member) bool {
 		o := t.outcome(m)
 		return !m.standing.out() && (o == nil || o.echoes()) // of several workers another one may tell more

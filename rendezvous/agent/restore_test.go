@@ -120,6 +120,15 @@ func TestAnEarlierRecordComesBack(t *testing.T) {
 				byHand := m.Connect(clock)
 				defer byHand.Close()
 				nodes := gang(t, m, 2)
+				charged := func() int {
+					t.Helper()
+					kv := storetest.Commit(t, byHand, store.Txn{Read: []string{jobKey}}).Read[0]
+					job, err := rendezvous.ParseJob(kv.Key, kv.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return job.Budget.Total
+				}
 				for _, p := range nodes {
 					p.starts(0)
 				}
@@ -141,8 +150,9 @@ func TestAnEarlierRecordComesBack(t *testing.T) {
 					}
 				}
 				storetest.Commit(t, byHand, store.Txn{Then: then})
-				next := 2
+				next, want := 2, 2 // failures
 				if forgotten {
+					want = 0 // the record of then knows of none
 					for _, p := range nodes {
 						p.stops()
 					}
@@ -161,6 +171,11 @@ func TestAnEarlierRecordComesBack(t *testing.T) {
 				}
 				for _, p := range nodes {
 					p.starts(next)
+				}
+				if got := charged(); got != want {
+					t.Errorf("%d restarts are charged, want %d", got, want)
+				}
+				for _, p := range nodes {
 					p.Gone(next, well, nil)
 				}
 				for _, p := range nodes {
