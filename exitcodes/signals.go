@@ -61,3 +61,12 @@ func ParseSignal(s string) (int, error) {
 	}
 	return 0, fmt.Errorf("%q is not a signal", s)
 }
+
+// crash reports whether the signal comes from within: a process that dies of it may have said why.
+func crash(signal int) bool {
+	switch signal {
+	case sigill, sigtrap, sigabrt, sigbus, sigfpe, sigsegv, sigsys:
+		return true
+	}
+	return false
+}

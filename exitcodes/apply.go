@@ -1,0 +1,76 @@
+package exitcodes
+
+import "fmt"
+
+// say lets the worker's own words decide, as far as something knows them.
+func (f Finding) say(w said, o Outcome) Finding {
+	own := o.Status.Number()
+	if w.known {
+		f = f.apply(w.match, o, own)
+		if f.Other = w.other; w.other != "" && w.other != w.match.Line {
+			f.Message += "; the other candidate: " + clip(w.other)
+		}
+		return f
+	}
+	if f.Signal != 0 || own >= CodeSignalBase || own >= CodeNotExecutable {
+		if w.exception != "" && f.Signal == 0 && w.program {
+			f.Evidence = w.exception
+			f.Message += ": " + clip(w.exception)
+		}
+		return f
+	}
+	f.Unknown = true
+	if w.exception != "" {
+		f.Evidence = w.exception
+		f.Message += ": " + clip(w.exception)
+	}
+	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
+		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
+		f.Message += "; no rule knows why, and --unknown " + string(o.OnUnknown) + " makes it a retry"
+		return f
+	}
+	f.Message += "; no rule knows why"
+	return f
+}
+
+// apply lets a rule explain the end, and decide it where it has a verdict.
+func (f Finding) apply(m Match, o Outcome, own int) Finding {
+	r := m.Rule
+	f.Role, f.Rule, f.Evidence = r.Role, r.Name, m.Line
+	if v := r.Verdict; v != "" {
+		f.Verdict = v
+	}
+	if r.AfterProgress != "" && o.Progressed == Yes {
+		f.Verdict = r.AfterProgress
+	}
+	if f.Verdict == Fatal && r.Role < RoleRoot {
+		f.Verdict = Retry // what may be the result of a failure elsewhere is never fatal
+	}
+	if r.Reason != "" {
+		f.Reason = r.Reason
+	}
+	if f.Code = CodeFor(f.Verdict, own); f.Verdict == Preempted {
+		f.Code = CodeSignalBase + m.signal()
+	}
+	f.CodeOverridden = f.Code != own && f.Verdict != Preempted
+	f.Message = fmt.Sprintf("%s %s: %s", f.who(), answer(o.Status), clip(m.Line))
+	return f
+}
+
+// outOfMemory says that the kernel killed for memory.
+func (f Finding) outOfMemory(number int, kill string) Finding {
+	f.Reason, f.Verdict, f.Evidence = ReasonOOMKilled, Retry, kill
+	if f.Code = number; number < CodeSignalBase {
+		f.Code = CodeSignalBase + sigkill // the code of the process that the kernel killed
+	}
+	f.Message += ": the kernel killed for memory (OOM)"
+	return f
+}
+
+// unhealthy says that the GPU is broken, so that the job must run elsewhere.
+func (f Finding) unhealthy(x Xid) Finding {
+	f.Reason, f.Verdict, f.Code, f.NodeFault = ReasonNodeUnhealthy, Retry, CodeNodeUnhealthy, true
+	f.Evidence = x.String()
+	f.Message += ": the GPU driver reported " + f.Evidence
+	return f
+}
