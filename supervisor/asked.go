@@ -43,6 +43,8 @@ type answers struct {
 	gpus    <-chan string
 	// torch is what torch's flight recorder has, by rank.
 	torch map[int]flight.Record
+	// unread is why a file that torch's watchdog has written could not be read; nil: there was none, or all were.
+	unread error
 }
 
 // askTorch asks the ranks that listen, all at the same time.
@@ -172,6 +174,33 @@ func (a answers) torchJoined(ranks []int) (all []*hang.Collectives) {
 	return all
 }
 
+// groups puts the process groups of each rank into its stand, if torch tells of all of them.
+func (a answers) groups(stands []hang.Stand, ranks []int) {
+	for _, rank := range ranks {
+		if _, found := a.torch[rank]; !found {
+			return
+		}
+	}
+	for i, rank := range ranks {
+		r := a.torch[rank]
+		stands[i].Pairs = r.Receives()
+		for _, g := range r.Groups {
+			if g.Enqueued < 0 {
+				continue
+			}
+			in := hang.Group{Name: g.Name, What: "process group " + g.Name, Joined: g.Enqueued, Completed: g.Completed}
+			if d := g.Description; d != "" && d != "undefined" {
+				in.What += " (" + d + ")"
+			}
+			if call, pending := r.Pending(g.Name); pending {
+				in.Call = call.String()
+			}
+			in.Whole = len(g.Members) > 0 && !slices.ContainsFunc(g.Members, func(m int) bool { return !slices.Contains(ranks, m) })
+			stands[i].Groups = append(stands[i].Groups, in)
+		}
+	}
+}
+
 func ncclJoined(c ras.Communicator, ranks []int) (all []*hang.Collectives) {
 	for _, rank := range ranks {
 		i := slices.IndexFunc(c.Ranks, func(r ras.Rank) bool { return r.Rank == rank && len(r.Counts) > 0 })
@@ -241,7 +270,11 @@ func (s *Supervisor) gpus() string {
 // files are the answers as files of evidence, and what is to be said of them, to follow a sentence.
 func (a answers) files(until time.Time) (files []evidenceFile, says string) {
 	for rank, r := range a.torch {
-		files = append(files, evidenceFile{fmt.Sprintf("rank%d-flight.json", rank), string(r.Text)})
+		form := "json"
+		if r.Pickled {
+			form = "pickle"
+		}
+		files = append(files, evidenceFile{fmt.Sprintf("rank%d-flight.%s", rank, form), string(r.Text)})
 	}
 	if a.says != "" {
 		files = append(files, evidenceFile{"nccl-ras.txt", a.says})

@@ -115,6 +115,14 @@ type hangCase struct {
 	at      time.Time // it was found
 }
 
+// silentSince is when the last progress was seen; zero where that is not known.
+func (c hangCase) silentSince() time.Time {
+	if c.report == nil {
+		return time.Time{}
+	}
+	return c.at.Add(-c.report.Silence)
+}
+
 func (s *Supervisor) hangCase() hangCase {
 	c := hangCase{round: s.round.start.Round.Number, lingers: -1, at: time.Now()}
 	if h := s.health; h != nil {
@@ -162,6 +170,11 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	for _, i := range of {
 		ranks = append(ranks, workers[i].spec.Rank)
 	}
+	c.answers.dumped(s.cfg.Dir, workers, of, c.silentSince())
+	if c.answers.unread != nil {
+		s.log.Warn("what torch's flight recorder has written is not read; the hang is judged without it", "err", c.answers.unread)
+	}
+	c.answers.groups(stands, ranks)
 	for k, c := range c.answers.joined(workers[of[0]].world(), ranks) {
 		stands[k].Collectives = c
 	}

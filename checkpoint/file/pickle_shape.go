@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"strings"
@@ -42,7 +43,13 @@ type Shape struct {
 // maxShapes bounds how many values are kept of one pickle, and so the memory.
 const maxShapes = 1 << 18
 
-type shaper struct{ left int }
+// maxItems is how many items of a list are kept, where nobody asks for more.
+const maxItems = 64
+
+type shaper struct {
+	left  int
+	items int // that are kept of a list; 0: maxItems
+}
 
 func (l *shaper) new(kind ShapeKind) *Shape {
 	if l.left == 0 {
@@ -125,7 +132,7 @@ func (v *value) adopt(items []value) {
 		return
 	}
 	for _, item := range items {
-		if s.Pairs++; len(s.Values) < 64 { // more of a list is never read
+		if s.Pairs++; len(s.Values) < cmp.Or(s.limit.items, maxItems) {
 			s.Values = append(s.Values, s.limit.of(item))
 		}
 	}
@@ -229,6 +236,20 @@ func TorchShape(r io.ReaderAt, size int64) (*Shape, error) {
 	}
 	s := p.shapes.of(p.stack[0])
 	if p.shapes.left == 0 || s == nil {
+		return nil, ErrNoShape
+	}
+	return s, nil
+}
+
+// PickleShape is the shape of one pickle, with so many items of each list at most. What is beyond the bound on all values
+// is missing in it.
+func PickleShape(r io.ReaderAt, size int64, items int) (*Shape, error) {
+	p := pickle{w: newWindow(r, 0, size), shapes: &shaper{left: maxShapes, items: items}}
+	if err := p.walk(); err != nil {
+		return nil, err
+	}
+	s := p.shapes.of(p.stack[0])
+	if s == nil {
 		return nil, ErrNoShape
 	}
 	return s, nil

@@ -13,6 +13,10 @@ type Stand struct {
 	Step *int64 // the least that it has told; nil: none
 	// Collectives is which ones it has joined, as torch says of all stands, or NCCL of all; nil: not known.
 	Collectives *Collectives
+	// Groups are the process groups that it is in, as torch says of all stands. Pairs says that it waits for a message of
+	// a single rank.
+	Groups  []Group
+	Pairs   bool
 	Trouble     string // a process of it that cannot go on, to follow "its"; empty: none
 	// Place is where its main thread stands, and Signature what it has in common with others that stand there; both empty
 	// where its stack is not known. Waits says that it waits for other ranks there.
@@ -30,7 +34,7 @@ type Collectives struct {
 // Blame says which worker the others wait for, and what tells it from them. Where nothing does it is -1, and why says what
 // that may mean.
 func Blame(stands []Stand) (guilty int, why string) {
-	for _, tells := range []func([]Stand) (int, string){byTrouble, byCollectives, byStep, byPlace, byWaiting} {
+	for _, tells := range []func([]Stand) (int, string){byTrouble, byCollectives, byGroups, byStep, byPlace, byWaiting} {
 		if guilty, why := tells(stands); guilty >= 0 {
 			return guilty, why
 		}
@@ -107,7 +111,7 @@ func byCollectives(stands []Stand) (int, string) {
 		}
 		return &s.Collectives.Joined
 	})
-	if i < 0 || !standsInOne(slices.Delete(slices.Clone(stands), i, i+1), stands[i].Collectives) {
+	if i < 0 || !standsInOne(slices.Delete(slices.Clone(stands), i, i+1), stands[i].Collectives) || newWaits(stands).waits(i) {
 		return -1, ""
 	}
 	return i, fmt.Sprintf("it has joined %d collectives, the others more%s", stands[i].Collectives.Joined, at(stands[i]))

@@ -67,3 +67,55 @@ func TestBlame(t *testing.T) {
 		}
 	}
 }
+
+// TestGroups: a rank that is missing in a group smaller than the job is found, whoever waits for those that wait for it;
+// ranks that are no members, that ran ahead, or that wait for somebody else are not.
+func TestGroups(t *testing.T) {
+	in := func(name string, joined, completed int64) Group {
+		return Group{Name: name, What: "process group " + name, Joined: joined, Completed: completed}
+	}
+	whole := func(g Group) Group { g.Whole = true; return g }
+	rank := func(n string, groups ...Group) Stand { return Stand{Name: "rank " + n, Groups: groups} }
+	pairs := func(s Stand) Stand { s.Pairs = true; return s }
+	for name, test := range map[string]struct {
+		stands []Stand
+		want   int
+		why    string
+	}{
+		"one of two in a group": {[]Stand{
+			rank("0", in("1", 9, 9)), rank("1", in("1", 9, 9)), rank("2", in("2", 4, 4)), rank("3", in("2", 5, 4)),
+		}, 2, "it has not joined collective 5 of process group 2, in which rank 3 stands"},
+		"tensor and data parallel: whoever waits for who waits": {[]Stand{
+			rank("0", in("tp0", 8, 8), in("dp0", 4, 3)), rank("1", in("tp0", 8, 8), in("dp1", 4, 3)),
+			rank("2", in("tp1", 7, 7), in("dp0", 3, 3)), rank("3", in("tp1", 8, 7), in("dp1", 3, 3)),
+		}, 2, "it has not joined collective 4 of process group dp0, in which rank 0 stands"},
+		"who waits in another group is not to blame": {[]Stand{
+			rank("0", in("a", 5, 4)), rank("1", in("a", 4, 4), in("elsewhere", 3, 2)),
+		}, -1, ""},
+		"who waits in one that all have joined is": {[]Stand{
+			rank("0", in("a", 5, 4), whole(in("b", 3, 2))), rank("1", in("a", 4, 4), whole(in("b", 3, 2))),
+		}, 1, "it has not joined collective 5 of process group a, in which rank 0 stands"},
+		"who waits for a message is not": {[]Stand{rank("0", in("a", 5, 4)), pairs(rank("1", in("a", 4, 4)))}, -1, ""},
+		"who ran ahead":                  {[]Stand{rank("0", in("a", 9, 4)), rank("1", in("a", 5, 4))}, -1, ""},
+		"different orders": {[]Stand{
+			rank("0", in("a", 5, 4), in("b", 4, 4)), rank("1", in("a", 4, 4), in("b", 5, 4)),
+		}, -1, ""},
+		"two are missing": {[]Stand{rank("0", in("a", 5, 4)), rank("1", in("a", 4, 4)), rank("2", in("a", 4, 4))}, -1, ""},
+		"nobody waits":    {[]Stand{rank("0", in("a", 5, 5)), rank("1", in("a", 4, 4))}, -1, ""},
+	} {
+		if got, why := byGroups(test.stands); got != test.want || why != test.why {
+			t.Errorf("%s: %d %q, want %d %q", name, got, why, test.want, test.why)
+		}
+	}
+	// A rank that has joined fewer of the whole job's collectives since it waits in a smaller group is not to blame.
+	done := func(n int64) *int64 { return &n }
+	stands := []Stand{
+		rank("0", in("0", 7, 6)), rank("1", in("0", 6, 6), in("tp", 5, 4)), rank("2", in("0", 7, 6), in("tp", 4, 4)), rank("3", in("0", 7, 6)),
+	}
+	for i, n := range []int64{7, 6, 7, 7} {
+		stands[i].Collectives = &Collectives{Joined: n, Completed: done(6)}
+	}
+	if got, why := Blame(stands); got >= 0 {
+		t.Errorf("%d %q", got, why)
+	}
+}

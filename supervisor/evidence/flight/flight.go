@@ -9,10 +9,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,24 +44,6 @@ func Install(dir string) error {
 	return nil
 }
 
-// Record is what a rank's recorder says.
-type Record struct {
-	Text   []byte // as it came
-	Groups map[string]Group
-}
-
-// Group is a process group as one rank sees it; its numbers are -1 where nothing is known.
-type Group struct {
-	Enqueued  int64 // the number of the last collective that the rank has joined
-	Completed int64
-}
-
-// World is the group of all ranks, which is the first that torch makes.
-func (r Record) World() (Group, bool) {
-	g, found := r.Groups["0"]
-	return g, found
-}
-
 // mostAnswer bounds what is read, in bytes: a full ring of 2,000 collectives takes about one million.
 const mostAnswer = 4 << 20
 
@@ -83,7 +67,9 @@ func Sockets(dir string) (list []Socket) {
 	return list
 }
 
-// Ask asks one rank: what torch records of all backends, and if there is nothing, of NCCL.
+// Ask asks one rank: what torch records of all backends, and if there is nothing, of NCCL. NCCL's pickle has who has
+// called, too. It comes last, since torch may need the interpreter's lock for it, which is what may hang; without it
+// nothing but that is missing.
 func Ask(socket string, deadline time.Time) (Record, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -93,17 +79,28 @@ func Ask(socket string, deadline time.Time) (Record, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
 	}}
-	var r Record
 	for _, handler := range []string{"fr_trace_json", "dump_nccl_trace_json"} {
 		text, err := post(ctx, &client, handler)
 		if err != nil {
-			return r, err
+			return Record{}, err
 		}
-		if r, err = Parse(text); err != nil || len(r.Groups) > 0 {
-			return r, err
+		r, err := Parse(text)
+		if err != nil || len(r.Groups) == 0 {
+			if err != nil {
+				return r, err
+			}
+			continue
 		}
+		if handler == "dump_nccl_trace_json" {
+			if text, err := post(ctx, &client, "dump_nccl_trace_pickle?includestacktraces=true"); err == nil {
+				if called, err := ParsePickle(text); err == nil && len(called.Groups) > 0 {
+					return called, nil
+				}
+			}
+		}
+		return r, nil
 	}
-	return r, nil
+	return Record{}, nil
 }
 
 func post(ctx context.Context, client *http.Client, handler string) ([]byte, error) {
@@ -127,17 +124,37 @@ func post(ctx context.Context, client *http.Client, handler string) ([]byte, err
 func Parse(text []byte) (Record, error) {
 	r := Record{Text: text, Groups: map[string]Group{}}
 	var record struct {
+		Config map[string]config `json:"pg_config"`
 		Status map[string]struct {
 			Enqueued  number `json:"last_enqueued_collective"`
 			Completed number `json:"last_completed_collective"`
 		} `json:"pg_status"`
+		Entries []struct {
+			ID      number   `json:"pg_id"`
+			Group   []string `json:"process_group"`
+			Number  int64    `json:"collective_seq_id"`
+			What    string   `json:"profiling_name"`
+			Created int64    `json:"time_created_ns"`
+			Pair    bool     `json:"is_p2p"`
+			Retired bool     `json:"retired"`
+		} `json:"entries"`
 	}
 	if err := json.Unmarshal(text, &record); err != nil {
 		return r, fmt.Errorf("torch's flight recorder: %w", err)
 	}
-	for name, s := range record.Status {
-		r.Groups[name] = Group{int64(s.Enqueued), int64(s.Completed)}
+	statuses := map[string]status{}
+	for id, s := range record.Status {
+		statuses[id] = status{int64(s.Enqueued), int64(s.Completed)}
 	}
+	var entries []entry
+	for _, e := range record.Entries {
+		out := entry{Call: Call{Number: e.Number, What: e.What, Created: time.Unix(0, e.Created), Pair: e.Pair, Over: e.Retired}}
+		if out.id = fmt.Sprint(e.ID); len(e.Group) == 2 {
+			out.Group, out.desc = e.Group[0], e.Group[1]
+		}
+		entries = append(entries, out)
+	}
+	r.Groups, r.Calls = assemble(slices.Collect(maps.Values(record.Config)), statuses, entries)
 	return r, nil
 }
 

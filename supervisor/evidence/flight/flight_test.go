@@ -14,11 +14,11 @@ import (
 
 const recorded = `{"version":"2.10","pg_config":{"":{"name":"","desc":"","ranks":"[0, 1]"}},
 "pg_status":{"0":{"last_enqueued_collective":"6","last_started_collective":"-1","last_completed_collective":"5"},
-"7":{"last_enqueued_collective":"x","last_completed_collective":4}},"entries":[{"collective_seq_id":6,"state":"scheduled"}]}`
+"7":{"last_enqueued_collective":"x","last_completed_collective":4}},"entries":[{"pg_id":7,"process_group":["9","dp"],"collective_seq_id":6,"state":"scheduled"}]}`
 
 func TestParse(t *testing.T) {
 	r, err := Parse([]byte(recorded))
-	if g, found := r.World(); err != nil || !found || g.Enqueued != 6 || g.Completed != 5 || r.Groups["7"].Enqueued != -1 || r.Groups["7"].Completed != 4 {
+	if g, found := r.World(); err != nil || !found || g.Enqueued != 6 || g.Completed != 5 || r.Groups["9"].Enqueued != -1 || r.Groups["9"].Completed != 4 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := Parse([]byte(`{"pg_config":{},"pg_status":{}}`)); err != nil || len(r.Groups) != 0 {
