@@ -26,6 +26,11 @@ func (l *leader) decode(u store.Update) {
 			}
 		}
 	}
+	for _, kv := range u.Passed {
+		if name, found := strings.CutPrefix(kv.Key, nodesKey); found {
+			l.passed(name, kv)
+		}
+	}
 	other := false
 	for _, kv := range u.Changed {
 		if name, found := strings.CutPrefix(kv.Key, progress); found {
@@ -102,6 +107,17 @@ func (l *leader) decodeNode(escaped string, kv store.KV) {
 		l.log.Warn("a node's record cannot be used", "err", err)
 	}
 	l.bad[kv.Key] = err.Error()
+}
+
+// passed notes that a node's key was there that is there no more.
+func (l *leader) passed(escaped string, kv store.KV) {
+	name, err := store.Unescape(escaped)
+	if err != nil {
+		return
+	}
+	if n, err := rendezvous.ParseNode(kv.Key, kv.Value); err == nil {
+		l.puts = append(l.puts, rendezvous.Put{Name: name, Incarnation: n.Incarnation, ModRev: kv.ModRev})
+	}
 }
 
 // sayOverlap says that a node has come back with the workers of a round after which another one has begun.

@@ -92,13 +92,16 @@ type Deletion struct {
 	Rev int64
 }
 
-// Update is what a watch has to tell. A key is in it at most once.
+// Update is what a watch has to tell. A key is in Changed and Deleted at most once.
 type Update struct {
 	// Reset: forget everything, Changed is the whole state. So starts every watch; later it means that changes may
 	// have been missed.
 	Reset   bool
 	Changed []KV
 	Deleted []Deletion
+	// Passed is what was put and is there no more: what its key was on each other lease that it had, where two updates were
+	// made one.
+	Passed []KV
 	// Rev is the revision up to which the reader has now seen every change of the selected keys.
 	Rev int64
 	// Token names the store that this is from. It may be empty until something is first written to the job.

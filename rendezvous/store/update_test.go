@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gangrun/gangrun/rendezvous/store"
@@ -22,6 +23,19 @@ func apply(seen map[string]int64, u store.Update) {
 	}
 }
 
+// stay is a key on a lease.
+type stay struct{ key, lease string }
+
+// note is what a reader makes of an update who counts what was there.
+func note(there map[stay]bool, u store.Update) {
+	if u.Reset {
+		clear(there)
+	}
+	for _, kv := range slices.Concat(u.Passed, u.Changed) {
+		there[stay{kv.Key, kv.Lease}] = true
+	}
+}
+
 // TestUpdatesInOne: whoever reads two updates as one knows in the end what he would know of both.
 func TestUpdatesInOne(t *testing.T) {
 	t.Parallel()
@@ -32,13 +46,14 @@ func TestUpdatesInOne(t *testing.T) {
 		start := store.Update{Reset: true, Token: "a", Rev: 1, Changed: []store.KV{{Key: "k0", ModRev: 1}, {Key: "k1", ModRev: 1}}}
 		apply(one, start)
 		apply(other, start)
+		stays := map[stay]bool{}
 		sum, many := store.Update{Rev: 1, Token: "a"}, 1+random.IntN(6)
 		for rev := int64(2); rev < int64(2+many); rev++ {
-			u := store.Update{Rev: rev, Token: "a", Reset: random.IntN(8) == 0}
+			u := store.Update{Rev: rev, Token: "a", Reset: random.IntN(16) == 0}
 			for k := range 4 {
 				switch key := fmt.Sprint("k", k); random.IntN(3) {
 				case 0:
-					u.Changed = append(u.Changed, store.KV{Key: key, ModRev: rev})
+					u.Changed = append(u.Changed, store.KV{Key: key, ModRev: rev, Lease: fmt.Sprint(random.IntN(3))})
 				case 1:
 					if !u.Reset {
 						u.Deleted = append(u.Deleted, store.Deletion{Key: key, Rev: rev})
@@ -46,6 +61,7 @@ func TestUpdatesInOne(t *testing.T) {
 				}
 			}
 			apply(one, u)
+			note(stays, u)
 			both, ok := sum.With(u)
 			if !ok {
 				t.Fatalf("seed %d: %+v with %+v", seed, sum, u)
@@ -55,6 +71,10 @@ func TestUpdatesInOne(t *testing.T) {
 		apply(other, sum)
 		if !maps.Equal(one, other) || sum.Rev != int64(1+many) {
 			t.Fatalf("seed %d: %v, want %v; in one: %+v", seed, other, one, sum)
+		}
+		inOne := map[stay]bool{}
+		if note(inOne, sum); !maps.Equal(inOne, stays) {
+			t.Fatalf("seed %d: there were %v, want %v", seed, inOne, stays)
 		}
 		keys := map[string]bool{}
 		for _, kv := range sum.Changed {
