@@ -127,10 +127,12 @@ func (n *node) run() {
 // missing reads again what should have come long ago: the round that the job's record speaks of. Who has missed it until it
 // stops has to say, too, that nothing of it runs.
 func (n *node) missing() {
-	j := n.reading.Job
-	if j != nil && (j.Phase == rendezvous.Running || j.Phase == rendezvous.Stopping) && n.reading.Round == nil {
-		n.writer.rejoin, n.writer.dirty = true, true
+	j, r := n.reading.Job, n.reading.Round
+	if j == nil || j.Phase != rendezvous.Running && j.Phase != rendezvous.Stopping ||
+		r != nil && r.Number == j.Round && r.RunUID == j.RunUID {
+		return
 	}
+	n.writer.rejoin, n.writer.dirty = true, true
 }
 
 // finish gives back what the node holds.
