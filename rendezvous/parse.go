@@ -26,7 +26,13 @@ const (
 
 // ParseJob reads the value of the key "job". Its errors, like those of the other parsers, name the key and what is
 // wrong with it.
-func ParseJob(key string, b []byte) (*Job, error) { return parse(key, b, maxJobBytes, (*Job).check) }
+func ParseJob(key string, b []byte) (*Job, error) {
+	j, err := parse(key, b, maxJobBytes, (*Job).check)
+	if err == nil {
+		j.understand()
+	}
+	return j, err
+}
 
 // ParseRound reads the value of a key "rounds/<number>".
 func ParseRound(key string, b []byte) (*Round, error) {
@@ -35,7 +41,15 @@ func ParseRound(key string, b []byte) (*Round, error) {
 
 // ParseNode reads the value of a key "nodes/<name>".
 func ParseNode(key string, b []byte) (*Node, error) {
-	return parse(key, b, maxNodeBytes, (*Node).check)
+	n, err := parse(key, b, maxNodeBytes, (*Node).check)
+	if err != nil {
+		return nil, err
+	}
+	n.Outcome = n.Outcome.understood()
+	if n.Carried != nil {
+		n.Carried.understand()
+	}
+	return n, nil
 }
 
 // ParseControl reads the value of a key "control/<id>".
@@ -107,12 +121,14 @@ func (j *Job) check() error {
 		return fmt.Errorf("phase %q is not one of Forming, Running, Stopping, Suspended, Succeeded, Failed",
 			cut(string(j.Phase)))
 	}
-	if j.Stop != nil && j.Stop.Outcome != nil {
-		if err := j.Stop.Outcome.check(); err != nil {
-			return fmt.Errorf("stop: %w", err)
-		}
-	}
 	return j.Spec.check()
+}
+
+// understand leaves out of the record what another release may have written, and this one does not know.
+func (j *Job) understand() {
+	if j.Stop != nil {
+		j.Stop.Outcome = j.Stop.Outcome.understood()
+	}
 }
 
 func (r *Round) check() error {
@@ -188,11 +204,6 @@ func (n *Node) check() error {
 			return err
 		}
 	}
-	if n.Outcome != nil {
-		if err := n.Outcome.check(); err != nil {
-			return err
-		}
-	}
 	if n.Carried != nil {
 		if n.Carried.V != version {
 			return fmt.Errorf("brings a record of version %d, want %d", n.Carried.V, version)
@@ -202,6 +213,22 @@ func (n *Node) check() error {
 		}
 	}
 	return nil
+}
+
+// understood is the outcome, or one that says no more than that there was one, where it has a form that only another release
+// knows: that a node has stopped is to be heard all the same. What nobody understands is worth another try.
+func (o *Outcome) understood() *Outcome {
+	if o == nil {
+		return nil
+	}
+	err := o.check()
+	if err == nil {
+		return o
+	}
+	return &Outcome{
+		Store: o.Store, RunUID: o.RunUID, Round: o.Round, Verdict: exitcodes.Retry, Reason: exitcodes.ReasonError, Code: 1,
+		Message: cut("another release of gangrun wrote what has happened: " + err.Error()), Rank: -1, LocalRank: -1,
+	}
 }
 
 func (o *Outcome) check() error {

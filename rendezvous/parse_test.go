@@ -257,3 +257,42 @@ func FuzzParseMemberList(f *testing.F) {
 }
 func FuzzParseReached(f *testing.F) { fuzz(f, fullReached(), ParseReached) }
 func FuzzParseControl(f *testing.F) { fuzz(f, fullControl(), ParseControl) }
+
+// TestAnotherReleasesOutcome: a record whose outcome only another release understands is read all the same: whether a node
+// has stopped decides more than why.
+func TestAnotherReleasesOutcome(t *testing.T) {
+	node := Node{V: 1, Store: "s", Incarnation: "a#1", RunUID: "u", Slots: 1, State: NodeStopped, Round: 3}
+	job := Job{V: 1, Store: "s", RunUID: "u", Phase: Stopping, Round: 3, NextRound: 4, Spec: DefaultSpec(2), Stop: &Stop{Round: 3, Kind: StopFailure}}
+	node.Carried = &job
+	for name, o := range map[string]Outcome{
+		"a verdict":    {Store: "s", RunUID: "u", Round: 3, Verdict: "hibernated"},
+		"no verdict":   {Store: "s", RunUID: "u", Round: 3, Role: "root"},
+		"other words":  {Store: "s", RunUID: "u", Round: 3, Said: &Said{Verdict: "hibernated"}},
+		"a long story": {Store: "s", RunUID: "u", Round: 3, Verdict: exitcodes.Fatal, Evidence: strings.Repeat("x", 2*maxText)},
+	} {
+		node.Outcome, job.Stop.Outcome = &o, &o
+		b, err := Encode(&node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := ParseNode("nodes/a", b)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if b, err = Encode(&job); err != nil {
+			t.Fatal(err)
+		}
+		j, err := ParseJob("job", b)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, got := range []*Outcome{n.Outcome, n.Carried.Stop.Outcome, j.Stop.Outcome} {
+			if got.Verdict != exitcodes.Retry || got.Round != 3 || got.RunUID != "u" || got.Store != "s" || got.role() != exitcodes.RoleNone ||
+				!strings.Contains(got.Message, "another release") {
+				t.Errorf("%s: %+v", name, *got)
+			}
+		}
+	}
+}
