@@ -51,12 +51,19 @@ func (t *turn) newStore(candidates []named, a assignment) (Decision, bool) {
 	}
 	until := t.NewSince.Add(t.job.Spec.Fence.of())
 	if t.now.Before(until) && !t.wholeGang(candidates) {
+		if t.job.QuorumSince.IsZero() && len(a.chosen) < t.job.Spec.MaxNodes { // the two times run together
+			if d, ok := t.lastCall(len(a.chosen)); ok {
+				return d, true
+			}
+		}
 		return t.wait(until, WaitsForStore, nil,
 			"the store is new; nodes that knew an earlier one may run until %s", until.UTC().Format(time.TimeOnly)), true
 	}
 	if t.job.Spec.Resume.Look && t.job.SettledStore != t.Token {
 		t.job.SettledStore = t.Token
+		called := t.job.QuorumSince
 		t.job.enter(Forming, t.now) // what was seen so far may be outdated
+		t.job.QuorumSince = called
 		return t.write(ActGather), true
 	}
 	return Decision{}, false
