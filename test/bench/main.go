@@ -52,6 +52,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "etcd:", serveEtcd(os.Args[2]))
 		os.Exit(1)
 	}
+	if len(os.Args) == 6 && os.Args[1] == partiesServing {
+		if err := serveParties(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "nodes:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

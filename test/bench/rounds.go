@@ -35,11 +35,11 @@ type roundsRows struct{ took, asked, traffic, idle, idleBytes *row }
 
 // gangRounds measures how long it takes the agents of a job to begin a new round, from the failure on one of them
 // until every one has the order to start: all have stopped before, and said so. They are real, each with a connection
-// of its own, all in this process; only their workers are not, and stop at once. Etcd is another process. Beside that
+// of its own, in several processes; only their workers are not, and stop at once. Etcd is another process. Beside that
 // it measures the same messages without gangrun, and the rendezvous of torch, which is less: it begins when all nodes
 // know already that they are to come.
 func (l *lab) gangRounds() error {
-	fmt.Println("\nrounds: one etcd on this machine, its files in the temporary directory; all agents in one process")
+	fmt.Println("\nrounds: one etcd on this machine, its files in the temporary directory; at most 128 agents in one process")
 	python := l.peers["torchrun"]
 	if python == "" || l.quick {
 		fmt.Println("rounds: without torch's rendezvous")
@@ -102,7 +102,10 @@ func (l *lab) roundsOf(size roundsSize, to roundsRows, bare *row) error {
 
 // agentRounds lets a gang of agents go through so many rounds, and through some more whose requests are counted.
 func (l *lab) agentRounds(ctx context.Context, server *etcdServer, nodes, rounds int, to roundsRows) (lengths, error) {
-	g := joinParties(ctx, server, nodes)
+	g, err := l.spread(ctx, server, nodes)
+	if err != nil {
+		return lengths{}, err
+	}
 	defer g.leave()
 	if _, err := g.started(0); err != nil {
 		return lengths{}, err
@@ -128,7 +131,10 @@ func (l *lab) agentRounds(ctx context.Context, server *etcdServer, nodes, rounds
 		if err := errors.Join(sleep(ctx, settled), server.quiet(ctx, idle)); err != nil {
 			return err
 		}
-		failed := g.fail(rand.IntN(nodes), round)
+		failed := clock()
+		if err := g.fail(rand.IntN(nodes), round); err != nil {
+			return err
+		}
 		last, err := g.started(round + 1)
 		to.took.values = append(to.took.values, milliseconds(last-failed))
 		return err

@@ -20,10 +20,11 @@ const (
 	roundsJob       = "rounds"
 )
 
-// parties are the agents of a job whose workers do not exist.
+// parties are agents of a job whose workers do not exist, in this process.
 type parties struct {
 	ctx    context.Context
 	stop   context.CancelFunc
+	first  int // which of the job's nodes are these, from here on
 	agents []*agent.Agent
 	ended  sync.WaitGroup
 	starts chan start
@@ -39,16 +40,16 @@ type start struct {
 // partyLease is how long a lease of theirs lasts.
 const partyLease = 12 * time.Second
 
-// joinParties joins so many agents to a job that restarts without end and without a pause. They and etcd share the
+// joinParties joins some of a job's nodes, which restarts without end and without a pause. They and etcd share the
 // processors of one machine; so that none is taken for dead because of that, their leases are
 // long. They are not so long that the watches miss the answers to renewals, and ask in their place.
-func joinParties(ctx context.Context, server *etcdServer, nodes int) *parties {
+func joinParties(ctx context.Context, server *etcdServer, nodes, first, count int) *parties {
 	spec := rendezvous.DefaultSpec(nodes)
 	spec.Restarts = rendezvous.Restarts{Max: 1 << 30, Exhausted: rendezvous.ExhaustedRetry}
-	g := &parties{starts: make(chan start, nodes)}
+	g := &parties{first: first, starts: make(chan start, count)}
 	g.ctx, g.stop = context.WithCancel(ctx)
-	for i := range nodes {
-		name := fmt.Sprintf("trainer-%04d", i)
+	for i := range count {
+		name := fmt.Sprintf("trainer-%04d", first+i)
 		a := agent.Join(g.ctx, agent.Config{
 			Connect: server.open, Name: name, Spec: spec, StopTime: time.Second, Lease: partyLease,
 			Log:  slog.New(slog.DiscardHandler),
@@ -97,35 +98,11 @@ func (g *parties) obey(a *agent.Agent, name string) {
 	}
 }
 
-// fail makes the workers of a node fail, and returns when.
-func (g *parties) fail(node, round int) time.Duration {
+// fail makes the workers of a node fail.
+func (g *parties) fail(node, round int) {
 	killed := rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: "KilledBySIGKILL", Code: 137, Signal: 9}
-	at := clock()
-	g.agents[node].Failing(round, killed, nil)
-	g.agents[node].Gone(round, killed, nil)
-	return at
-}
-
-// started waits until all have been ordered to start a round, and returns when the last one was.
-func (g *parties) started(round int) (last time.Duration, err error) {
-	late := time.After(patience)
-	for n := range g.agents {
-		select {
-		case s := <-g.starts:
-			if s.err == nil && s.round != round {
-				s.err = fmt.Errorf("a node starts round %d, not %d", s.round, round)
-			}
-			if s.err != nil {
-				return 0, s.err
-			}
-			last = max(last, s.at)
-		case <-late:
-			return 0, fmt.Errorf("only %d of %d nodes have started round %d in %v", n, len(g.agents), round, patience)
-		case <-g.ctx.Done():
-			return 0, g.ctx.Err()
-		}
-	}
-	return last, nil
+	g.agents[node-g.first].Failing(round, killed, nil)
+	g.agents[node-g.first].Gone(round, killed, nil)
 }
 
 // leave ends the agents, all at once: each gives its lease back.
