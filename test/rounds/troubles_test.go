@@ -167,43 +167,62 @@ func TestTroubles(t *testing.T) {
 		}
 	}
 	for _, trouble := range some {
-		t.Run(trouble.name, func(t *testing.T) {
-			t.Parallel()
-			var change func(*etcdserver.Server)
-			if trouble.change != nil {
-				change = trouble.change(t)
-			}
-			c := etcdserver.StartFor(t, "127.0.0.1", 3, change)
-			way := []string{"--store", storeOf(c)}
-			if trouble.way != nil {
-				way = trouble.way(t, c)
-			}
-			p := newParty(t, append([]string{"--nodes", "2", "--job", jobName(t), "--restart-backoff", "1ms:2ms"}, way...)...)
-			nodes := p.startAll(2)
-			first := p.round(0, 2)
-			end := func() {}
-			if trouble.begin != nil {
-				end = trouble.begin(t, c)
-			}
-			first[0].do("kill 9")
-			p.stopped(first[0])
-			if trouble.stops {
-				end()
-			}
-			second := p.round(1, 2)
-			p.is(second, names(first)...)
-			if !trouble.stops {
-				end()
-			}
-			second[1].do("kill 9")
-			third := p.round(2, 2)
-			p.is(third, names(first)...)
-			finish(third)
-			for _, e := range p.all(nodes, succeeded) {
-				if e.Restarts.Used != 2 {
-					t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
-				}
-			}
-		})
+		t.Run(trouble.name, func(t *testing.T) { trouble.comesOver(t, "") })
+	}
+}
+
+// TestTroublesOfOtherEtcds is the same on servers of other releases.
+func TestTroublesOfOtherEtcds(t *testing.T) {
+	programs := etcdserver.Others(t)
+	if len(programs) == 0 {
+		t.Skip("etcd 3.5 and 3.6, and others by GANGRUN_TEST_ETCD, are not run: make test-long")
+	}
+	for _, program := range programs {
+		for _, trouble := range troubles {
+			t.Run(filepath.Base(program)+" "+trouble.name, func(t *testing.T) { trouble.comesOver(t, program) })
+		}
+	}
+}
+
+// comesOver runs a job through the trouble, on servers of that program.
+func (trouble trouble) comesOver(t *testing.T, program string) {
+	t.Parallel()
+	change := func(*etcdserver.Server) {}
+	if trouble.change != nil {
+		change = trouble.change(t)
+	}
+	c := etcdserver.StartFor(t, "127.0.0.1", 3, func(s *etcdserver.Server) {
+		s.Program = program
+		change(s)
+	})
+	way := []string{"--store", storeOf(c)}
+	if trouble.way != nil {
+		way = trouble.way(t, c)
+	}
+	p := newParty(t, append([]string{"--nodes", "2", "--job", jobName(t), "--restart-backoff", "1ms:2ms"}, way...)...)
+	nodes := p.startAll(2)
+	first := p.round(0, 2)
+	end := func() {}
+	if trouble.begin != nil {
+		end = trouble.begin(t, c)
+	}
+	first[0].do("kill 9")
+	p.stopped(first[0])
+	if trouble.stops {
+		end()
+	}
+	second := p.round(1, 2)
+	p.is(second, names(first)...)
+	if !trouble.stops {
+		end()
+	}
+	second[1].do("kill 9")
+	third := p.round(2, 2)
+	p.is(third, names(first)...)
+	finish(third)
+	for _, e := range p.all(nodes, succeeded) {
+		if e.Restarts.Used != 2 {
+			t.Errorf("%s ends with restarts %+v", e.Node, *e.Restarts)
+		}
 	}
 }

@@ -4,16 +4,11 @@ package realstores
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -49,83 +44,17 @@ func TestJobsOnTheLinkedEtcd(t *testing.T) {
 	runJobs(t, etcdserver.StartFor(t, "127.0.0.1", 3, nil).Endpoints())
 }
 
-// TestJobsOnOtherEtcds runs jobs on three members of the releases before, which are built here from etcd's own main, and of
-// each etcd that GANGRUN_TEST_ETCD names, a list of programs with colons between: that of Debian 12 is 3.4.23, whose
-// progress answers overtake events.
+// TestJobsOnOtherEtcds runs jobs on three members of the releases before, and of whichever else are to be had.
 func TestJobsOnOtherEtcds(t *testing.T) {
-	programs := filepath.SplitList(os.Getenv("GANGRUN_TEST_ETCD"))
-	if os.Getenv("GANGRUN_TEST_LONG") != "" {
-		programs = append(programs, build(t, "etcd35"), build(t, "etcd36"))
-	}
+	programs := etcdserver.Others(t)
 	if len(programs) == 0 {
 		t.Skip("etcd 3.5 and 3.6, and others by GANGRUN_TEST_ETCD, are not run: make test-long")
 	}
 	for _, program := range programs {
 		t.Run(strings.Trim(strings.ReplaceAll(program, "/", "_"), "_"), func(t *testing.T) {
-			runJobs(t, startProgram(t, program, 3))
+			runJobs(t, etcdserver.StartFor(t, "127.0.0.1", 3, func(s *etcdserver.Server) { s.Program = program }).Endpoints())
 		})
 	}
-}
-
-// build builds an etcd server of another release, which has a module of its own.
-func build(t *testing.T, module string) (program string) {
-	t.Helper()
-	program = filepath.Join(t.TempDir(), module)
-	cmd := exec.Command("go", "build", "-o", program, ".")
-	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", module, err, out)
-	}
-	return program
-}
-
-// startProgram starts a cluster of a program's servers, which ends with the test.
-func startProgram(t *testing.T, program string, members int) (endpoints []string) {
-	t.Helper()
-	var peers, clients, cluster []string
-	for i := range members {
-		for _, list := range []*[]string{&peers, &clients} {
-			address, err := etcdserver.FreeAddr("127.0.0.1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			*list = append(*list, "http://"+address)
-		}
-		cluster = append(cluster, fmt.Sprintf("m%d=%s", i, peers[i]))
-	}
-	for i := range members {
-		cmd := exec.Command(program, "--name", fmt.Sprint("m", i), "--data-dir", t.TempDir(),
-			"--listen-client-urls", clients[i], "--advertise-client-urls", clients[i],
-			"--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
-			"--initial-cluster", strings.Join(cluster, ","), "--log-level", "error")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	}
-	for _, client := range clients {
-		await(t, client+"/health")
-	}
-	return clients
-}
-
-// await waits until the server is ready.
-func await(t *testing.T, url string) {
-	t.Helper()
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-		answer, err := http.Get(url)
-		if err != nil {
-			continue
-		}
-		body, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
-		_ = answer.Body.Close()
-		if answer.StatusCode == http.StatusOK && strings.Contains(string(body), "true") {
-			return
-		}
-	}
-	t.Fatalf("%s is not ready", url)
 }
 
 // runJobs runs jobs of two to four nodes, a few at a time. Workers fail twice in each, and then succeed.

@@ -33,6 +33,7 @@ type Server struct {
 	CA, Cert, Key           string // files for TLS with clients, with certificates on both sides; empty for none
 	TokenTTL                uint   // seconds that a login holds; 0 for etcd's own default
 	Quota                   int64  // bytes that its data base may have; 0 for etcd's own default
+	Program                 string // an etcd of another release, as Others lists them; empty for the linked one
 
 	process *os.Process
 	ended   chan struct{}
@@ -132,6 +133,9 @@ func (s *Server) start(log io.Writer, answers chan<- error) error {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), serveVariable+"="+string(spec))
+	if s.Program != "" {
+		cmd = exec.Command(s.Program, s.flags()...)
+	}
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
@@ -149,11 +153,14 @@ func (s *Server) start(log io.Writer, answers chan<- error) error {
 		if err != nil {
 			return
 		}
-		lines := bufio.NewScanner(out)
-		if lines.Scan() && lines.Text() == ready {
+		switch lines := bufio.NewScanner(out); {
+		case s.Program != "":
+			answers <- s.await()
+			_, _ = io.Copy(io.Discard, out)
+		case lines.Scan() && lines.Text() == ready:
 			answers <- nil
 			_, _ = io.Copy(io.Discard, out)
-		} else {
+		default:
 			answers <- fmt.Errorf("%s is not ready: %q", s.Name, lines.Text())
 		}
 		_ = cmd.Wait()
