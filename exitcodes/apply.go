@@ -1,18 +1,16 @@
 package exitcodes
 
-import "fmt"
-
 // say lets the worker's own words decide, as far as something knows them.
 func (f Finding) say(w said, o Outcome) Finding {
 	own := o.Status.Number()
 	if w.known {
-		f = f.apply(w.match, o, own)
+		f = f.apply(w, o)
 		if f.Other = w.other; w.other != "" && w.other != w.match.Line {
 			f.Message += "; the other candidate: " + clip(w.other)
 		}
 		return f
 	}
-	if f.Signal != 0 || own >= CodeSignalBase || own >= CodeNotExecutable {
+	if !w.ended && (f.Signal != 0 || own >= CodeNotExecutable) {
 		if w.exception != "" && f.Signal == 0 && w.program {
 			f.Evidence = w.exception
 			f.Message += ": " + clip(w.exception)
@@ -34,9 +32,9 @@ func (f Finding) say(w said, o Outcome) Finding {
 }
 
 // apply lets a rule explain the end, and decide it where it has a verdict.
-func (f Finding) apply(m Match, o Outcome, own int) Finding {
-	r := m.Rule
-	f.Role, f.Rule, f.Evidence = r.Role, r.Name, m.Line
+func (f Finding) apply(w said, o Outcome) Finding {
+	r, own := w.match.Rule, o.Status.Number()
+	f.Role, f.Rule, f.Evidence = r.Role, r.Name, w.match.Line
 	if v := r.Verdict; v != "" {
 		f.Verdict = v
 	}
@@ -49,11 +47,14 @@ func (f Finding) apply(m Match, o Outcome, own int) Finding {
 	if r.Reason != "" {
 		f.Reason = r.Reason
 	}
+	if f.Verdict == Fatal && w.ended {
+		own = uncaught
+	}
 	if f.Code = CodeFor(f.Verdict, own); f.Verdict == Preempted {
-		f.Code = CodeSignalBase + m.signal()
+		f.Code = CodeSignalBase + w.match.signal()
 	}
 	f.CodeOverridden = f.Code != own && f.Verdict != Preempted
-	f.Message = fmt.Sprintf("%s %s: %s", f.who(), answer(o.Status), clip(m.Line))
+	f.Message += ": " + clip(w.match.Line)
 	return f
 }
 

@@ -74,8 +74,8 @@ func TestSplitByRank(t *testing.T) {
 		rank, local int
 		want        string
 	}{
-		{0, 0, "zero\n"},
-		{1, 1, "[E1218 x.cpp:1] one\ntee one\nboth\n"},
+		{0, 0, "[rank0]: zero\n"},
+		{1, 1, "[rank1]:[E1218 x.cpp:1] one\ntee one\n[rank1]: both\n"},
 		{2, 2, ""},
 		{-1, -1, ""},
 	} {

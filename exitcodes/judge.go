@@ -83,6 +83,10 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		f.Other = w.match.Line
 		return f
 	}
+	if w.ended {
+		f.Verdict, f.Code, f.Reason, f.Role = Fatal, uncaught, ReasonError, RoleRoot
+		f.Message += " on its way out after an exception"
+	}
 	f = f.say(w, o)
 	f.Names = accused(w)
 	for _, also := range []string{kill, gpu.orNothing()} {

@@ -16,6 +16,7 @@ type said struct {
 	at        int    // line
 	unknown   bool   // an exception or a line was found that no rule and no family knows
 	program   bool   // and it speaks about the program itself
+	ended     bool   // the program had ended of this exception when a signal killed the interpreter on its way out
 
 	accusations []string // lines that name other ranks
 }
@@ -248,24 +249,11 @@ func (r *reader) unknownLine() said {
 	return said{at: len(r.lines)}
 }
 
-// crashWords weighs what was said before a death by a signal: a traceback only when nothing but noise lies between, and
+// crashWords weighs what was said before a death by a signal: the exception of which the program had ended by then, and
 // lines that are no exceptions of Python.
 func (r *reader) crashWords() said {
-	last := len(r.lines) - 1
-	for last >= 0 && (r.lines[last].kind == kindNoise || r.lines[last].blank() || shellKilled(r.lines[last].text)) {
-		last-- // a shell's word about this very death is none of the program's
-	}
-	for i := len(r.chains) - 1; i >= 0 && last >= 0; i-- {
-		c := &r.chains[i]
-		if c.ignored || c.survived || c.logged {
-			continue
-		}
-		if (c.end < last || !r.looksUncaught(c)) && !c.own {
-			continue
-		}
-		if s := r.judgeChain(c); s.known {
-			return s
-		}
+	if s, found := r.endedBefore(); found {
+		return s
 	}
 	var best said
 	for i := range r.lines {

@@ -35,6 +35,7 @@ const (
 	traitError                      // something went wrong
 	traitWork                       // it may be one of a training loop
 	traitTeardown                   // only a dying interpreter says it
+	traitExit                       // only a process that goes down says it
 	traitSignal                     // it may tell of a signal
 	traitNames                      // it may name the ranks that did not come
 )

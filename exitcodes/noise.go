@@ -16,7 +16,7 @@ func isIgnoredHeading(l *line) bool {
 var noiseHeads = []string{
 	"Fatal Python error: ", "Current thread 0x", "Thread 0x", "Stack (most recent call first):", "Extension modules: ",
 	"C stack trace (most recent call first):", "Current thread's C stack trace", "Python runtime state: ", "Garbage-collecting",
-	"<no Python frame>", "frame #", "Exception raised from ", "*** Aborted at ", "*** SIG", "PC: @ ", "    @ ", "*** Process received signal ***", "*** End of error message ***",
+	"<no Python frame>", "  <no Python frame>", "  Garbage-collecting", "frame #", "Exception raised from ", "*** Aborted at ", "*** SIG", "PC: @ ", "    @ ", "*** Process received signal ***", "*** End of error message ***",
 	"wandb: ", "wandb:", "Sending process ", "Killing subprocess", "terminate called", "E0000 ",
 	"srun: Job step aborted", "srun: Terminating", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
@@ -35,6 +35,8 @@ var (
 		"warnings.warn(", "aborted (core dumped)", "closing signal sig", "most recent call first")
 	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
 		"at interpreter shutdown")
+	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
+		"id: shutdown::", "destroy_process_group() was not called", "process group has not been destroyed before we destruct")
 	wordsBar = wordings.list("it/s]", "s/it]", "%|", "\u2501\u2501\u2501")
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
@@ -64,6 +66,7 @@ func traitsOf(l *line) (t trait) {
 	}
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
+	give(traitExit, h.any(wordsExit))
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l))
 	give(traitEcho, h.any(wordsEcho))
 	give(traitHandled, h.any(wordsHandled))

@@ -40,7 +40,7 @@ type Outcome struct {
 	Node            string
 	Rank, LocalRank int // -1 when not known
 	Role            string
-	At              time.Time // when it ended, by the supervisor's clock
+	StartedAt, At   time.Time // when it started and ended, by the supervisor's clock; the first is zero when not known
 
 	Stop       Stop
 	StopSignal int       // the signal from outside, for StoppedOutside
@@ -76,6 +76,9 @@ type Outcome struct {
 
 	shared map[bool]said // what the same Output was read to say, after a crash or not, for the other ranks that it is nobody's of
 	meter  *meter        // of this judgement
+
+	recorded *ErrorFile // what a launcher's report has of the rank's error file
+	nobodys  bool       // Output carries no rank's name: it is this one's because no other has failed by itself
 }
 
 // OnUnknown is what becomes of an ordinary exit code that no rule and no family explains.

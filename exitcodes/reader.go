@@ -21,6 +21,8 @@ type reader struct {
 	end    time.Time        // of the process; zero when not known
 	flush  int              // from this line on, what came may be what was buffered until the end
 	meter  *meter
+
+	arrived bool // the times of the lines are those of their arrival
 }
 
 const (
@@ -45,7 +47,7 @@ const atTheEnd = 500 * time.Millisecond
 
 // newReader reads o's output.
 func newReader(o Outcome, rules *Rules) *reader {
-	r := &reader{rules: rules, code: o.Status.Code, end: o.At, work: map[origin][]int{}, meter: o.meter}
+	r := &reader{rules: rules, code: o.Status.Code, end: o.At, work: map[origin][]int{}, meter: o.meter, arrived: len(o.Arrived) > 0}
 	if r.meter == nil {
 		r.meter = newMeter(len(o.Output))
 	}

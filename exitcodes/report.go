@@ -26,6 +26,12 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 		failures = slices.Concat(failures[:maxReported-1], failures[len(failures)-1:])
 	}
 	printed, shared := splitByRank(text), map[bool]said{}
+	byThemselves := 0
+	for _, r := range failures {
+		if !r.closedDown() {
+			byThemselves++
+		}
+	}
 	for _, r := range failures {
 		told := ""
 		if strings.HasPrefix(r.Traceback, traceback) {
@@ -37,17 +43,22 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 		switch {
 		case len(words) > 0 || told != "":
 			rank.Output = slices.Concat(words, []byte(told))
+		case crash(r.Status.Signal) && r.Status.Signal != sigabrt && byThemselves == 1:
+			rank.Output, rank.nobodys = printed.nobodys, true
 		case r.Status.Signal != 0 && r.Status.Signal != sigabrt:
 			rank.Output = nil // nobody's lines are somebody else's: who dies of a signal seldom says something
 		default:
 			rank.Output, rank.shared = printed.nobodys, shared
+		}
+		if told != "" && crash(r.Status.Number()-CodeSignalBase) {
+			rank.recorded = &ErrorFile{Message: lastLine(told), Callstack: told, At: r.At}
 		}
 		rank.Arrived = nil   // the offsets are those of the whole
 		rank.ErrorFile = nil // it is the first failure's, and its traceback is in the report
 		if !r.At.IsZero() {
 			rank.At = r.At
 		}
-		if r.Status.Signal == sigterm && !r.First {
+		if r.closedDown() {
 			rank.Stop = StoppedByGang // torchrun closing down the others
 		}
 		if len(failures) == 1 {
@@ -60,6 +71,9 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 	}
 	return ranks, text
 }
+
+// closedDown reports whether torchrun stopped the rank because another one had failed.
+func (r ReportedFailure) closedDown() bool { return r.Status.Signal == sigterm && !r.First }
 
 // blame finds the cause among the ranks that f reported, and makes it f's own.
 func blame(f Finding, o Outcome, ranks []Outcome, text []byte, rules *Rules) Finding {

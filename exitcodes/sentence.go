@@ -43,6 +43,11 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
 // clip bounds a line that goes into a sentence.
 func clip(line string) string {
 	const most = 300

@@ -8,7 +8,7 @@ func succeeded(f Finding, o Outcome, rules *Rules) Finding {
 	}
 	r := newReader(o, rules)
 	if m, _, found := r.loose(0, len(r.lines), false); found && m.Rule.OnSuccess {
-		return f.apply(m, o, 0)
+		return f.apply(said{match: m, known: true}, o)
 	}
 	return f
 }

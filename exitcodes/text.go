@@ -13,7 +13,8 @@ func lazy(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// ranksText is an output taken apart by the prefixes of the ranks that printed it, without them.
+// ranksText is an output taken apart by the prefixes of the ranks that printed it, without those of launchers. Torch's own
+// stay: its hook for uncaught exceptions prints them.
 type ranksText struct {
 	lines         [][]byte
 	global, local map[int][]int // torch's own prefix has the global rank, a launcher's the local one; indexes of lines
@@ -25,15 +26,13 @@ func splitByRank(output []byte) ranksText {
 	t := ranksText{global: map[int][]int{}, local: map[int][]int{}}
 	for l := range bytes.Lines(output) {
 		text, rank, local := l, -1, -1
-		for range 2 {
-			name, number, rest := rankPrefix(text)
-			switch {
-			case name == "":
-			case name == "rank":
-				rank, text = number, rest
-			case local < 0:
-				local, text = number, rest
-			}
+		name, number, rest := rankPrefix(text)
+		if name != "" && name != "rank" {
+			local, text = number, rest
+			name, number, _ = rankPrefix(text)
+		}
+		if name == "rank" {
+			rank = number
 		}
 		switch {
 		case rank >= 0:

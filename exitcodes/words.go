@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// wordsOf reads what the worker itself said about its end: the error file that torch wrote for it, and its output.
+// wordsOf reads what the worker itself said about its end: the exception that torch recorded of it, and its output.
 func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
-	if o.shared != nil && len(o.ErrorFile) == 0 {
+	if o.shared != nil && len(o.ErrorFile) == 0 && o.recorded == nil {
 		if w, found := o.shared[crashed]; found {
 			return w
 		}
@@ -15,26 +15,62 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	}
 	r := newReader(o, rules)
 	defer func() { w.accusations = r.accusations() }()
+	printed := r.lastWords
 	if crashed {
-		return r.crashWords()
+		printed = r.crashWords
 	}
-	file, err := ParseErrorFile(o.ErrorFile)
-	if err != nil {
-		return r.lastWords()
+	file, found := o.record(r)
+	if !found {
+		return o.attributed(printed())
 	}
-	recorded := o
-	recorded.Output, recorded.Arrived, recorded.StepAt = []byte(file.Callstack), nil, time.Time{}
-	if !strings.Contains(file.Callstack, traceback) || !strings.Contains(file.Callstack, "rror") {
-		recorded.Output = []byte(traceback + "\n" + file.Message + "\n")
+	if crashed {
+		o.Status = Status{Code: uncaught}
 	}
-	w = newReader(recorded, rules).lastWords()
+	w = file.read(o, rules)
+	w.ended = crashed // what is recorded has left the program's main function
 	if w.known || w.program {
 		return w
 	}
 	w.exception, w.unknown = firstLine(file.Message), true
-	if printed := r.lastWords(); printed.known {
-		printed.other = w.exception
-		return printed
+	if p := printed(); p.known {
+		p.other = w.exception
+		return p
+	}
+	return w
+}
+
+// record is what torch recorded of the exception that ended this process: not what another one had left at that path, nor
+// what the program got over.
+func (o Outcome) record(r *reader) (ErrorFile, bool) {
+	file, err := ParseErrorFile(o.ErrorFile)
+	switch {
+	case err != nil && o.recorded == nil:
+		return ErrorFile{}, false
+	case err != nil:
+		return *o.recorded, true
+	case file.ErrorCode != 0: // a launcher passes it on
+		return file, true
+	case !file.At.IsZero() && file.At.Before(o.StartedAt.Truncate(time.Second)), r.wentOnSince(file.At, o.StepAt):
+		return ErrorFile{}, false
+	}
+	return file, true
+}
+
+// read judges the exception by its traceback, or by its message alone.
+func (file ErrorFile) read(o Outcome, rules *Rules) said {
+	o.Arrived, o.StepAt = nil, time.Time{}
+	o.Output = []byte(file.Callstack)
+	if !strings.Contains(file.Callstack, traceback) || !strings.Contains(file.Callstack, "rror") {
+		o.Output = []byte(traceback + "\n" + file.Message + "\n")
+	}
+	return newReader(o, rules).lastWords()
+}
+
+// attributed takes words from lines that are nobody's only where they are the end of a program: whoever dies of a crash
+// seldom says something, and other ranks may have.
+func (o Outcome) attributed(w said) said {
+	if o.nobodys && (!w.ended || w.role() < RoleRoot) {
+		return said{accusations: w.accusations}
 	}
 	return w
 }

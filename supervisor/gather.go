@@ -74,7 +74,7 @@ func (s *Supervisor) gather(g node.Gather) {
 		}
 		if g.Evidence == node.Everything {
 			v.errorData = v.readErrorFile()
-			o.ErrorFile = v.errorData
+			o.ErrorFile, o.StartedAt = v.errorData, v.startedAt
 			if o.Status != (exitcodes.Status{}) || len(o.Output) > 0 { // to read the rules takes longer than a short command does
 				v.rules = s.cfg.Rules()
 			}

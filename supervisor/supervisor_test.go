@@ -139,7 +139,7 @@ func TestRun(t *testing.T) {
 		"a signal":           {[]string{"kill -9 $$"}, 137, "rank 0 was killed by SIGKILL"},
 		"one of two":         {[]string{"exec sleep 60", "exit 4"}, 4, "rank 1 exited 4"},
 		"leftovers":          {[]string{"sleep 60 & exit 0"}, 0, ""},
-		"its own error file": {[]string{`echo '{"message":{"message":"ValueError: bad","extraInfo":{"py_callstack":"x","timestamp":"1"}}}' >"$TORCHELASTIC_ERROR_FILE"; exit 1`}, 1, "ValueError"},
+		"its own error file": {[]string{`echo '{"message":{"message":"ValueError: bad","extraInfo":{"py_callstack":"x","timestamp":"'$(date +%s)'"}}}' >"$TORCHELASTIC_ERROR_FILE"; exit 1`}, 1, "ValueError"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTrial(t, shell(tt.commands...))
@@ -300,8 +300,12 @@ func TestErrorFileOfBefore(t *testing.T) {
 	if r.run(t); strings.Contains(r.message.Message, "theirs") {
 		t.Errorf("%q", r.message.Message)
 	}
+	r = newTrial(t, shell(fmt.Sprintf(`touch %s; exit 1`, file))) // what it holds is older than the worker
+	if r.run(t); strings.Contains(r.message.Message, "theirs") {
+		t.Errorf("%q", r.message.Message)
+	}
 	past := time.Now().Add(-time.Hour) // and one whose clock is behind
-	r = newTrial(t, shell(fmt.Sprintf(`sed s/theirs/ours/ %s >%[1]s.new; touch -d @%d %[1]s.new; mv %[1]s.new %[1]s; exit 1`, file, past.Unix())))
+	r = newTrial(t, shell(fmt.Sprintf(`sed "s/theirs/ours/; s/:\"1\"/:\"$(date +%%s)\"/" %s >%[1]s.new; touch -d @%d %[1]s.new; mv %[1]s.new %[1]s; exit 1`, file, past.Unix())))
 	if r.run(t); !strings.Contains(r.message.Message, "ours") {
 		t.Errorf("%q", r.message.Message)
 	}

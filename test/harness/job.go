@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,7 @@ import (
 // Job is one gangrun run: its flags, what is added to its environment, and what it supervises. Its termination log is
 // a file that the test reads afterwards.
 type Job struct {
+	Verb   string // run, when empty
 	Flags  []string
 	Env    []string
 	Worker []string
@@ -34,8 +36,12 @@ type Ended struct {
 func (j Job) Start(t testing.TB, limit time.Duration) *Running {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "termination-log")
-	argv := append([]string{Binary(t), "run", "--termination-log", log}, j.Flags...)
-	argv = append(append(argv, "--"), j.Worker...)
+	verb := cmp.Or(j.Verb, "run")
+	argv := append([]string{Binary(t), verb, "--termination-log", log}, j.Flags...)
+	if verb == "run" {
+		argv = append(argv, "--")
+	}
+	argv = append(argv, j.Worker...)
 	return &Running{Start(t, limit, j.Env, argv...), log}
 }
 
