@@ -19,6 +19,9 @@ func outputs(t testing.TB) map[string][]byte {
 		"a training run":           nil,
 		"tracebacks":               fill("Traceback (most recent call last):\n  File \"t.py\", line 1, in f\nValueError: boom"),
 		"chains":                   fill("Traceback (most recent call last):\n  File \"t.py\", line 1, in f\nOSError: [Errno 5] x\n\nDuring handling of the above exception, another exception occurred:\n"),
+		"stack dumps":              fill("Fatal Python error: Aborted\n\nThread 0x1 (most recent call first):\n  File \"t.py\", line 1 in <module>\n  <no Python frame>"),
+		"what shells say":          fill("run.sh: line 3:    77 Aborted                 (core dumped) python t.py"),
+		"tracebacks of many ranks": nil,
 		"headers":                  fill("Traceback (most recent call last):"),
 		"newlines":                 bytes.Repeat([]byte{'\n'}, tailSize),
 		"carriage returns":         bytes.Repeat([]byte("a\r"), tailSize/2),
@@ -38,6 +41,11 @@ func outputs(t testing.TB) map[string][]byte {
 	for i := 0; tags.Len() < tailSize; i++ {
 		fmt.Fprintf(&tags, "[rank%d]: ValueError: x\n", i)
 	}
+	var hooks bytes.Buffer
+	for i := 0; hooks.Len() < tailSize; i++ {
+		fmt.Fprintf(&hooks, "[rank%d]: Traceback (most recent call last):\n[rank%[1]d]:   File \"t.py\", line 1, in f\n[rank%[1]d]: RuntimeError: x\n", i)
+	}
+	all["tracebacks of many ranks"] = hooks.Bytes()
 	items.WriteString("Traceback (most recent call last):\n" + childFailed + ": \nRoot Cause (first observed failure):\n")
 	for items.Len() < tailSize {
 		items.WriteString("[0]:\n")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 )
 
@@ -163,7 +162,8 @@ func (r *reader) findWork(stepAt time.Time) {
 
 // related reports whether two tags may belong to one process: a line without a tag may be anybody's.
 func related(a, b string) bool {
-	return a == b || a == "" || b == "" || strings.HasPrefix(a, b+" ") || strings.HasPrefix(b, a+" ")
+	within := func(a, b string) bool { return len(a) > len(b) && a[len(b)] == ' ' && a[:len(b)] == b }
+	return a == b || a == "" || b == "" || within(a, b) || within(b, a)
 }
 
 // workAfter is how many lines of work came after line i from those whom the tag may mean.

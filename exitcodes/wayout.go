@@ -9,11 +9,45 @@ import "time"
 // uncaught is the exit code of an interpreter that has ended of an exception, whatever kills it on its way out.
 const uncaught = 1
 
+// wayOut is where a crash has left its traces: each the last line of its kind, -1 when there is none.
+type wayOut struct {
+	spoke  int // neither noise nor a shell's or launcher's word about this very death
+	down   int // only an interpreter that goes down says it
+	atWork int // of a stack dump that shows the program's own module: what crashed was still running
+}
+
+func (r *reader) findWayOut() wayOut {
+	w := wayOut{-1, -1, -1}
+	for i := range r.lines {
+		l := &r.lines[i]
+		if l.is(traitExit) {
+			w.down = i
+		}
+		if isStackDump(l) && l.contains(" in <module>") {
+			w.atWork = i
+		}
+	}
+	shells := 0
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		l := &r.lines[i]
+		if l.kind == kindNoise || l.is(traitEcho) || l.blank() {
+			continue
+		}
+		if shells++; shells > maxShells || !shellKilled(l.text) {
+			w.spoke = i
+			break
+		}
+	}
+	return w
+}
+
+const maxShells = 4 // one in the other, each with a word about the death
+
 // endedBefore judges the exception of which the program had ended before a signal killed its process.
 func (r *reader) endedBefore() (best said, found bool) {
+	w := r.findWayOut()
 	for _, i := range r.finalChains() {
-		c := &r.chains[i]
-		if c.logged || !r.endedOf(c) {
+		if c := &r.chains[i]; c.logged || !r.endedOf(c, w) {
 			continue
 		}
 		s := r.judgeStream(i)
@@ -25,50 +59,28 @@ func (r *reader) endedBefore() (best said, found bool) {
 }
 
 // endedOf reports whether the program ended of the exceptions in c, and the signal came after that.
-func (r *reader) endedOf(c *chain) bool {
+func (r *reader) endedOf(c *chain, w wayOut) bool {
 	switch {
 	case c.own: // torch's hook speaks when nobody has caught it
 		return true
-	case c.warned || !r.looksUncaught(c) || r.foundAtWork(c.end):
+	case c.warned || !r.looksUncaught(c) || w.atWork > c.end:
 		return false
-	case r.goesDown(c.end):
+	case w.down > c.end && r.libraryNext(c.end):
 		return true
 	}
 	at := r.lines[c.end].at
-	return r.onlyNoiseAfter(c.end) && (at.IsZero() || r.end.Sub(at) <= longAgo)
+	return w.spoke <= c.end && (at.IsZero() || r.end.Sub(at) <= longAgo)
 }
 
-// onlyNoiseAfter reports whether nothing but noise, and a shell's or launcher's word about this very death, came after line i.
-func (r *reader) onlyNoiseAfter(i int) bool {
-	for i++; i < len(r.lines); i++ {
-		if l := &r.lines[i]; l.kind != kindNoise && !l.is(traitEcho) && !l.blank() && !shellKilled(l.text) {
+// libraryNext reports whether what came next after line i, but for noise, is a library's word: a program that went on says
+// something of its own first.
+func (r *reader) libraryNext(i int) bool {
+	for _, l := range r.lines[i+1 : min(len(r.lines), i+1+fresh)] {
+		if l.is(traitExit) || l.glog {
+			return true
+		}
+		if l.kind != kindNoise && !l.blank() {
 			return false
-		}
-	}
-	return true
-}
-
-// goesDown reports whether what came next after line i is a library's word, and one of the words that follow is only said
-// by an interpreter that goes down.
-func (r *reader) goesDown(i int) bool {
-	spoken := false
-	for i++; i < len(r.lines); i++ {
-		l := &r.lines[i]
-		if l.is(traitExit) {
-			return true
-		}
-		if spoken = spoken || l.glog; !spoken && !l.blank() && l.kind != kindNoise {
-			return false // the program's own: it went on
-		}
-	}
-	return false
-}
-
-// foundAtWork reports whether a stack dump after line i shows the program's own module: what crashed was still running.
-func (r *reader) foundAtWork(i int) bool {
-	for i++; i < len(r.lines); i++ {
-		if l := &r.lines[i]; isStackDump(l) && l.contains(" in <module>") {
-			return true
 		}
 	}
 	return false
@@ -77,7 +89,7 @@ func (r *reader) foundAtWork(i int) bool {
 // wentOnSince reports whether the program went on after that time, in whole seconds: it reported a step, did work, or was
 // found at it.
 func (r *reader) wentOnSince(at, stepAt time.Time) bool {
-	if r.foundAtWork(-1) {
+	if r.findWayOut().atWork >= 0 {
 		return true
 	}
 	if at.IsZero() {
