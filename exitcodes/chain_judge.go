@@ -171,6 +171,13 @@ func (r *reader) head(m member) string {
 	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
 		return text + " " + r.lines[m.lines[1]].shown()
 	}
+	if message == "" && strings.HasSuffix(text, ":") { // it begins on the next line
+		for _, i := range m.lines[1:] {
+			if l := &r.lines[i]; bytes.IndexByte(bytes.TrimSpace(l.text), ' ') > 0 {
+				return text + " " + l.shown()
+			}
+		}
+	}
 	if !strings.HasSuffix(text, "terminated with:") {
 		return text
 	}

@@ -104,10 +104,11 @@ var (
 	saysCollectiveMisuse = phrases.list("invalid argument", "invalid usage", "must be", "ncclinvalid", "no support", "not available", "not built", "requires at least", "unsupported")
 	saysFailure          = phrases.list("abort", "closed", "error", "fail", "reset", "timed out", "timeout", "watchdog")
 	saysCertificate      = phrases.list("certificate verify failed", "certificate_verify_failed")
+	saysLogin            = phrases.list("password authentication failed", "access denied for user", "invalid username or password", "invalid password", "wrongpass ", "noauth authentication required")
 	saysPeerLost         = phrases.list("stream removed", "peer closed", "lost connection", "connection broken", "connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost", "connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "remote end closed", "socket closed")
 	saysUnreachable      = phrases.list("unreachable", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
 	saysFileServer       = phrases.list("cannot read file data", "input/output error", "remote i/o error", "stale file handle", "transport endpoint is not connected")
-	saysTimeout          = phrases.list("deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
+	saysTimeout          = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
 	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "encountered an internal error", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
 	saysChildGone        = phrases.list("abruptly", "died unexpectedly", "exited unexpectedly", "has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources      = phrases.list("can't start new thread", "resource temporarily unavailable")
@@ -262,7 +263,7 @@ func errnoFamily(_, _ string, message []byte, h heard) family {
 		return transient("errno", "Timeout", RoleSuspect)
 	case -2, -3, -5: // EAI_NONAME, EAI_AGAIN, EAI_NODATA
 		return transient("errno", "NameResolution", RoleSuspect)
-	case 4, 11, 16, 35: // EINTR, EAGAIN, EBUSY, EDEADLK
+	case 4, 11, 16, 26, 35, 105: // EINTR, EAGAIN, EBUSY, ETXTBSY, EDEADLK, ENOBUFS
 		return transient("errno", "ResourceBusy", RoleRoot)
 	case 5, 19, 107, 121, 70, 52: // EIO, ENODEV, ENOTCONN, EREMOTEIO, ECOMM, EBADE
 		return transient("errno", "InputOutputError", RoleRoot)
@@ -319,6 +320,9 @@ func classFamily(class, name string, message []byte, h heard) family {
 	if h.any(saysCertificate) {
 		return deterministic("class", "CertificateRefused")
 	}
+	if h.any(saysLogin) {
+		return deterministic("class", "RequestRefused")
+	}
 	switch name {
 	case "ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError", "RemoteDisconnected", "ServerDisconnectedError",
 		"ClientOSError", "ClientPayloadError", "ChunkedEncodingError", "IncompleteRead", "ProtocolError", "RemoteProtocolError",
@@ -343,16 +347,18 @@ func classFamily(class, name string, message []byte, h heard) family {
 		"ServiceResponseError", "NoBrokersAvailable", "OperationalError", "TransportError":
 		return transient("class", "ServiceUnavailable", RoleSuspect)
 	}
+	whole := name
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "Exception"), "Error") // what is left names the condition
 	switch {
-	case strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "TimeoutException") || strings.HasSuffix(name, "DeadlineExceeded"):
+	case strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "DeadlineExceeded"):
 		return transient("class", "Timeout", RoleSuspect)
-	case strings.HasSuffix(name, "ConnectionError") || strings.HasSuffix(name, "ConnectError") || strings.HasSuffix(name, "ConnectorError") ||
-		strings.HasSuffix(name, "ConnectException") || strings.HasSuffix(name, "HostException") || strings.Contains(name, "ConnectionFailed") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
-		strings.HasSuffix(name, "ConnectionRefusedError") || strings.HasSuffix(name, "ConnectionException") || strings.HasSuffix(name, "Unreachable"):
+	case strings.HasSuffix(name, "Connection") || strings.HasSuffix(name, "Connect") || strings.HasSuffix(name, "Connector") || strings.HasSuffix(whole, "HostException") ||
+		strings.Contains(name, "ConnectionFailed") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
+		strings.HasSuffix(name, "ConnectionRefused") || strings.HasSuffix(name, "Unreachable"):
 		return transient("class", ReasonPeerUnreachable, RoleSuspect)
-	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimitError"):
+	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
 		return transient("class", "ServiceUnavailable", RoleRoot)
-	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || name == "SocketException":
+	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || name == "Socket":
 		return transient("class", ReasonPeerLost, RoleCascade)
 	}
 	return family{}

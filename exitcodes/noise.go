@@ -42,7 +42,7 @@ var (
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "error: aborting job",
-		"(above) for the root cause", "see root cause above", " (read) {", " (write) {")
+		"inspect the previous error messages for a cause", "(above) for the root cause", "see root cause above", " (read) {", " (write) {")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt ", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")

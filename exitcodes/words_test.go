@@ -144,6 +144,17 @@ func TestFamilies(t *testing.T) {
 		"kubernetes.client.exceptions.ApiException: (503)":                                                                                        Retry,
 		"kubernetes.client.exceptions.ApiException: (409)":                                                                                        Fatal,
 		"RuntimeError: (503) samples were left out":                                                                                               Fatal,
+		"neptune.exceptions.NeptuneConnectionLostException: \n\nThe connection was lost.":                                                         Retry,
+		"mylib.LostException: the connection of layer 3 to layer 4":                                                                               Fatal,
+		"mylib.DisallowedHostError: gpu1":                                                                                                         Fatal,
+		"java.net.UnknownHostException: gpu1":                                                                                                     Retry,
+		"psycopg2.OperationalError: FATAL:  password authentication failed for user \"u\"":                                                        Fatal,
+		"psycopg2.OperationalError: server closed the connection unexpectedly":                                                                    Retry,
+		"pymysql.err.OperationalError: (1045, \"Access denied for user 'u'@'h' (using password: YES)\")":                                          Fatal,
+		"RuntimeError: RPCErr:1:RPC ran for more than set timeout (60000 ms) and will now be marked with an error":                                Retry,
+		"RuntimeError: the sampler ran for more than 3 epochs":                                                                                    Fatal,
+		"OSError: [Errno 26] Text file busy: '/bin/ptxas'":                                                                                        Retry,
+		"OSError: [Errno 27] File too large: '/out'":                                                                                              Fatal,
 	} {
 		o := exited(1)
 		o.Output = []byte("Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    f()\n" + line + "\n")
