@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
@@ -142,6 +143,7 @@ func (s *Scanner) await(ctx context.Context) (scanned, bool) {
 
 func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []string) scanned {
 	fsys, o := s.FS, s.Options
+	o.Unpacked = new(atomic.Int64)
 	if s.Open != nil {
 		var err error
 		if fsys, err = s.Open(ctx); err != nil {

@@ -16,18 +16,35 @@ const (
 	maxMetadata = 4 << 30
 )
 
+// DCPItem is the place of one item of a state: that of a key, in one of the files.
+type DCPItem struct {
+	Key, Path      string
+	Offset, Length int64
+}
+
+// maxItems bounds the items whose places are kept.
+const maxItems = 1 << 10
+
 // DCPMetadata reads a .metadata of torch.distributed.checkpoint: the files that it names, and how many bytes each has at
-// least. Files in which nothing was put are not named. When the pickle is more than can be followed the sizes are zero.
-func DCPMetadata(r io.ReaderAt, size int64) (map[string]int64, error) {
+// least, and where the items lie that want, when it is set, asks for by their keys. Files in which nothing was put are not
+// named. When the pickle is more than can be followed the sizes are zero, and no items are found.
+func DCPMetadata(r io.ReaderAt, size int64, want func(key string) bool) (map[string]int64, []DCPItem, error) {
 	if err := PickleEnds(r, size); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if size > maxMetadata {
-		return nil, problem.New(problem.BadPickle, "it has %d bytes, at most %d expected", size, int64(maxMetadata))
+		return nil, nil, problem.New(problem.BadPickle, "it has %d bytes, at most %d expected", size, int64(maxMetadata))
 	}
 	files := make(map[string]int64)
 	full, negative := false, stretch{}
-	p := pickle{w: newWindow(r, 0, size), keep: isDCPWord, built: func(s stretch) {
+	var items []DCPItem
+	keep := func(s string) bool { return isDCPWord(s) || want != nil && want(s) }
+	placed := func(s stretch) {
+		if want != nil && want(s.item) && len(items) < maxItems {
+			items = append(items, DCPItem{s.item, s.path, s.offset, s.length})
+		}
+	}
+	p := pickle{w: newWindow(r, 0, size), keep: keep, placed: placed, built: func(s stretch) {
 		switch {
 		case s.path == "":
 		case s.offset < 0 || s.length < 0 || s.offset > 1<<62 || s.length > 1<<62:
@@ -42,22 +59,23 @@ func DCPMetadata(r io.ReaderAt, size int64) (map[string]int64, error) {
 	}}
 	switch err := p.walk(); {
 	case err == errTooMuch || full:
-		return scanDCP(r, size)
+		files, err := scanDCP(r, size)
+		return files, nil, err
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case p.w.left() > 0:
-		return nil, problem.New(problem.BadPickle, "%d bytes follow its pickle", p.w.left())
+		return nil, nil, problem.New(problem.BadPickle, "%d bytes follow its pickle", p.w.left())
 	case negative.path != "":
-		return nil, problem.New(problem.BadPickle, "it has %d bytes at byte %d of %q", negative.length, negative.offset,
+		return nil, nil, problem.New(problem.BadPickle, "it has %d bytes at byte %d of %q", negative.length, negative.offset,
 			negative.path)
 	}
-	return files, nil
+	return files, items, nil
 }
 
 // isDCPWord picks the texts that come again and again.
 func isDCPWord(s string) bool {
 	switch s {
-	case "relative_path", "offset", "length":
+	case "relative_path", "offset", "length", "fqn":
 		return true
 	}
 	return bytes.HasSuffix([]byte(s), []byte(distcp)) || bytes.HasSuffix([]byte(s), []byte(".safetensors"))

@@ -33,7 +33,7 @@ func TestDCPMetadataSamples(t *testing.T) {
 				want[name] = size
 			}
 		}
-		got, err := DCPMetadata(bytes.NewReader(data), int64(len(data)))
+		got, _, err := DCPMetadata(bytes.NewReader(data), int64(len(data)), nil)
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("%s names %v (%v), want %v", path, got, err, want)
 		}
@@ -52,7 +52,7 @@ func TestDCPMetadataSamples(t *testing.T) {
 // When one rank wrote its own marker it names its own file.
 func TestDCPMetadataApart(t *testing.T) {
 	for path, data := range samples(t, "dcp-apart__*.metadata") {
-		got, err := DCPMetadata(bytes.NewReader(data), int64(len(data)))
+		got, _, err := DCPMetadata(bytes.NewReader(data), int64(len(data)), nil)
 		rank := path[len(path)-len("0.metadata"):][:1]
 		if size := got["__"+rank+"_0.distcp"]; err != nil || len(got) != 1 || size == 0 {
 			t.Errorf("%s names %v (%v)", path, got, err)
@@ -63,7 +63,7 @@ func TestDCPMetadataApart(t *testing.T) {
 func TestDCPMetadata(t *testing.T) {
 	long := strings.Repeat("x", 300) + "__0_0.distcp"
 	good := filetest.DCPMetadata([]string{"__0_0.distcp", "__1_0.distcp", "__0_0.distcp", long}, []int64{30, 7, 10, 1})
-	got, err := DCPMetadata(bytes.NewReader(good), int64(len(good)))
+	got, _, err := DCPMetadata(bytes.NewReader(good), int64(len(good)), nil)
 	if want := map[string]int64{"__0_0.distcp": 30, "__1_0.distcp": 7, long: 1}; err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v (%v), want %v", got, err, want)
 	}
@@ -75,7 +75,7 @@ func TestDCPMetadata(t *testing.T) {
 		"negative": negative,
 		"garbled":  edit(good, 80, 0xff, 0xff, 0xff),
 	} {
-		if _, err := DCPMetadata(bytes.NewReader(data), int64(len(data))); reason(t, err) != problem.BadPickle {
+		if _, _, err := DCPMetadata(bytes.NewReader(data), int64(len(data)), nil); reason(t, err) != problem.BadPickle {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestDCPMetadataTooMuch(t *testing.T) {
 	if len(data) < 2<<20 {
 		t.Fatal("less than two reads")
 	}
-	got, err := DCPMetadata(bytes.NewReader(data), int64(len(data)))
+	got, _, err := DCPMetadata(bytes.NewReader(data), int64(len(data)), nil)
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("%d names (%v), want %d", len(got), err, len(want))
 	}
@@ -110,7 +110,7 @@ func TestDCPMetadataMemory(t *testing.T) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got, err := DCPMetadata(bytes.NewReader(data), int64(len(data)))
+	got, _, err := DCPMetadata(bytes.NewReader(data), int64(len(data)), nil)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if err != nil || len(got) != 64 || got["__63_0.distcp"] != 19_967 {
@@ -126,7 +126,7 @@ func FuzzDCPMetadata(f *testing.F) {
 	f.Add(filetest.DCPMetadata([]string{"__0_0.distcp"}, []int64{10}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		hostile(t, data, func(r io.ReaderAt, size int64) error {
-			_, err := DCPMetadata(r, size)
+			_, _, err := DCPMetadata(r, size, nil)
 			return err
 		})
 	})
@@ -141,7 +141,7 @@ func BenchmarkDCPMetadata(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := DCPMetadata(bytes.NewReader(data), int64(len(data))); err != nil {
+		if _, _, err := DCPMetadata(bytes.NewReader(data), int64(len(data)), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ type storage struct {
 type stretch struct {
 	path           string
 	offset, length int64
+	item           string // of what: its key in the state (MetadataIndex in metadata.py), when it is one that is kept
 }
 
 type valueKind uint8
@@ -63,6 +64,7 @@ type pickle struct {
 	fresh    func(text string)      // called for each text that is spelled out
 	storages func(storage)          // called for each persistent identifier of a storage
 	built    func(stretch)          // called for each object that has the attributes of a stretch
+	placed   func(stretch)          // called for each stretch under the key of an item
 	shapes   *shaper                // when the shape of the whole is asked for
 }
 
@@ -300,7 +302,7 @@ func (p *pickle) dict(argument) error {
 	}
 	v := p.shaped(value{kind: dict})
 	for i := 0; i+1 < len(values); i += 2 {
-		v.set(values[i], values[i+1])
+		p.set(&v, values[i], values[i+1])
 	}
 	p.push(v)
 	return nil
@@ -337,7 +339,7 @@ func (p *pickle) pair(argument) error {
 		return errUnderflow
 	}
 	n := len(p.stack)
-	p.stack[n-3].set(p.stack[n-2], p.stack[n-1])
+	p.set(&p.stack[n-3], p.stack[n-2], p.stack[n-1])
 	p.stack = p.stack[:n-2]
 	return nil
 }
@@ -355,7 +357,7 @@ func (p *pickle) pairs(argument) error {
 		return errors.New("has a key without a value")
 	}
 	for i := 0; i < len(values); i += 2 {
-		v.set(values[i], values[i+1])
+		p.set(v, values[i], values[i+1])
 	}
 	return nil
 }
@@ -372,9 +374,20 @@ func (p *pickle) build(argument) error {
 	}
 	if state.stretch != nil && p.built != nil {
 		p.built(*state.stretch)
+		to.stretch = state.stretch
 	}
 	to.take(state)
 	return nil
+}
+
+// set puts a pair into a dict, and tells of an item that has its place there.
+func (p *pickle) set(v *value, key, to value) {
+	v.set(key, to)
+	if p.placed != nil && key.stretch != nil && key.stretch.item != "" && to.stretch != nil && to.stretch.path != "" {
+		s := *to.stretch
+		s.item = key.stretch.item
+		p.placed(s)
+	}
 }
 
 // set puts a pair into a dict.
@@ -387,6 +400,10 @@ func (v *value) set(key, to value) {
 	}
 	switch key.text {
 	case "relative_path", "offset", "length":
+	case "fqn":
+		if to.kind != text {
+			return // it is not kept
+		}
 	default:
 		return
 	}
@@ -400,5 +417,7 @@ func (v *value) set(key, to value) {
 		v.stretch.offset = to.n
 	case key.text == "length" && to.kind == number:
 		v.stretch.length = to.n
+	case key.text == "fqn":
+		v.stretch.item = to.text
 	}
 }

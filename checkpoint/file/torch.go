@@ -1,6 +1,7 @@
 package file
 
 import (
+	"io"
 	"strings"
 
 	"github.com/gangrun/gangrun/checkpoint/problem"
@@ -128,3 +129,61 @@ func isStorageWord(s string) bool {
 func VerifyZip(z *Zip, read func(n int) error) error {
 	return z.Each(func(e Entry) error { return z.Verify(e, read) })
 }
+
+// maxNumber bounds what torch.save makes of one number: a zip with a few names in it.
+const maxNumber = 64 << 10
+
+// TorchNumber is the whole number that torch.save wrote, as it is or as a tensor with one element. It is unknown when
+// there is something else, or more than a number takes.
+func TorchNumber(r io.ReaderAt, size int64) (n int64, known bool, err error) {
+	if size > maxNumber {
+		return 0, false, nil
+	}
+	z, err := OpenZip(r, size)
+	if err != nil {
+		return 0, false, err
+	}
+	storages := map[string]Entry{}
+	stem, e, err := program(z, func(string) {})
+	if err != nil || stem == "" || e.Method != 0 {
+		return 0, false, err
+	}
+	err = z.Each(func(e Entry) error {
+		storages[strings.TrimPrefix(e.Name, stem+"/data/")] = e
+		return nil
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	from, end, err := z.data(e)
+	if err != nil {
+		return 0, false, err
+	}
+	var only []storage
+	p := pickle{w: newWindow(r, from, end), storages: func(s storage) { only = append(only, s) }}
+	switch err := p.walk(); {
+	case err == errTooMuch:
+		return 0, false, nil
+	case err != nil:
+		return 0, false, err
+	case p.stack[0].kind == number:
+		return p.stack[0].n, true, nil
+	case len(only) != 1 || only[0].count != 1:
+		return 0, false, nil
+	}
+	_, class, _ := strings.Cut(only[0].class, " ")
+	width, found := wholeSizes[class]
+	e, there := storages[only[0].key]
+	if !found || !there || e.Method != 0 || e.Size != width {
+		return 0, false, nil
+	}
+	if from, end, err = z.data(e); err != nil {
+		return 0, false, err
+	}
+	w := newWindow(r, from, end)
+	n, known = (&pickle{w: w}).long(uint64(width))
+	return n, known, w.err
+}
+
+// wholeSizes are the bytes of one element of the storages that hold whole numbers.
+var wholeSizes = map[string]int64{"LongStorage": 8, "IntStorage": 4, "ShortStorage": 2}

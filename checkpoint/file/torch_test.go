@@ -49,7 +49,7 @@ func lookAt(name string, r io.ReaderAt, size int64) error {
 	case ".safetensors":
 		err = Safetensors(r, size)
 	case ".metadata":
-		_, err = DCPMetadata(r, size)
+		_, _, err = DCPMetadata(r, size, nil)
 	default:
 		_, err = torchFile(r, size, true)
 	}

@@ -7,6 +7,7 @@ package format
 import (
 	"time"
 
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -71,9 +72,10 @@ type Checkpoint struct {
 	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
 	First bool `json:"-"`
 
-	series string // what belongs to one training run, as far as names and formats tell
-	parts  []part // what was counted, while it is verified
-	save   *save  // of a format that goes by what a program of somebody's own has written
+	items  []file.DCPItem // where a distributed checkpoint keeps how far it is, while it is verified
+	series string         // what belongs to one training run, as far as names and formats tell
+	parts  []part         // what was counted, while it is verified
+	save   *save          // of a format that goes by what a program of somebody's own has written
 }
 
 // Series stands for those checkpoints of a directory that one training run has written, as far as formats and names

@@ -17,6 +17,7 @@ type content struct {
 	// alone says that there is nothing but tensors and what describes them, as far as all of it is known: the proof that
 	// it is no training state.
 	alone bool
+	doubt string // what keeps it open whether the file is whole
 }
 
 // stepKeys are the names under which programs keep how far they are, the surest first; epochKeys count epochs.

@@ -26,6 +26,15 @@ var dcp = kind{name: "dcp", find: findDCP, movable: true, check: func(l *look, c
 	if err != nil || !d.isFile(dcpMarker) {
 		return err
 	}
+	in, err := l.dcpContent(c, d)
+	if err != nil {
+		return err
+	}
+	if in.step >= 0 {
+		c.says(in.step, in.unit, titleOf(c.base()))
+		c.Training = true // weights count no steps
+		return nil
+	}
 	return c.withoutState(l, d.join(dcpMarker))
 }}
 
@@ -83,8 +92,8 @@ func findDCP(l *look, root *dir) ([]*Checkpoint, error) {
 			continue
 		}
 		c := &Checkpoint{Path: root.join(name), Tag: name, Step: -1}
-		if step, ok := lastNumber(name); ok {
-			c.Step, c.StepFrom = step, StepFromName
+		if t := titleOf(name); t.step >= 0 {
+			c.Step, c.Unit, c.StepFrom = t.step, t.unit, StepFromName
 		}
 		candidates = append(candidates, c)
 	}
@@ -112,13 +121,6 @@ func newestOfEach(names []string, most int) (newest []string) {
 	}
 	slices.Sort(newest)
 	return newest
-}
-
-// lastNumber is the last number in a name, which is the step where a person chose the name: "epoch2_step100".
-func lastNumber(name string) (int64, bool) {
-	isDigit := func(r rune) bool { return r >= '0' && r <= '9' }
-	end := strings.LastIndexFunc(name, isDigit) + 1
-	return digits(name[strings.LastIndexFunc(name[:end], func(r rune) bool { return !isDigit(r) })+1 : end])
 }
 
 // isDCP reports whether a directory holds what torch.distributed.checkpoint writes, torn or whole.
@@ -275,7 +277,7 @@ func (l *look) dcpPart(c *Checkpoint, d *dir, marker, temporary string, shards [
 		if l.Level < Manifests {
 			return file.PickleEnds(r, size)
 		}
-		need, err = file.DCPMetadata(r, size)
+		need, c.items, err = file.DCPMetadata(r, size, isStepKey)
 		return err
 	})
 	if err != nil || l.Level < Manifests {

@@ -44,8 +44,11 @@ func (c *Checkpoint) Movable() bool {
 	return c.Path != "." && (k == nil || k.movable) && (c.save == nil || c.save.directory || len(c.save.members) == 1)
 }
 
-// SaysOwnStep reports whether its step is known only when it is looked into: its name is no framework's.
-func (c *Checkpoint) SaysOwnStep() bool { return c.save != nil }
+// SaysOwnStep reports whether its step is known only when it is looked into: its name is no framework's, or counts epochs
+// where the content may count steps.
+func (c *Checkpoint) SaysOwnStep() bool {
+	return c.save != nil || c.Format == dcp.name && (c.Unit == UnitEpoch || c.StepFrom == StepFromContent)
+}
 
 // Pointer is the file by which the framework of the checkpoint finds its newest one, nil when there is none.
 func (c *Checkpoint) Pointer() *Pointer {
@@ -239,7 +242,7 @@ func Check(ctx context.Context, fsys fs.FS, c *Checkpoint, o Options) {
 		return
 	}
 	l := newLook(ctx, fsys, o)
-	defer func() { c.parts = nil }()
+	defer func() { c.parts, c.items = nil, nil }()
 	if err := k.safely(l, c); err != nil {
 		c.fail(problem.Of(err, problem.MissingShard))
 		return

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/problem"
@@ -26,6 +27,8 @@ type Options struct {
 	Ignore []string
 	// Read, when set, is told how many bytes were read at the level Everything.
 	Read func(n int)
+	// Unpacked, when set, counts what came out of compressed files, which is bounded, for several looks together.
+	Unpacked *atomic.Int64
 }
 
 const (
@@ -52,6 +55,9 @@ type look struct {
 }
 
 func newLook(ctx context.Context, fsys fs.FS, o Options) *look {
+	if o.Unpacked == nil {
+		o.Unpacked = new(atomic.Int64)
+	}
 	return &look{Options: o, ctx: ctx, fsys: fsys, dirs: make(map[string]*dir)}
 }
 

@@ -2,9 +2,10 @@ package format
 
 import (
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -138,6 +139,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, ""
 	optimizer, more, alone, tensors := false, false, true, false
 	for i, in := range contents {
+		c.Doubt = cmp.Or(c.Doubt, in.doubt)
 		if strings.HasSuffix(members[i].path, ".json") && in.step < 0 {
 			continue
 		}
@@ -151,12 +153,8 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		more, tensors, alone = more || in.more, tensors || in.tensors, alone && in.alone
 	}
 	name := c.save.title
-	switch {
-	case step < 0:
-	case unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && (name.named || apart(name.step, step)):
-		// The name counts steps, and the content epochs.
-	default:
-		c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent
+	if step >= 0 {
+		c.says(step, unit, name)
 	}
 	c.Training, c.Optimizer = optimizer || more, optimizer
 	switch {
@@ -170,16 +168,28 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	return nil
 }
 
+// says takes the step that the content says, which goes before that of the name, but for one case: the name counts steps,
+// and the content epochs.
+func (c *Checkpoint) says(step int64, unit Unit, name title) {
+	if unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && (name.named || apart(name.step, step)) {
+		return
+	}
+	c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent
+}
+
 func apart(a, b int64) bool { return a-b > 1 || b-a > 1 }
 
 // ranked reports whether several processes have files of their own, which may differ in what they say.
 func (s *save) ranked() bool { return s.ranks > 1 }
 
-// maxJSON bounds a file of JSON that is read as a whole, maxUnpacked what is unpacked of a compressed file, of one at a
-// time: it is held in memory.
+// maxJSON bounds a file of JSON that is read as a whole, maxUnpacked what is unpacked of compressed files in one look at
+// all checkpoints (a few seconds for each GiB), and maxKept what is held in memory of each of the two ends of one of
+// them, of one file at a time.
 const (
-	maxJSON     = 16 << 20
-	maxUnpacked = 128 << 20
+	maxJSON = 16 << 20
+	maxKept = 64 << 20
+
+	maxUnpacked int64 = 4 << 30
 )
 
 // contentIn looks at one file, of whatever kind: whether it is whole, and what is in it.
@@ -322,7 +332,8 @@ func (l *look) safetensorsContent(r io.ReaderAt, size int64) (in content, err er
 	return named(names, numbers), err
 }
 
-// unpacked looks at a file that gzip has compressed. One that is larger than is unpacked counts as whole.
+// unpacked looks at a file that gzip has compressed, which has checksums of its own. Of one from which more comes than is
+// unpacked it stays open whether it is whole, and that is said.
 func (l *look) unpacked(name string, r io.ReaderAt, size int64) (in content, err error) {
 	in = content{step: -1}
 	if l.Level < Manifests {
@@ -330,20 +341,25 @@ func (l *look) unpacked(name string, r io.ReaderAt, size int64) (in content, err
 	}
 	l.unpacking.Lock()
 	defer l.unpacking.Unlock()
-	z, err := gzip.NewReader(io.NewSectionReader(r, 0, size))
-	if err != nil {
-		return in, problem.New(problem.Truncated, "%v", err)
-	}
-	data, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), err != nil && l.ctx.Err() == nil:
-		return in, problem.New(problem.Truncated, "it cannot be unpacked: %v", err)
-	case err != nil:
-		return in, err
-	case len(data) == maxUnpacked:
+	u, err := file.Gunzip(r, size, maxKept, func(n int) error {
+		if l.Unpacked.Add(int64(n)) > maxUnpacked {
+			return file.ErrTooLarge
+		}
+		return l.ctx.Err()
+	})
+	if errors.Is(err, file.ErrTooLarge) {
+		in.doubt = fmt.Sprintf("%s is compressed, and was not unpacked to its end: of the newest checkpoints no more than %d MiB are. "+
+			"Whether it is whole is unknown", name, maxUnpacked>>20)
 		return in, nil
 	}
-	return l.contentOfFile(strings.TrimSuffix(name, path.Ext(name)), bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return in, err
+	}
+	in, err = l.contentOfFile(strings.TrimSuffix(name, path.Ext(name)), u, u.Size)
+	if file.NotKept(err) {
+		return content{step: -1}, nil // whole, by its checksums
+	}
+	return in, err
 }
 
 // jsonContent reads a file of JSON that stands beside tensors: a configuration, or how far the training is.

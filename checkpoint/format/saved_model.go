@@ -50,6 +50,13 @@ func findSavedModel(l *look, root *dir) ([]*Checkpoint, error) {
 	return cs, nil
 }
 
+// lastNumber is the last number in a name, which is the version of an export: "model-v3", "1717171717".
+func lastNumber(name string) (int64, bool) {
+	isDigit := func(r rune) bool { return r >= '0' && r <= '9' }
+	end := strings.LastIndexFunc(name, isDigit) + 1
+	return digits(name[strings.LastIndexFunc(name[:end], func(r rune) bool { return !isDigit(r) })+1 : end])
+}
+
 func claimedBySavedModel(l *look, c *Checkpoint) (claim, error) {
 	return l.claimDir(c, func(d *dir) (claim, error) {
 		if isSavedModel(d) || strings.HasPrefix(c.Tag, "temp-") {

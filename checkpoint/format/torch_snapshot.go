@@ -20,7 +20,7 @@ func findTorchSnapshot(l *look, root *dir) ([]*Checkpoint, error) {
 	if root.isFile(snapshotMarker) {
 		return []*Checkpoint{{Path: root.path, Step: -1}}, nil
 	}
-	names := root.dirs(func(name string) bool { _, ok := lastNumber(name); return ok })
+	names := root.dirs(func(name string) bool { return titleOf(name).step >= 0 })
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -38,9 +38,8 @@ func findTorchSnapshot(l *look, root *dir) ([]*Checkpoint, error) {
 	}
 	var cs []*Checkpoint
 	for _, name := range names {
-		c := &Checkpoint{Path: root.join(name), Tag: name, StepFrom: StepFromName}
-		c.Step, _ = lastNumber(name)
-		cs = append(cs, c)
+		t := titleOf(name)
+		cs = append(cs, &Checkpoint{Path: root.join(name), Tag: name, Step: t.step, Unit: t.unit, StepFrom: StepFromName})
 	}
 	return cs, nil
 }

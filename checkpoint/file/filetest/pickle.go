@@ -72,3 +72,39 @@ func DCPMetadata(files []string, sizes []int64) []byte {
 	}
 	return p.Text("version").Text("1.0.0").Op("ub").Stop()
 }
+
+// DCPItem is one item of a distributed checkpoint, as torch.save writes it into a shard.
+type DCPItem struct {
+	Key  string
+	Data []byte
+}
+
+// TorchNumber is what torch.save makes of a whole number, as it is or as a tensor of one element.
+func TorchNumber(n int64, tensor bool) []byte {
+	if !tensor {
+		return Zip(Record{Name: "archive/data.pkl", Data: NewPickle(2).Int(n).Stop()}, Record{Name: "archive/version", Data: []byte("3\n")})
+	}
+	p := NewPickle(2).Global("torch._utils", "_rebuild_tensor_v2").Op("((").Text("storage").Global("torch", "IntStorage").
+		Text("0").Text("cpu").Int(1).Op("tQK\x00))\x89ccollections\nOrderedDict\n)RtR")
+	return Zip(Record{Name: "archive/data.pkl", Data: p.Stop()},
+		Record{Name: "archive/data/0", Data: binary.LittleEndian.AppendUint32(nil, uint32(n))})
+}
+
+// DCP writes the .metadata of a distributed checkpoint with these items, and the one shard in which they lie. The keys are
+// spelled out once, before their places are told, as torch does it.
+func DCP(shard string, items ...DCPItem) (metadata, data []byte) {
+	p := NewPickle(4).Global("torch.distributed.checkpoint.metadata", "Metadata").Op(")\x81}(").Text("state_dict_metadata").Op("}(")
+	for i, item := range items {
+		p.Text(item.Key).Op("q"+string([]byte{byte(i)})).
+			Global("torch.distributed.checkpoint.metadata", "BytesStorageMetadata").Op(")\x81")
+	}
+	p.Op("u").Text("storage_data").Op("}(")
+	for i, item := range items {
+		p.Global("torch.distributed.checkpoint.metadata", "MetadataIndex").Op(")\x81}(").Text("fqn").Op("h" + string([]byte{byte(i)})).
+			Text("index").Int(int64(i)).Op("ub")
+		p.Global("torch.distributed.checkpoint.filesystem", "_StorageInfo").Op(")\x81}(").Text("relative_path").Text(shard).
+			Text("offset").Int(int64(len(data))).Text("length").Int(int64(len(item.Data))).Op("ub")
+		data = append(data, item.Data...)
+	}
+	return p.Op("uub").Stop(), data
+}
