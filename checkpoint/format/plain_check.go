@@ -39,6 +39,9 @@ func checkPlain(l *look, c *Checkpoint) error {
 		if len(members) == 0 {
 			return problem.New(problem.MissingShard, "%s holds nothing yet that is known to be of a checkpoint", c.Path)
 		}
+		if isAdapter(members) && !d.isFile(adapterConfig) {
+			return problem.New(problem.MissingShard, "%s is missing, without which PEFT does not load the adapter", d.join(adapterConfig))
+		}
 	}
 	for _, want := range s.required {
 		if !slices.Contains(has, want) {
@@ -77,6 +80,16 @@ func checkPlain(l *look, c *Checkpoint) error {
 		return err
 	}
 	return c.settle(members, contents)
+}
+
+// adapterConfig says what an adapter is for (save_pretrained in peft/peft_model.py).
+const adapterConfig = "adapter_config.json"
+
+// isAdapter reports whether there is nothing but an adapter of PEFT. Who has more beside it may load it in a way of their own.
+func isAdapter(members []member) bool {
+	return !slices.ContainsFunc(members, func(m member) bool {
+		return !strings.HasSuffix(m.path, ".json") && !strings.HasPrefix(path.Base(m.path), "adapter_model.")
+	}) && slices.ContainsFunc(members, func(m member) bool { return !strings.HasSuffix(m.path, ".json") })
 }
 
 // readable is a template as a person would write it.
