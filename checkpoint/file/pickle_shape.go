@@ -43,12 +43,12 @@ type Shape struct {
 // maxShapes bounds how many values are kept of one pickle, and so the memory.
 const maxShapes = 1 << 18
 
-// maxItems is how many items of a list are kept, where nobody asks for more.
-const maxItems = 64
+// maxKept is how many items of a list are kept, where nobody asks for more.
+const maxKept = 64
 
 type shaper struct {
 	left  int
-	items int // that are kept of a list; 0: maxItems
+	items int // that are kept of a list; 0: maxKept
 }
 
 func (l *shaper) new(kind ShapeKind) *Shape {
@@ -132,7 +132,7 @@ func (v *value) adopt(items []value) {
 		return
 	}
 	for _, item := range items {
-		if s.Pairs++; len(s.Values) < cmp.Or(s.limit.items, maxItems) {
+		if s.Pairs++; len(s.Values) < cmp.Or(s.limit.items, maxKept) {
 			s.Values = append(s.Values, s.limit.of(item))
 		}
 	}
