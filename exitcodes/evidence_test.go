@@ -131,7 +131,8 @@ func TestGuilty(t *testing.T) {
 		"a cause is known":                       {[]Outcome{stopped(0, bug), rank(1, exited(1).printing(strings.Split(strings.ReplaceAll(bug, "heads", "rows"), "\n")...))}, 1, Fatal, "rows must divide"},
 		"nobody said more":                       {[]Outcome{stopped(0, "step 1\n"), echo(1)}, 1, Retry, "Connection reset"},
 		"the rank that torch names":              {[]Outcome{stopped(3, strings.ReplaceAll(bug, "heads", "rows")), desync, stopped(7, bug)}, 2, Fatal, "heads must divide"},
-		"the rank that torch names said nothing": {[]Outcome{desync, stopped(7, "step 1\n")}, 0, Retry, "rank 7 is named in it"},
+		"the rank that torch names said nothing": {[]Outcome{desync, stopped(7, "step 1\n")}, 0, Retry, "; the suspect is rank 7, named by rank 1: it said nothing itself of a failure"},
+		"the rank that torch names lost it, too": {[]Outcome{desync, echo(7)}, 0, Retry, "; rank 7 is named in it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var findings []Finding

@@ -32,9 +32,12 @@ func Guilty(findings []Finding) (Finding, int) {
 		return echo, best
 	}
 	accused := map[int]bool{}
+	namer := map[int]string{}
 	for _, f := range findings {
 		for _, rank := range f.Names {
-			accused[rank] = true
+			if !accused[rank] {
+				accused[rank], namer[rank] = true, f.who()
+			}
 		}
 	}
 	guilty := -1
@@ -53,9 +56,19 @@ func Guilty(findings []Finding) (Finding, int) {
 		return f, guilty
 	}
 	for i, f := range findings {
-		if f.Rank >= 0 && accused[f.Rank] && i != best && f.Verdict != Success {
+		switch {
+		case f.Rank < 0 || !accused[f.Rank] || i == best || f.Verdict == Success:
+		case f.Role == RoleNone:
+			echo.Message += Suspect(fmt.Sprintf("rank %d", f.Rank), namer[f.Rank])
+		default:
 			echo.Message += fmt.Sprintf("; rank %d is named in it", f.Rank)
 		}
 	}
 	return echo, best
+}
+
+// Suspect is the end of a sentence about a failure that may be another's echo: whom the one who tells of it names, where that
+// one has said nothing.
+func Suspect(suspect, namer string) string {
+	return fmt.Sprintf("; the suspect is %s, named by %s: it said nothing itself of a failure", suspect, namer)
 }

@@ -88,7 +88,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		f.Message += " on its way out after an exception"
 	}
 	f = f.say(w, o)
-	f.Names = accused(w)
+	f.Names, f.Hosts = accused(w), hostsNamed(w)
 	for _, also := range []string{kill, gpu.orNothing()} {
 		if also != "" {
 			f.Message += "; besides, " + also

@@ -207,10 +207,11 @@ func (r *reader) atOnce(c *chain) bool {
 	return !end.IsZero() && last.Sub(end) <= together && r.looksUncaught(c)
 }
 
-// accusations are the lines in which torch or JAX names the ranks that did not come.
+// accusations are the lines in which torch or JAX names the ranks that did not come, or the other end of a connection.
 func (r *reader) accusations() (lines []string) {
 	for i := range r.lines {
-		if l := &r.lines[i]; l.kind != kindSurvived && l.is(traitNames) {
+		l := &r.lines[i]
+		if l.is(traitNames) && (l.kind != kindSurvived || l.level == levelWarning && !r.survived(i, l.tag, false)) { // torch's store warns
 			lines = append(lines, l.shown())
 		}
 	}

@@ -37,7 +37,7 @@ const (
 	traitTeardown                   // only a dying interpreter says it
 	traitExit                       // only a process that goes down says it
 	traitSignal                     // it may tell of a signal
-	traitNames                      // it may name the ranks that did not come
+	traitNames                      // it may name the ranks that did not come, or a host
 )
 
 // kind is what the reader makes of a line.

@@ -52,7 +52,8 @@ var (
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
 		"errno", "stopping", "exiting", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
-	wordsNames  = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:")
+	wordsNames = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
+		"remote peer ", "by peer [", "read error [", "write error [", "remote=[")
 	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
 )
 

@@ -118,6 +118,7 @@ type Finding struct {
 	Evidence string   // what decided: a line of the log, a status, a counter
 	Other    string   // the other candidate, where there was one: the exception that ended the program, or what it came from
 	Names    []int    // ranks that the evidence of somebody else's failure accuses
+	Hosts    []string // hosts that it names as the other end of a lost connection
 	Said     *Finding // what a worker that gangrun stopped had said about a failure of its own; nil when it had not
 	Unknown  bool     // neither a rule nor a family knows why: the exit code alone decided
 	Output   []byte   // the end of what the worker printed, without what a launcher said about it

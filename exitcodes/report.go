@@ -90,10 +90,12 @@ func blame(f Finding, o Outcome, ranks []Outcome, text []byte, rules *Rules) Fin
 		o.Output, o.Arrived = text, nil
 		return failed(f, o, rules)
 	}
-	cause.Names = nil
+	cause.Names, cause.Hosts = nil, nil
 	for _, g := range findings {
-		cause.Names = append(cause.Names, g.Names...)
+		cause.Names, cause.Hosts = append(cause.Names, g.Names...), append(cause.Hosts, g.Hosts...)
 	}
+	slices.Sort(cause.Hosts)
+	cause.Hosts = slices.Compact(cause.Hosts)
 	slices.Sort(cause.Names)
 	cause.Names = slices.Compact(cause.Names)
 	cause.At, cause.Node = o.At, o.Node

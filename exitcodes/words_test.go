@@ -103,6 +103,25 @@ func TestAccused(t *testing.T) {
 	}
 }
 
+// TestHostsNamed has the words of one that lost a connection name the other end.
+func TestHostsNamed(t *testing.T) {
+	for text, want := range map[string][]string{
+		"RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.7]:3469":                                                                                       {"10.0.0.7"},
+		"RuntimeError: [enforce fail at gloo/transport/tcp/pair.cc:547] . Read error [fd00:10::7]:3469: Connection reset by peer":                                                                            {"fd00:10::7"},
+		"ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\nLast error:\nsocketProgress: Connection closed by remote peer gpu-17.cluster.local<43210>": {"gpu-17.cluster.local"},
+		"ncclRemoteError: A call failed possibly due to a network error.\nLast error:\nsocketProgress: Connection closed by remote peer fe80::1%eth0<43210>":                                                 {"fe80::1"},
+		"[W1122 12:00:00.1 socket.cpp:464] [c10d] recvValue failed on SocketImpl(fd=4, addr=[::ffff:10.0.0.5]:42510, remote=[::ffff:10.0.0.1]:29500): Connection reset by peer":                              {"10.0.0.1"},
+		"RuntimeError: Connection closed by peer": nil,
+		"the store listens on [10.0.0.1]:29500":   nil,
+	} {
+		o := exited(1)
+		o.Output = []byte(text + "\n")
+		if f := Judge(o, BuiltinRules()); !slices.Equal(f.Hosts, want) {
+			t.Errorf("%q names %q, want %q", text, f.Hosts, want)
+		}
+	}
+}
+
 // TestLauncherNames has a launcher that ran the ranks tell of them: whom one names, and what one that it stopped had said,
 // weigh as they do where gangrun runs the ranks itself.
 func TestLauncherNames(t *testing.T) {

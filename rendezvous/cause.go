@@ -69,7 +69,7 @@ func (t *turn) collect(members []member) reports {
 func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time) {
 	stop = *t.job.Stop
 	said := t.collect(members)
-	g, failed := guilty(said.reports, t.nodeOf)
+	g, failed := t.guilty(said.reports)
 	f := g.outcome
 	if failed && f.role() == exitcodes.RoleRoot {
 		again = stop.At.Add(evidenceTime)

@@ -16,6 +16,11 @@ func TestGuilty(t *testing.T) {
 			Message: fmt.Sprintf("rank %d lost its peer", rank), Evidence: "Connection closed by peer",
 		}
 	}
+	lost := func(role string, rank int, hosts ...string) *Outcome {
+		o := failed(role, rank)
+		o.Hosts = hosts
+		return o
+	}
 	said := func(rank int, beside *Outcome) *Outcome {
 		if beside == nil {
 			beside = &Outcome{Rank: -1}
@@ -43,20 +48,32 @@ func TestGuilty(t *testing.T) {
 		"a root over what was said":      {[]report{{"n0", 1, failed("cascade", 0)}, {"n1", 2, said(3, nil)}, {"n2", 3, failed("root", 4)}}, "n2", exitcodes.Retry, 4, "rank 4"},
 		"of two, the first":              {[]report{{"n0", 1, failed("cascade", 0)}, {"n1", 3, said(3, nil)}, {"n2", 2, said(4, nil)}}, "n2", exitcodes.Fatal, 4, "KeyError: 4"},
 		"of two, the one that is named":  {[]report{{"n0", 1, failed("suspect", 0, 3, 9)}, {"n1", 3, said(3, nil)}, {"n2", 2, said(4, nil)}}, "n1", exitcodes.Fatal, 3, "KeyError: 3"},
-		"the named one said nothing":     {[]report{{"n0", 1, failed("suspect", 0, 5, 99)}}, "n0", exitcodes.Retry, 0, "lost its peer; rank 5 on n2 is named in it"},
+		"the named one said nothing":     {[]report{{"n0", 1, failed("suspect", 0, 5, 99)}}, "n0", exitcodes.Retry, 0, "lost its peer; the suspect is rank 5 on n2, named by rank 0: it said nothing itself of a failure"},
+		"the named one lost it, too":     {[]report{{"n0", 1, failed("suspect", 0, 5)}, {"n2", 2, failed("cascade", 5)}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
+		"at an address":                  {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.2")}}, "n0", exitcodes.Retry, 0, "lost its peer; the suspect is node n2 (10.0.0.2), named by rank 0: it said nothing itself of a failure\x00"},
+		"at a name":                      {[]report{{"n0", 1, lost("cascade", 0, "n2.cluster.local")}}, "n0", exitcodes.Retry, 0, "the suspect is node n2 (n2.cluster.local)"},
+		"at the address of one rank":     {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.3")}}, "n0", exitcodes.Retry, 0, "the suspect is rank 6 on n3 (10.0.0.3), named by rank 0"},
+		"at its own address":             {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.0")}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
+		"at nobody's address":            {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.9")}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
+		"at two members' address":        {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.4")}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
+		"an address that has spoken":     {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.2")}, {"n2", 2, failed("cascade", 4)}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
+		"of two, the one at an address":  {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.1")}, {"n2", 2, said(4, nil)}, {"n1", 3, said(3, nil)}}, "n1", exitcodes.Fatal, 3, "KeyError: 3"},
 		"nobody failed by himself":       {[]report{{"n1", 2, said(3, nil)}}, "n1", exitcodes.Fatal, 3, "had failed already: KeyError: 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r Round
-			for i := range 3 {
-				r.Members = append(r.Members, Member{Name: fmt.Sprint("n", i), Slots: 2})
+			nodes := map[string]NodeEntry{}
+			for i, slots := range []int{2, 2, 2, 1, 2, 2} {
+				name := fmt.Sprint("n", i)
+				r.Members = append(r.Members, Member{Name: name, Slots: slots})
+				nodes[name] = NodeEntry{Node: &Node{Address: fmt.Sprint("10.0.0.", min(i, 4))}}
 			}
 			var before []string
 			for _, r := range tt.reports {
 				before = append(before, r.outcome.Message)
 			}
-			turn := &turn{View: View{Round: &r}}
-			got, found := guilty(tt.reports, turn.nodeOf)
+			turn := &turn{View: View{Round: &r, Nodes: nodes}}
+			got, found := turn.guilty(tt.reports)
 			if found != (tt.node != "") {
 				t.Fatalf("found %v: %+v", found, got)
 			}
@@ -69,7 +86,7 @@ func TestGuilty(t *testing.T) {
 				return
 			}
 			o := got.outcome
-			if got.node != tt.node || o.Verdict != tt.verdict || o.Rank != tt.rank || !strings.Contains(o.Message, tt.says) {
+			if got.node != tt.node || o.Verdict != tt.verdict || o.Rank != tt.rank || !strings.Contains(o.Message+"\x00", tt.says) {
 				t.Errorf("%s: %s of rank %d, %q; want %s: %s of rank %d, %q", got.node, o.Verdict, o.Rank, o.Message, tt.node, tt.verdict, tt.rank, tt.says)
 			}
 			if strings.Contains(o.Message, "rank 99") {

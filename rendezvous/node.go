@@ -91,7 +91,9 @@ type Outcome struct {
 	// Names are ranks that the evidence names as where it began. Said is what a worker that was stopped had said of a failure
 	// of its own; without a verdict beside it, no worker of the node failed by itself.
 	Names []int `json:"names,omitempty"`
-	Said  *Said `json:"said,omitempty"`
+	// Hosts are those that it names as the other end of a lost connection.
+	Hosts []string `json:"hosts,omitempty"`
+	Said  *Said    `json:"said,omitempty"`
 }
 
 // Said is what a worker that was stopped for another's failure had said of one of its own: a root cause, or nothing.
@@ -108,6 +110,8 @@ type Said struct {
 // The most that crosses of what names others, and of what a stopped worker had said.
 const (
 	maxNames        = 16
+	maxHosts        = 4
+	maxHost         = 64
 	maxSaidRule     = 64
 	maxSaidEvidence = 300
 )
@@ -119,7 +123,8 @@ func OutcomeOf(f exitcodes.Finding, store, runUID string, round int) Outcome {
 		Verdict: f.Verdict, Reason: cut(f.Reason), Message: cut(f.Message), Code: f.Code,
 		Rule: cut(f.Rule), Evidence: cut(f.Evidence), Rank: f.Rank, LocalRank: f.LocalRank,
 		ExitCode: f.ExitCode, Signal: f.Signal, WorkerCode: f.WorkerCode, At: f.At, NodeFault: f.NodeFault,
-		CodeOverridden: f.CodeOverridden, Names: f.Names[:min(len(f.Names), maxNames)], Said: saidOf(f.Said),
+		CodeOverridden: f.CodeOverridden, Names: f.Names[:min(len(f.Names), maxNames)],
+		Hosts: f.Hosts[:min(len(f.Hosts), maxHosts)], Said: saidOf(f.Said),
 	}
 	if f.Role >= exitcodes.RoleCascade {
 		o.Role = f.Role.String()
@@ -157,7 +162,7 @@ func (o *Outcome) Finding() exitcodes.Finding {
 		Verdict: o.Verdict, Reason: o.Reason, Message: o.Message, Code: o.Code, Role: o.role(),
 		Rule: o.Rule, Evidence: o.Evidence, Rank: o.Rank, LocalRank: o.LocalRank,
 		ExitCode: o.ExitCode, Signal: o.Signal, WorkerCode: o.WorkerCode, At: o.At, NodeFault: o.NodeFault,
-		CodeOverridden: o.CodeOverridden, Names: o.Names, Said: o.Said.finding(),
+		CodeOverridden: o.CodeOverridden, Names: o.Names, Hosts: o.Hosts, Said: o.Said.finding(),
 	}
 }
 

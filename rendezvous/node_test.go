@@ -24,7 +24,7 @@ func TestFindingCrosses(t *testing.T) {
 	f := exitcodes.Finding{
 		Verdict: exitcodes.Retry, Reason: "Reason", Message: "message", Code: 137, Role: exitcodes.RoleRoot,
 		Rule: "rule", Evidence: "evidence", Rank: 3, LocalRank: 1, ExitCode: &one, Signal: 9, WorkerCode: &one,
-		At: time.Unix(1, 0).UTC(), CodeOverridden: true, NodeFault: true, Names: []int{3, 7}, Said: &exitcodes.Finding{
+		At: time.Unix(1, 0).UTC(), CodeOverridden: true, NodeFault: true, Names: []int{3, 7}, Hosts: []string{"10.0.0.7"}, Said: &exitcodes.Finding{
 			Verdict: exitcodes.Retry, Reason: "Reason", Code: 210, Role: exitcodes.RoleRoot, Rule: "rule", Evidence: "evidence",
 			Rank: 5, LocalRank: 2, CodeOverridden: true, Message: "rank 5 was stopped when it had failed already: evidence",
 		},
@@ -52,13 +52,13 @@ func TestSaidIsBounded(t *testing.T) {
 		Verdict: exitcodes.Fatal, Code: 1, Role: exitcodes.RoleRoot, Reason: long, Rule: long, Evidence: long,
 	}}
 	for i := range 40 {
-		f.Names = append(f.Names, i)
+		f.Names, f.Hosts = append(f.Names, i), append(f.Hosts, "h")
 	}
 	o := OutcomeOf(f, "store", "run", 0)
 	if err := o.check(); err != nil {
 		t.Error(err)
 	}
-	if len(o.Names) != 16 || len(o.Said.Rule) > 64 || len(o.Said.Evidence) > 300 || !utf8.ValidString(o.Said.Evidence) {
+	if len(o.Names) != 16 || len(o.Hosts) != 4 || len(o.Said.Rule) > 64 || len(o.Said.Evidence) > 300 || !utf8.ValidString(o.Said.Evidence) {
 		t.Errorf("%d names, a rule of %d bytes, evidence of %d", len(o.Names), len(o.Said.Rule), len(o.Said.Evidence))
 	}
 	f.Said.Role = exitcodes.RoleSuspect
@@ -66,10 +66,12 @@ func TestSaidIsBounded(t *testing.T) {
 		t.Errorf("%+v is no root cause", o.Said)
 	}
 	for name, spoil := range map[string]func(*Outcome){
-		"neither a verdict nor": func(o *Outcome) { o.Verdict, o.Said = "", nil },
-		"said: verdict":         func(o *Outcome) { o.Said.Verdict = exitcodes.Success },
-		"said: a reason":        func(o *Outcome) { o.Said.Evidence = long },
-		"41 ranks are named":    func(o *Outcome) { o.Names = make([]int, 41) },
+		"neither a verdict nor":  func(o *Outcome) { o.Verdict, o.Said = "", nil },
+		"said: verdict":          func(o *Outcome) { o.Said.Verdict = exitcodes.Success },
+		"said: a reason":         func(o *Outcome) { o.Said.Evidence = long },
+		"more than 4 hosts":      func(o *Outcome) { o.Hosts = make([]string, 5) },
+		"or one of more than 64": func(o *Outcome) { o.Hosts = []string{strings.Repeat("h", 65)} },
+		"41 ranks are named":     func(o *Outcome) { o.Names = make([]int, 41) },
 	} {
 		o, said := o, *o.Said
 		o.Said = &said

@@ -253,6 +253,9 @@ func (o *Outcome) check() error {
 	if len(o.Names) > maxNames {
 		return fmt.Errorf("outcome: %d ranks are named, at most %d", len(o.Names), maxNames)
 	}
+	if len(o.Hosts) > maxHosts || slices.ContainsFunc(o.Hosts, func(h string) bool { return len(h) > maxHost }) {
+		return fmt.Errorf("outcome: more than %d hosts are named, or one of more than %d bytes", maxHosts, maxHost)
+	}
 	if len(o.Message) > maxText || len(o.Evidence) > maxText || len(o.Reason) > maxText || len(o.Rule) > maxText {
 		return fmt.Errorf("outcome: a text is longer than %d bytes", maxText)
 	}

@@ -43,7 +43,7 @@ func fullOutcome() Outcome {
 	return OutcomeOf(exitcodes.Finding{
 		Verdict: exitcodes.Retry, Reason: "OOMKilled", Message: "rank 3 was killed", Code: 137, Role: exitcodes.RoleRoot,
 		Rule: "oom", Evidence: "oom_kill 1", Rank: 3, LocalRank: 1, ExitCode: ptr(0), Signal: 9, WorkerCode: ptr(1), At: at,
-		NodeFault: true, CodeOverridden: true, Names: []int{7}, Said: &exitcodes.Finding{
+		NodeFault: true, CodeOverridden: true, Names: []int{7}, Hosts: []string{"10.0.0.7"}, Said: &exitcodes.Finding{
 			Verdict: exitcodes.Fatal, Reason: "CodeError", Code: 1, Role: exitcodes.RoleRoot, Rule: "code.syntax",
 			Evidence: "KeyError: 'x'", Rank: 2, LocalRank: 0,
 		},

@@ -36,9 +36,9 @@ func crossing(findings []exitcodes.Finding) exitcodes.Finding {
 	if cause := exitcodes.Cause(findings); cause >= 0 {
 		f = findings[cause]
 	}
-	f.Names = nil
+	f.Names, f.Hosts = nil, nil
 	for _, g := range findings {
-		f.Names = append(f.Names, g.Names...)
+		f.Names, f.Hosts = append(f.Names, g.Names...), append(f.Hosts, g.Hosts...)
 		switch {
 		case g.Said == nil || g.Said.Role != exitcodes.RoleRoot:
 		case f.Said == nil, accused(findings, g.Said.Rank) && !accused(findings, f.Said.Rank):
@@ -50,6 +50,8 @@ func crossing(findings []exitcodes.Finding) exitcodes.Finding {
 	}
 	slices.Sort(f.Names)
 	f.Names = slices.Compact(f.Names)
+	slices.Sort(f.Hosts)
+	f.Hosts = slices.Compact(f.Hosts)
 	return f
 }
 
