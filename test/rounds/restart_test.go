@@ -228,3 +228,26 @@ func ofRank(workers []*worker, rank string) *worker {
 func nodeNamed(nodes []*node, name string) *node {
 	return nodes[slices.IndexFunc(nodes, func(n *node) bool { return n.name == name })]
 }
+
+// TestPeerIsNamedByAddress has a rank lose its connection to another node, which gloo calls by its address only, and whose own
+// ranks say nothing: the failure stays with who tells of it, and the node is named beside it.
+func TestPeerIsNamedByAddress(t *testing.T) {
+	t.Parallel()
+	p := newParty(t, "--nnodes", "2", "--nproc-per-node", "1", "--store", storeOf(shared.get(t)), "--job", jobName(t), "--no-restart")
+	p.mode = "launch"
+	nodes := []*node{p.start("n0", "--node-address", "127.0.0.1"), p.start("n1", "--node-address", "127.0.0.2")}
+	workers := p.round(0, 2)
+	lost := workers[slices.IndexFunc(workers, func(w *worker) bool { return w.Node == "n0" })]
+	silent := workers[slices.IndexFunc(workers, func(w *worker) bool { return w.Node == "n1" })]
+	for _, line := range []string{"Traceback (most recent call last):", `  File "/app/train.py", line 9, in <module>`, "    main()",
+		"RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.2]:3469"} {
+		lost.do("say " + line)
+	}
+	lost.do("exit 1")
+	for _, e := range p.all(nodes, end{210, exitcodes.Retry, exitcodes.ReasonRetryableByRule}) {
+		want := fmt.Sprintf("the suspect is rank %s on n1 (127.0.0.2), named by rank %s: it said nothing itself of a failure", silent.Rank, lost.Rank)
+		if c := e.RootCause; c.Node != "n0" || !strings.Contains(e.Message.Message, want) {
+			t.Errorf("%s: %q, %+v; want %q", e.Node, e.Message.Message, c, want)
+		}
+	}
+}

@@ -11,14 +11,25 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// TestRunAgreesWithExplain is every third or so of the field logs, printed by a process that then ends as theirs did:
-// gangrun run says what explain --log says of the file, in verdict, code, reason and evidence.
+// TestRunAgreesWithExplain is every third or so of the field logs, and of those of other kinds, printed by a process that then
+// ends as theirs did: gangrun run says what explain --log says of the file, in verdict, code, reason and evidence.
 func TestRunAgreesWithExplain(t *testing.T) {
-	dir, err := filepath.Abs("../../exitcodes/testdata/field")
+	logs := 0
+	for _, set := range []string{"field", "fresh"} {
+		logs += agreeing(t, set)
+	}
+	if logs < 40 {
+		t.Errorf("only %d logs", logs)
+	}
+}
+
+// agreeing has run and explain read a third of a set of logs, and returns how many.
+func agreeing(t *testing.T, set string) (logs int) {
+	t.Helper()
+	dir, err := filepath.Abs("../../exitcodes/testdata/" + set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logs := 0
 	for i, row := range strings.Split(strings.TrimSpace(read(t, filepath.Join(dir, "INDEX.tsv"))), "\n") {
 		fields := strings.Split(row, "\t")
 		if strings.HasPrefix(row, "#") || i%3 != 0 && !strings.HasPrefix(row, "T1") {
@@ -53,7 +64,5 @@ func TestRunAgreesWithExplain(t *testing.T) {
 			}
 		})
 	}
-	if logs < 30 {
-		t.Errorf("only %d logs", logs)
-	}
+	return logs
 }
