@@ -31,18 +31,19 @@ func accused(w said) []int {
 	return ranks
 }
 
-// hostPattern are the ways in which the other end of a connection is named that was lost: by gloo, NCCL and torch's store.
+// hostPattern are the ways in which gloo, NCCL and torch's store name the other end of a lost connection.
 var hostPattern = lazy(`by peer \[([0-9A-Za-z.:%_-]{1,64})\]:\d{1,5}|remote peer ([0-9A-Za-z.:%_-]{1,64})<\d{1,5}>|` +
 	`(?:Read|Write) error \[([0-9A-Za-z.:%_-]{1,64})\]:\d{1,5}|remote=\[([0-9A-Za-z.:%_-]{1,64})\]:\d{1,5}`)
 
 const mostHosts = 4
 
-// hostsNamed are the hosts that the words name as the other end of a lost connection: "Connection closed by peer [10.0.0.7]:3469".
+// hostsNamed are the hosts that the words name as the other end of a lost connection: "closed by peer [10.0.0.7]:3469".
 func hostsNamed(w said) []string {
 	var hosts []string
 	for _, l := range w.accusations {
 		for _, m := range hostPattern().FindAllStringSubmatch(l, 64) {
-			host, _, _ := strings.Cut(strings.TrimPrefix(strings.Join(m[1:], ""), "::ffff:"), "%") // the interface of a link-local address
+			host := strings.TrimPrefix(strings.Join(m[1:], ""), "::ffff:")
+			host, _, _ = strings.Cut(host, "%") // the interface of a link-local address
 			if len(hosts) < mostHosts && !slices.Contains(hosts, host) {
 				hosts = append(hosts, host)
 			}

@@ -67,8 +67,8 @@ func Guilty(findings []Finding) (Finding, int) {
 	return echo, best
 }
 
-// Suspect is the end of a sentence about a failure that may be another's echo: whom the one who tells of it names, where that
-// one has said nothing.
+// Suspect is the end of a sentence about a failure that may be another's echo: whom the one who tells of it names,
+// where that one has said nothing.
 func Suspect(suspect, namer string) string {
 	return fmt.Sprintf("; the suspect is %s, named by %s: it said nothing itself of a failure", suspect, namer)
 }

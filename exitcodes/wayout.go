@@ -2,9 +2,9 @@ package exitcodes
 
 import "time"
 
-// An interpreter that goes down after an exception nobody caught runs destructors and waits for threads of libraries. Now
-// and then one of those crashes: the process has died of a signal, and the exception is why. What was caught and printed
-// before a crash of the program itself looks nearly the same. This file tells the two apart.
+// An interpreter that goes down after an exception nobody caught runs destructors and waits for threads of libraries.
+// Now and then one of those crashes: the process has died of a signal, and the exception is why. What was caught and
+// printed before a crash of the program itself looks nearly the same. This file tells the two apart.
 
 // uncaught is the exit code of an interpreter that has ended of an exception, whatever kills it on its way out.
 const uncaught = 1
@@ -72,8 +72,8 @@ func (r *reader) endedOf(c *chain, w wayOut) bool {
 	return w.spoke <= c.end && (at.IsZero() || r.end.Sub(at) <= longAgo)
 }
 
-// libraryNext reports whether what came next after line i, but for noise, is a library's word: a program that went on says
-// something of its own first.
+// libraryNext reports whether what came next after line i, but for noise, is a library's word: a program that went on
+// says something of its own first.
 func (r *reader) libraryNext(i int) bool {
 	for _, l := range r.lines[i+1 : min(len(r.lines), i+1+fresh)] {
 		if l.is(traitExit) || l.glog {
@@ -86,8 +86,8 @@ func (r *reader) libraryNext(i int) bool {
 	return false
 }
 
-// wentOnSince reports whether the program went on after that time, in whole seconds: it reported a step, did work, or was
-// found at it.
+// wentOnSince reports whether the program went on after that time, in whole seconds: it reported a step, did work, or
+// was found at it.
 func (r *reader) wentOnSince(at, stepAt time.Time) bool {
 	if r.findWayOut().atWork >= 0 {
 		return true

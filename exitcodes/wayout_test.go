@@ -35,8 +35,8 @@ func recorded(exception string, at time.Time, code int) []byte {
 	return data
 }
 
-// A process that a signal killed while it went down after an exception ended of the exception; one that had got over its
-// exception, or that another rank's failure aborted, died of the signal.
+// A process that a signal killed while it went down after an exception ended of the exception; one that had got over
+// its exception, or that another rank's failure aborted, died of the signal.
 func TestKilledOnTheWayOut(t *testing.T) {
 	steps := strings.Repeat("step 7 loss 2.1\n", 20)
 	own := func(text string) string { // as torch's hook prints it
@@ -126,8 +126,8 @@ func TestKilledOnTheWayOut(t *testing.T) {
 	}
 }
 
-// The same of a rank that torchrun reports with -6 or -11: its traceback stands in the report, in the rank's own lines, or
-// in lines that are nobody's.
+// The same of a rank that torchrun reports with -6 or -11: its traceback stands in the report, in the rank's own
+// lines, or in lines that are nobody's.
 func TestReportedOnTheWayOut(t *testing.T) {
 	callstack := strings.TrimSpace(strings.ReplaceAll("Traceback (most recent call last):\n  File \"/v/torch/distributed/elastic/multiprocessing/errors/__init__.py\", line 357, in wrapper\n    return f(*args, **kwargs)\n"+badHeads, "\n", "\n  "))
 	lost := "Traceback (most recent call last):\n  File \"/app/train.py\", line 40, in <module>\n    main()\n" + reset + "\n"

@@ -39,8 +39,8 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	return w
 }
 
-// record is what torch recorded of the exception that ended this process: not what another one had left at that path, nor
-// what the program got over.
+// record is what torch recorded of the exception that ended this process: not what another one had left at that path,
+// nor what the program got over.
 func (o Outcome) record(r *reader) (ErrorFile, bool) {
 	file, err := ParseErrorFile(o.ErrorFile)
 	switch {

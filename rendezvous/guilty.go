@@ -18,10 +18,10 @@ type report struct {
 	outcome *Outcome
 }
 
-// guilty chooses, of what the members report, the failure that the stop comes of, as it is chosen among the workers of one
-// node: the strongest role, then the one of which the store heard first. Where only echoes are known it is what a stopped
-// worker had said of a failure of its own; one whose rank the echoes name comes first. What was said by a worker that was
-// stopped never stands against a failure of somebody who ended by himself.
+// guilty chooses, of what the members report, the failure that the stop comes of, as it is chosen among the workers of
+// one node: the strongest role, then the one of which the store heard first. Where only echoes are known it is what a
+// stopped worker had said of a failure of its own; one whose rank the echoes name comes first. What was said by a
+// worker that was stopped never stands against a failure of somebody who ended by himself.
 func (t *turn) guilty(reports []report) (report, bool) {
 	reports = slices.SortedStableFunc(slices.Values(reports), func(a, b report) int { return cmp.Compare(a.rev, b.rev) })
 	findings := make([]exitcodes.Finding, len(reports))
@@ -57,8 +57,8 @@ func (t *turn) guilty(reports []report) (report, bool) {
 	return r, true
 }
 
-// suspects says whom the echoes name that have said nothing themselves, and where those are: ranks, and nodes by an address
-// at which a connection was lost.
+// suspects says whom the echoes name that have said nothing themselves, and where those are: ranks, and nodes by an
+// address at which a connection was lost.
 func (t *turn) suspects(reports []report) (text string) {
 	told := map[string]bool{}
 	heard := func(node string, rank int) bool {
@@ -97,8 +97,8 @@ func (o *Outcome) who() string {
 	return fmt.Sprintf("rank %d", o.Rank)
 }
 
-// nodeAt is the one member of the round, other than the one that names it, that has this address or name; empty where none
-// has it, or several.
+// nodeAt is the one member of the round, other than the one that names it, that has this address or name; empty where
+// none has it, or several.
 func (t *turn) nodeAt(host, namer string) (found string) {
 	for _, m := range t.Round.Members {
 		address := ""
