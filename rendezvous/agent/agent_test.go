@@ -122,13 +122,57 @@ var (
 	well = rendezvous.Outcome{Verdict: exitcodes.Success}
 )
 
-func gang(t *testing.T, m *store.InMemory, n int) (parties []*party) {
+// parties are the nodes of a job.
+type parties []*party
+
+func gang(t *testing.T, m *store.InMemory, n int) (g parties) {
 	t.Helper()
 	for i := range n {
 		s := m.Connect(clock)
-		parties = append(parties, join(t, s, fmt.Sprintf("node%d", i), rendezvous.DefaultSpec(n), nil))
+		g = append(g, join(t, s, fmt.Sprintf("node%d", i), rendezvous.DefaultSpec(n), nil))
 	}
-	return parties
+	return g
+}
+
+// start waits until all are told to start a round.
+func (g parties) start(round int) {
+	for _, p := range g {
+		p.t.Helper()
+		p.starts(round)
+	}
+}
+
+// hearNothing is for a moment at which nobody may have been told anything.
+func (g parties) hearNothing() {
+	for _, p := range g {
+		p.t.Helper()
+		select {
+		case o := <-p.Orders():
+			p.t.Fatalf("%s: got %s", p.name, describe(o))
+		default:
+		}
+	}
+}
+
+// fail has a worker of one of two nodes fail in a round, and the other one stop for it.
+func (g parties) fail(which, round int) {
+	g[which].t.Helper()
+	g[which].Failing(round, killed, nil)
+	g[which].Gone(round, killed, nil)
+	g[1-which].stops()
+}
+
+// succeed ends the round, and so the job.
+func (g parties) succeed(round int) {
+	for _, p := range g {
+		p.Gone(round, well, nil)
+	}
+	for _, p := range g {
+		p.t.Helper()
+		if e := p.ends(); e.Verdict != exitcodes.Success {
+			p.t.Errorf("%s: %+v", p.name, *e)
+		}
+	}
 }
 
 func TestOneFailsAllStartAgain(t *testing.T) {

@@ -48,10 +48,10 @@ func (f filled) Grant(ctx context.Context, ttl time.Duration) (store.Lease, erro
 }
 
 // gangOfFilled is two nodes of a store that can be filled, and what they log.
-func gangOfFilled(t *testing.T, full *atomic.Bool, log *heard) []*party {
+func gangOfFilled(t *testing.T, full *atomic.Bool, log *heard) parties {
 	t.Helper()
 	m := store.NewInMemory()
-	var nodes []*party
+	var nodes parties
 	for i := range 2 {
 		way := filled{m.Connect(clock), full}
 		nodes = append(nodes, join(t, way, fmt.Sprint("node", i), rendezvous.DefaultSpec(2), func(c *Config) {
@@ -75,15 +75,8 @@ func TestTheStoreIsFull(t *testing.T) {
 				t.Errorf("it says %s", log.all())
 			}
 			full.Store(false)
-			for _, p := range nodes {
-				p.starts(0)
-				p.Gone(0, well, nil)
-			}
-			for _, p := range nodes {
-				if e := p.ends(); e.Verdict != exitcodes.Success {
-					t.Errorf("%+v", *e)
-				}
-			}
+			nodes.start(0)
+			nodes.succeed(0)
 			if n := strings.Count(log.all(), "the store takes writes again"); n != len(nodes) {
 				t.Errorf("%d nodes say that it is over: %s", n, log.all())
 			}
@@ -94,35 +87,18 @@ func TestTheStoreIsFull(t *testing.T) {
 			var full atomic.Bool
 			var log heard
 			nodes := gangOfFilled(t, &full, &log)
-			for _, p := range nodes {
-				p.starts(0)
-			}
+			nodes.start(0)
 			time.Sleep(time.Minute)
 			full.Store(true)
 			time.Sleep(time.Hour) // it has nothing to say
 			nodes[1].Failing(0, killed, nil)
 			nodes[1].Gone(0, killed, nil)
 			time.Sleep(DefaultStoreTimeout - time.Minute)
-			for _, p := range nodes {
-				select {
-				case o := <-p.Orders():
-					t.Fatalf("%s: got %s", p.name, describe(o))
-				default:
-				}
-			}
+			nodes.hearNothing()
 			full.Store(false)
 			nodes[0].stops()
-			for _, p := range nodes {
-				if o := p.starts(1); o.Round.Number != 1 {
-					t.Errorf("%+v", o)
-				}
-				p.Gone(1, well, nil)
-			}
-			for _, p := range nodes {
-				if e := p.ends(); e.Verdict != exitcodes.Success {
-					t.Errorf("%+v", *e)
-				}
-			}
+			nodes.start(1)
+			nodes.succeed(1)
 		})
 	})
 	t.Run("for the leader alone", func(t *testing.T) {
@@ -130,7 +106,7 @@ func TestTheStoreIsFull(t *testing.T) {
 			var full atomic.Bool
 			var log heard
 			m := store.NewInMemory()
-			nodes := []*party{
+			nodes := parties{
 				join(t, filled{m.Connect(clock), &full}, "node0", rendezvous.DefaultSpec(2), func(c *Config) {
 					c.Log = slog.New(slog.NewTextHandler(&log, nil))
 				}),
@@ -143,13 +119,8 @@ func TestTheStoreIsFull(t *testing.T) {
 				t.Errorf("it says %s", log.all())
 			}
 			full.Store(false)
-			for _, p := range nodes {
-				p.starts(0)
-				p.Gone(0, well, nil)
-			}
-			for _, p := range nodes {
-				p.ends()
-			}
+			nodes.start(0)
+			nodes.succeed(0)
 		})
 	})
 	t.Run("for good", func(t *testing.T) {
@@ -157,9 +128,7 @@ func TestTheStoreIsFull(t *testing.T) {
 			var full atomic.Bool
 			var log heard
 			nodes := gangOfFilled(t, &full, &log)
-			for _, p := range nodes {
-				p.starts(0)
-			}
+			nodes.start(0)
 			full.Store(true)
 			for _, p := range nodes {
 				p.Failing(0, killed, nil)

@@ -57,16 +57,14 @@ func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
 					storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(jobKey)}})
 				}
 				var log heard
-				nodes := []*party{join(t, m.Connect(clock), "node0", rendezvous.DefaultSpec(2), func(c *Config) {
+				nodes := parties{join(t, m.Connect(clock), "node0", rendezvous.DefaultSpec(2), func(c *Config) {
 					c.Log = slog.New(slog.NewTextHandler(&log, nil))
 				})}
 				time.Sleep(2 * tick)
 				remove() // while nodes are waited for
 				nodes = append(nodes, join(t, m.Connect(clock), "node1", rendezvous.DefaultSpec(2), nil))
 				for round := range last + 1 {
-					for _, p := range nodes {
-						p.starts(round)
-					}
+					nodes.start(round)
 					time.Sleep(time.Minute)
 					if another { // who has led has no vote for a moment
 						storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(store.Candidates)}})
@@ -74,13 +72,7 @@ func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
 					}
 					remove()
 					time.Sleep(time.Minute)
-					for _, p := range nodes {
-						select {
-						case o := <-p.Orders():
-							t.Fatalf("%s: got %s", p.name, describe(o))
-						default:
-						}
-					}
+					nodes.hearNothing()
 					if round == last {
 						break
 					}
@@ -93,14 +85,7 @@ func TestADeletedRecordOfTheJobIsPutBack(t *testing.T) {
 					time.Sleep(3 * goneTime)
 					nodes[0].Gone(round, rendezvous.Outcome{}, nil)
 				}
-				for _, p := range nodes {
-					p.Gone(last, well, nil)
-				}
-				for _, p := range nodes {
-					if e := p.ends(); e.Verdict != exitcodes.Success {
-						t.Errorf("%s: %+v", p.name, *e)
-					}
-				}
+				nodes.succeed(last)
 				if !log.has("somebody has deleted the job's record") {
 					t.Error("nobody says so")
 				}
@@ -129,20 +114,14 @@ func TestAnEarlierRecordComesBack(t *testing.T) {
 					}
 					return job.Budget.Total
 				}
-				for _, p := range nodes {
-					p.starts(0)
-				}
+				nodes.start(0)
 				time.Sleep(time.Minute)
 				then := []store.Op{store.Delete(roundKey(1))}
 				for _, kv := range storetest.Commit(t, byHand, store.Txn{Read: []string{jobKey, roundsKey, nodesKey + "node1"}}).Read {
 					then = append(then, store.Put(kv.Key, kv.Value))
 				}
-				nodes[1].Failing(0, killed, nil)
-				nodes[1].Gone(0, killed, nil)
-				nodes[0].stops()
-				for _, p := range nodes {
-					p.starts(1)
-				}
+				nodes.fail(1, 0)
+				nodes.start(1)
 				time.Sleep(time.Minute)
 				if forgotten {
 					for _, p := range nodes {
@@ -158,31 +137,14 @@ func TestAnEarlierRecordComesBack(t *testing.T) {
 					}
 				} else {
 					time.Sleep(time.Minute)
-					for _, p := range nodes {
-						select {
-						case o := <-p.Orders():
-							t.Fatalf("%s: got %s", p.name, describe(o))
-						default:
-						}
-					}
-					nodes[1].Failing(1, killed, nil)
-					nodes[1].Gone(1, killed, nil)
-					nodes[0].stops()
+					nodes.hearNothing()
+					nodes.fail(1, 1)
 				}
-				for _, p := range nodes {
-					p.starts(next)
-				}
+				nodes.start(next)
 				if got := charged(); got != want {
 					t.Errorf("%d restarts are charged, want %d", got, want)
 				}
-				for _, p := range nodes {
-					p.Gone(next, well, nil)
-				}
-				for _, p := range nodes {
-					if e := p.ends(); e.Verdict != exitcodes.Success {
-						t.Errorf("%s: %+v", p.name, *e)
-					}
-				}
+				nodes.succeed(next)
 			})
 		})
 	}
@@ -195,9 +157,7 @@ func TestNoLeaderRemembersTheRound(t *testing.T) {
 		byHand := m.Connect(clock)
 		defer byHand.Close()
 		nodes := gang(t, m, 2)
-		for _, p := range nodes {
-			p.starts(0)
-		}
+		nodes.start(0)
 		time.Sleep(time.Minute)
 		for _, p := range nodes {
 			p.newest.Store(nil)
@@ -206,15 +166,8 @@ func TestNoLeaderRemembersTheRound(t *testing.T) {
 		for _, p := range nodes {
 			p.stops()
 		}
-		for _, p := range nodes {
-			p.starts(1)
-			p.Gone(1, well, nil)
-		}
-		for _, p := range nodes {
-			if e := p.ends(); e.Verdict != exitcodes.Success {
-				t.Errorf("%s: %+v", p.name, *e)
-			}
-		}
+		nodes.start(1)
+		nodes.succeed(1)
 	})
 }
 
