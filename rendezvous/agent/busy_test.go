@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -98,4 +99,63 @@ func TestOthersWriteToTheStore(t *testing.T) {
 			t.Errorf("asked %d times in %v", asked, took)
 		}
 	})
+}
+
+// ahead is a store that has come further than what is known of it. It notes what is written.
+type ahead struct {
+	store.Store
+	rev    int64
+	writes int
+}
+
+func (a *ahead) Commit(_ context.Context, txn store.Txn) (store.Result, error) {
+	if len(txn.Then) > 0 {
+		a.writes++
+	}
+	return store.Result{OK: true, Rev: a.rev, Token: "s"}, nil
+}
+
+func (*ahead) Updates() <-chan store.Update { return nil }
+func (*ahead) Sync(int64)                   {}
+
+// TestNothingIsDecidedBeyondWhatIsProven: when the view has come to what the store had when it was asked, nobody knows what has
+// happened since: a member whose time was not over then may be back.
+func TestNothingIsDecidedBeyondWhatIsProven(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	now, a := began, &ahead{rev: 10}
+	member := func(name string) rendezvous.Member {
+		return rendezvous.Member{Name: name, Incarnation: name + "#1", Slots: 1}
+	}
+	running := rendezvous.Node{V: 1, Store: "s", Incarnation: "b#1", RunUID: "u", Slots: 1, State: rendezvous.NodeRunning}
+	l := &leader{
+		Agent: &Agent{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)},
+		store: a, watch: a, ctx: t.Context(), rows: map[string]store.KV{}, bad: map[string]string{}, seen: true,
+	}
+	l.view = rendezvous.View{
+		Token: "s", Rev: 10,
+		Job: &rendezvous.Job{V: 1, Store: "s", RunUID: "u", Phase: rendezvous.Running, NextRound: 1, Spec: rendezvous.DefaultSpec(2)},
+		Round: &rendezvous.Round{
+			V: 1, Store: "s", RunUID: "u", Fence: rendezvous.Duration(rendezvous.DefaultFence),
+			Members: []rendezvous.Member{member("a"), member("b")},
+		},
+		Nodes: map[string]rendezvous.NodeEntry{"b": {Node: &running, Leased: true}},
+	}
+	decide := func(want int) {
+		t.Helper()
+		if _, err := l.decide(); err != nil {
+			t.Fatal(err)
+		}
+		if a.writes != want {
+			t.Fatalf("%d writes %v after it fell silent, want %d", a.writes, now.Sub(began), want)
+		}
+	}
+	decide(0)
+	now, a.rev = began.Add(rendezvous.DefaultFence-time.Millisecond), 20
+	decide(0) // it asks
+	now, l.view.Rev = now.Add(2*time.Millisecond), 20
+	decide(0)
+	a.rev = 30
+	decide(0) // it asks again
+	l.view.Rev = 30
+	decide(1)
 }

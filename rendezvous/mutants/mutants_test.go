@@ -69,6 +69,26 @@ var mutants = []struct{ name, file, old, new, packages string }{
 		"if t.Candidates[CandidateName(m.Name, m.Incarnation)] &&", "if false &&", ".",
 	},
 	{
+		"the leader decides beyond what it has proven", "agent/leader.go",
+		"now, l.asked = l.asked, time.Time{}", "l.asked = time.Time{}", "./agent",
+	},
+	{
+		"the leader asks again and again", "agent/leader.go",
+		"if l.asked.IsZero() {", "if true {", "./agent",
+	},
+	{
+		"a later round is not looked for", "agent/node.go",
+		"r != nil && r.Number == j.Round && r.RunUID == j.RunUID", "r != nil", "./agent",
+	},
+	{
+		"a restored backup is charged", "running.go",
+		"if t.wentBack() {", "if false {", ". ./agent",
+	},
+	{
+		"a number is given twice", "forming.go",
+		"j.NextRound = t.nextRound()", "_ = t.nextRound", ". ./agent",
+	},
+	{
 		"a failed compare shows nothing", "agent/leader.go",
 		"l.view.JobRev == r.jobRev", "false", "./agent",
 	},
