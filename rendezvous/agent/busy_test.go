@@ -118,7 +118,7 @@ func (a *ahead) Commit(_ context.Context, txn store.Txn) (store.Result, error) {
 func (*ahead) Updates() <-chan store.Update { return nil }
 func (*ahead) Sync(int64)                   {}
 
-// TestNothingIsDecidedBeyondWhatIsProven: when the view has come to what the store had when it was asked, nobody knows what has
+// TestNothingIsDecidedBeyondWhatIsProven: when the view has come to what the store had when it was asked, it is unknown what has
 // happened since: a member whose time was not over then may be back.
 func TestNothingIsDecidedBeyondWhatIsProven(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
