@@ -59,6 +59,13 @@ func TestFirstSave(t *testing.T) {
 	if firstSave(dir, "checkpoint.pt") || firstSave(dir, "none") {
 		t.Error("it is taken for a first save")
 	}
+	// A copy with the time of what was copied: it was made after it was written.
+	if err := os.Chtimes(name, info.ModTime(), info.ModTime().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if firstSave(dir, "checkpoint.pt") {
+		t.Error("a copy is taken for a first save")
+	}
 }
 
 // TestFirstDirectory: files that are made one after the other are of one save; those of a later save were all made before.

@@ -30,7 +30,7 @@ func firstSave(dir, path string) bool {
 		return firstDirectory(full)
 	}
 	w, ok := writtenIn(full)
-	return ok && w.last.Sub(w.made) <= firstSlack+time.Duration(float64(w.size)/writeSpeed*float64(time.Second))
+	return ok && !w.copied() && w.last.Sub(w.made) <= firstSlack+time.Duration(float64(w.size)/writeSpeed*float64(time.Second))
 }
 
 // maxFirst bounds how many files of a directory are asked about.
@@ -46,7 +46,7 @@ func firstDirectory(dir string) bool {
 	var all []written
 	for _, e := range entries {
 		w, ok := writtenIn(filepath.Join(dir, e.Name()))
-		if !ok || !e.Type().IsRegular() {
+		if !ok || w.copied() || !e.Type().IsRegular() {
 			return false
 		}
 		all = append(all, w)
@@ -65,6 +65,10 @@ type written struct {
 	made, last time.Time
 	size       uint64
 }
+
+// copied reports whether a file was made after it was written: it is a copy that has kept its time, and what was there
+// before the first file was cut nothing tells.
+func (w written) copied() bool { return w.made.After(w.last.Add(firstSlack)) }
 
 func writtenIn(path string) (written, bool) {
 	var s unix.Statx_t

@@ -27,6 +27,7 @@ var accelerate = kind{name: "accelerate", find: findAccelerate, check: checkAcce
 var accelerateNames = []string{"checkpoint_", "checkpoint-", "step_", "epoch_"}
 
 func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
+	steps := false
 	for _, name := range root.dirs(func(string) bool { return true }) {
 		for _, prefix := range accelerateNames {
 			step, ok := numbered(name, prefix, "")
@@ -35,9 +36,15 @@ func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
 			}
 			c := &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromName}
 			if prefix == "epoch_" {
-				c.Step, c.StepFrom = -1, ""
+				c.Unit = UnitEpoch
 			}
+			steps = steps || c.Unit == UnitStep
 			found = append(found, c)
+		}
+	}
+	for _, c := range found {
+		if steps && c.Unit == UnitEpoch { // which of them is the newest the numbers do not tell
+			c.Step, c.Unit, c.StepFrom = -1, UnitStep, ""
 		}
 	}
 	return found, nil

@@ -31,11 +31,26 @@ type title struct {
 // endings of files that hold tensors, of whichever library. They may stand one behind another: .pth.tar.
 var endings = []string{
 	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
-	".th", ".msgpack", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+	".th", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+}
+
+// backups are endings that say that a file is what another one was before.
+var backups = []string{".bak", ".old", ".prev", ".orig", ".backup"}
+
+// withoutBackup is a name without such an ending, and the word that it is.
+func withoutBackup(name string) (rest, word string) {
+	ext := path.Ext(name)
+	if ext == name || !slices.Contains(backups, strings.ToLower(ext)) {
+		return name, ""
+	}
+	return strings.TrimSuffix(name, ext), ext[1:]
 }
 
 // stemOf is a name without its endings.
 func stemOf(name string) string {
+	if rest, word := withoutBackup(name); word != "" && path.Ext(rest) != "" {
+		return stemOf(rest) + "-" + word
+	}
 	for {
 		ext := path.Ext(name)
 		if ext == "" || ext == name || !slices.Contains(endings, strings.ToLower(ext)) {
@@ -50,10 +65,12 @@ var (
 	stepWords  = set("step steps gs globalstep gstep iter iters iteration iterations it its itr update updates batch batches ba tick kimg s")
 	epochWords = set("epoch epochs ep eps e")
 	rankWords  = set("rank worker proc process gpu localrank")
-	slotWords  = set("latest last best final prev previous bak backup old new current cur recent interrupted emergency init initial " +
+	slotWords  = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
 		"pretrained base start end top")
-	// neutral words say no more than that it is a checkpoint.
-	neutralWords = set("checkpoint checkpoints ckpt ckpts chkpt cp save saved snapshot state states dict training trainer")
+	// pastWords are those of them that, with other words beside them, name what a run was begun from or has left behind.
+	pastWords = set("previous bak backup orig old new init initial pretrained base start end top")
+	// neutral words say no more than that it is a checkpoint, or a copy of one.
+	neutralWords = set("checkpoint checkpoints ckpt ckpts chkpt cp save saved snapshot state states dict training trainer copy")
 	roleWords    = map[string]string{
 		"model": "model", "net": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
 		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
@@ -101,7 +118,7 @@ func pieces(stem string) (ps []piece) {
 		from := i
 		switch {
 		case digit(c):
-			p := piece{number: true, glued: glued}
+			p := piece{number: true, glued: glued, used: numbersCopy(stem[:from], stem[from:])}
 			for i < len(stem) && digit(stem[i]) {
 				i++
 			}
@@ -130,6 +147,12 @@ func pieces(stem string) (ps []piece) {
 		}
 	}
 	return ps
+}
+
+// numbersCopy reports whether a number is that of a copy, as file managers write it: "ckpt (1)".
+func numbersCopy(before, rest string) bool {
+	n := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	return strings.HasSuffix(before, " (") && n > 0 && rest[n] == ')'
 }
 
 func digit(c byte) bool  { return '0' <= c && c <= '9' }

@@ -5,6 +5,11 @@ import "testing"
 func TestTitle(t *testing.T) {
 	for name, want := range map[string]title{
 		"model_1000.pt":                {step: 1000, roles: "model"},
+		"ckpt_200 - Copy.pt":           {step: 200},
+		"ckpt_200 (1).pt":              {step: 200},
+		"last.pt.bak":                  {step: -1, slot: "bak"},
+		"ckpt_200.pth.tar.old":         {step: 200, slot: "old"},
+		"model_epoch5.joblib":          {step: 5, named: true, unit: UnitEpoch, roles: "model"},
 		"ckpt_100.tar":                 {step: 100},
 		"ckpt_100.pth.tar":             {step: 100},
 		"checkpoint-100":               {step: 100},

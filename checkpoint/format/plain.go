@@ -50,7 +50,7 @@ func (m member) template(dir string) string {
 var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint"}
 
 // weakEndings are those that data has as well: what is in such a file says what it is.
-var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".zip", ".weights", ".model", ".state", ".tgz",
+var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
 	".params", ".torch", ""}
 
 // fileKind says how sure a name is that of a file with tensors.
@@ -58,6 +58,7 @@ func fileKind(name string) (strong, weak bool) {
 	if strings.HasPrefix(name, ".") || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
 		return false, false
 	}
+	name, _ = withoutBackup(name)
 	ext := strings.ToLower(path.Ext(name))
 	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
 		ext = "" // model.100

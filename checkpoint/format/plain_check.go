@@ -227,6 +227,8 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 	form, torch := file.IsTorch(head[:min(len(head), 32)])
 	ext := strings.ToLower(path.Ext(name))
 	switch {
+	case ext == ".joblib" && torch && form == file.PlainPickle:
+		return in, file.PickleEnds(r, size) // with the arrays between its opcodes, as they lie in memory (joblib/numpy_pickle.py)
 	case ext == ".safetensors":
 		return l.safetensorsContent(r, size)
 	case ext == ".keras":
@@ -368,7 +370,10 @@ func (l *look) unpacked(name string, r io.ReaderAt, size int64) (in content, err
 	if err != nil {
 		return in, err
 	}
-	in, err = l.contentOfFile(strings.TrimSuffix(name, path.Ext(name)), u, u.Size)
+	if ext := path.Ext(name); ext != ".joblib" {
+		name = strings.TrimSuffix(name, ext)
+	}
+	in, err = l.contentOfFile(name, u, u.Size)
 	if file.NotKept(err) {
 		return content{step: -1}, nil // whole, by its checksums
 	}
@@ -439,6 +444,8 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	switch {
 	case torch:
 		return true, nil
+	case path.Ext(name) == ".joblib":
+		return true, nil // compressed in one of many ways
 	case file.IsMsgpack(head):
 		return likely || path.Ext(name) == ".msgpack", nil
 	case bytes.HasPrefix(head, []byte("\x89HDF")), bytes.HasPrefix(head, []byte{0x1f, 0x8b}), file.IsNpy(head):

@@ -80,24 +80,26 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	if err != nil {
 		return nil, err
 	}
-	tensors, steps := 0, map[int64]bool{}
+	tensors, steps, slots := 0, map[int64]bool{}, map[string]bool{}
 	for _, m := range files {
 		if strings.HasSuffix(m.path, ".json") {
 			continue
 		}
 		tensors++
+		slots[m.slot] = true
 		if m.step >= 0 && !(m.step == t.step) {
 			steps[m.step] = true
 		}
 	}
-	known := t.step >= 0 || t.slot != "" || t.family == "" || l.hasModel(d)
+	delete(slots, "")
+	known := t.step >= 0 || t.slot != "" && (t.family == "" || !pastWords[t.slot]) || t.family == "" || l.hasModel(d)
 	switch {
 	case tensors == 0 && t.step >= 0 && (len(d.names) == 0 || len(files) == len(d.names)):
 		return s, nil // perhaps one that has just begun
 	case tensors == 0, !known:
 		return nil, nil
-	case len(steps) > 1, len(steps) > 0 && !t.named:
-		return nil, nil // a directory of checkpoints
+	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 1 && t.step < 0:
+		return nil, nil // a directory of checkpoints: best and last are two
 	}
 	members := s.members
 	s.members = files

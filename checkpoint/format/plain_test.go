@@ -1,6 +1,7 @@
 package format
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -150,4 +151,37 @@ func TestFlax(t *testing.T) {
 	if cs := see(t, d.fs(), Options{Level: Manifests}); len(cs) != 0 {
 		t.Errorf("data of somebody's: %s", list(cs))
 	}
+}
+
+// TestPlainDirectories: best and last in one directory are two checkpoints, and what a run has left behind is not taken
+// before the others are seen. Weights in shards are no export where the rest of a training state lies beside them.
+func TestPlainDirectories(t *testing.T) {
+	d := newDisk(t)
+	d.play(write("weights/best.pt", anyState(5)), write("weights/last.pt", anyState(7)))
+	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "weights/last.pt"); !c.Complete || c.Step != 7 {
+		t.Errorf("%+v", c)
+	}
+	d = newDisk(t)
+	d.play(write("out/ckpt.pt", anyState(5)), write("out-old-idea/ckpt.pt", anyState(7)))
+	found, err := Find(context.Background(), d.fs(), Options{})
+	if err != nil || !found.Apart || len(found.Below) != 2 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	d = newDisk(t)
+	d.play(write("step-100/model-00001-of-00002.safetensors", anySafetensors()), write("step-100/model-00002-of-00002.safetensors", anySafetensors()),
+		writeText("step-100/model.safetensors.index.json", weightsIndex(2)), write("step-100/optimizer.pt", anyState(100)))
+	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "step-100"); c.Format != "plain" || !c.Complete || !c.Resumable {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestJoblib: the arrays lie between the opcodes of the pickle.
+func TestJoblib(t *testing.T) {
+	data := append(append([]byte("\x80\x04}\x8c\x01w"), make([]byte, 300)...), "s."...)
+	mutate(t, Options{}, "model_epoch5.joblib", []op{write("model_epoch5.joblib", data)}, []mutation{
+		{"whole", nil, ""},
+		{"cut", []op{truncated("model_epoch5.joblib", -1)}, problem.BadPickle},
+		{"compressed", []op{write("model_epoch5.joblib", gzipped(t, data))}, ""},
+		{"compressed and cut", []op{write("model_epoch5.joblib", gzipped(t, data)[:20])}, problem.Truncated},
+	})
 }

@@ -1,6 +1,9 @@
 package format
 
 import (
+	"path"
+	"slices"
+
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -25,8 +28,15 @@ func findTorchtitan(l *look, root *dir) (found []*Checkpoint, err error) {
 
 func claimedByTorchtitan(l *look, c *Checkpoint) (claim, error) {
 	return l.claimDir(c, func(d *dir) (claim, error) {
-		return whether(isDCP(d) || d.has(weightIndex) || d.isDir("sharded")), nil
+		// Weights with anything else of a training state beside them are what a program saves for itself.
+		export := (d.has(weightIndex) || d.isDir("sharded")) && len(d.files(isTorchFile)) == 0
+		return whether(isDCP(d) || export), nil
 	})
+}
+
+// isTorchFile tells the names of files that torch or pickle writes.
+func isTorchFile(name string) bool {
+	return slices.Contains([]string{".pt", ".pth", ".bin", ".pkl", ".ckpt"}, path.Ext(name))
 }
 
 func checkTorchtitan(l *look, c *Checkpoint) error {

@@ -1,0 +1,82 @@
+package checkpoint_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/test/harness"
+)
+
+// person is a directory as people have it, and what a person would resume from.
+type person struct {
+	Name, Given string
+	Paths       []string // one of which is right; none: a fresh start; "65": the job asks which is meant
+	Step        *int
+	Failed      bool
+}
+
+// TestPeople starts a job on directories as people have them: names, copies, several runs, what is cut, written by the
+// libraries that write such. Each start says in one line what it begins from.
+func TestPeople(t *testing.T) {
+	parallel(t)
+	script, err := filepath.Abs("testdata/people.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, python := range []string{"torch", "jax", "tensorflow"} {
+		t.Run(python, func(t *testing.T) {
+			dir := t.TempDir()
+			env := []string{"OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1"}
+			if python != "tensorflow" {
+				env = append(env, "PYTHONPATH="+harness.Peer(t, "savers"))
+			}
+			r := harness.Run(t, 3*limit, env, harness.Peer(t, python+"/bin/python3"), script, dir)
+			data, err := os.ReadFile(filepath.Join(dir, "trees.json"))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, r.Stderr)
+			}
+			var people []person
+			if err := json.Unmarshal(data, &people); err != nil {
+				t.Fatal(err)
+			}
+			if len(people) < 3 {
+				t.Errorf("%d directories", len(people))
+			}
+			for _, p := range people {
+				if p.Failed {
+					t.Errorf("%s was not written\n%s", p.Name, r.Stderr)
+					continue
+				}
+				p.judge(t)
+			}
+		})
+	}
+}
+
+func (p person) judge(t *testing.T) {
+	t.Helper()
+	r := harness.Run(t, limit, nil, harness.Binary(t), "run", "--checkpoint-dir", p.Given, "--", "sh", "-c",
+		`echo "$GANGRUN_RESUME_DECISION|$GANGRUN_RESUME_PATH|$GANGRUN_RESUME_STEP"`)
+	said := strings.Count(r.Stderr, `msg="resuming from checkpoint"`) + strings.Count(r.Stderr, "starting fresh")
+	decision, rest, _ := strings.Cut(strings.TrimSpace(r.Stdout), "|")
+	path, step, _ := strings.Cut(rest, "|")
+	path = strings.TrimPrefix(path, p.Given+"/")
+	right := false
+	switch {
+	case slices.Equal(p.Paths, []string{"65"}):
+		right = r.Code == 65 && r.Stdout == "" && said == 0
+	case len(p.Paths) == 0:
+		right = r.Code == 0 && decision == "fresh" && said == 1
+	default:
+		fits := slices.ContainsFunc(p.Paths, func(pattern string) bool { match, _ := filepath.Match(pattern, path); return match })
+		right = r.Code == 0 && decision == "resume" && said == 1 && fits && (p.Step == nil || step == strconv.Itoa(*p.Step))
+	}
+	if !right {
+		t.Errorf("%s: exit code %d, %q, %v expected\n%s\n%s", p.Name, r.Code, r.Stdout, p.Paths, r.Stderr, tree(p.Given))
+	}
+}
