@@ -28,7 +28,7 @@ func TestPeople(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, python := range []string{"torch", "jax", "tensorflow"} {
+	for python, all := range map[string]int{"torch": 50, "jax": 3, "tensorflow": 3} {
 		t.Run(python, func(t *testing.T) {
 			dir := t.TempDir()
 			env := []string{"OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1"}
@@ -44,8 +44,8 @@ func TestPeople(t *testing.T) {
 			if err := json.Unmarshal(data, &people); err != nil {
 				t.Fatal(err)
 			}
-			if len(people) < 3 {
-				t.Errorf("%d directories", len(people))
+			if len(people) < all {
+				harness.Missing(t, python+": what writes "+strconv.Itoa(all-len(people))+" directories", "make peers")
 			}
 			for _, p := range people {
 				if p.Failed {
