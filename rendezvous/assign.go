@@ -30,7 +30,7 @@ func assign(spec Spec, candidates []named, before *Round) assignment {
 			}
 		}
 	}
-	// The first get a place: pinned nodes, then members, then their replacements, then by age.
+	// The first get a place: pinned nodes, then members in the order of their ranks, then their replacements, then by age.
 	order := func(c named) int {
 		_, member := rank[c.name]
 		switch {
@@ -45,7 +45,13 @@ func assign(spec Spec, candidates []named, before *Round) assignment {
 	}
 	sorted := slices.Clone(candidates)
 	slices.SortStableFunc(sorted, func(a, b named) int {
-		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.CreateRev, b.CreateRev), cmp.Compare(a.name, b.name))
+		if o := cmp.Compare(order(a), order(b)); o != 0 {
+			return o
+		}
+		if order(a) == 1 {
+			return cmp.Compare(rank[a.name], rank[b.name])
+		}
+		return cmp.Or(cmp.Compare(a.CreateRev, b.CreateRev), cmp.Compare(a.name, b.name))
 	})
 	if pinned(sorted) {
 		return assignPinned(spec, sorted, incarnation)
@@ -91,21 +97,23 @@ func assignPinned(spec Spec, sorted []named, incarnation map[string]string) (a a
 		}
 		a.chosen = append(a.chosen, *c)
 	}
-	if len(a.chosen) < spec.MinNodes {
+	size := spec.Size(len(a.chosen))
+	if size == 0 {
 		a.chosen = nil
+		return a
 	}
+	a.spare = append(a.spare, names(a.chosen[size:])...)
+	a.chosen = a.chosen[:size]
 	return a
 }
 
 func assignSticky(spec Spec, sorted []named, rank map[string]int, before *Round) (a assignment) {
-	n := min(len(sorted), spec.MaxNodes)
-	for _, c := range sorted[n:] {
-		a.spare = append(a.spare, c.name)
-	}
-	a.missing = missing(sorted[:n], before, spec.MaxNodes-n)
-	if n < spec.MinNodes {
+	n := spec.Size(len(sorted))
+	a.missing = missing(sorted, before, spec.MaxNodes-len(sorted))
+	if n == 0 {
 		return a
 	}
+	a.spare = names(sorted[n:])
 	places := make([]*named, n)
 	var rest []named
 	for _, c := range sorted[:n] {

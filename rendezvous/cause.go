@@ -108,6 +108,7 @@ func (t *turn) judge(cause Stop, members []member) (goesOn bool) {
 	j := t.job
 	cause.Judged = true
 	j.Stop = &cause
+	t.countHang(cause)
 	j.History = last(append(j.History, Past{
 		Round: cause.Round, Kind: cause.Kind, Node: cause.Node, Reason: cause.Reason, At: cause.At,
 	}), newHistory)

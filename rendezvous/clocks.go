@@ -16,6 +16,11 @@ func (j *Job) Moved(by time.Duration) *Job {
 	if c.Stop != nil {
 		c.Stop.At = moved(c.Stop.At, by)
 	}
+	c.Clock -= Duration(by)
+	for i := range c.Bans {
+		b := &c.Bans[i]
+		b.Until, b.Last.At = moved(b.Until, by), moved(b.Last.At, by)
+	}
 	for i, at := range c.Budget.Recent {
 		c.Budget.Recent[i] = moved(at, by)
 	}

@@ -57,6 +57,8 @@ func (t *turn) command(c Control) {
 		if j.Phase == Suspended {
 			t.resume()
 		}
+	case VerbUnban:
+		t.pardon(c.Host)
 	case VerbRestart:
 		if j.Phase == Running {
 			t.stop(StopRestart, "", "Restart", "restarted by command"+by(c))

@@ -8,6 +8,7 @@ const (
 	VerbResume  = "resume"
 	VerbRestart = "restart" // a new round with the same nodes
 	VerbStop    = "stop"    // end the run for good
+	VerbUnban   = "unban"   // let a host take part again
 )
 
 // Control is a command from outside, under the key "control/<id>". It is handled once: its id stays with the job.
@@ -18,6 +19,7 @@ type Control struct {
 	// RunUID and Round say what the command is about, where the sender knew; it is dropped when that is over.
 	RunUID string    `json:"runUid,omitempty"`
 	Round  *int      `json:"round,omitempty"`
+	Host   string    `json:"host,omitempty"` // of unban
 	By     string    `json:"by,omitempty"`
 	At     time.Time `json:"at,omitzero"`
 }

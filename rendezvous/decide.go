@@ -12,6 +12,18 @@ import (
 // asks again when the view has changed or Decision.Next has come.
 func Decide(v View, now time.Time) Decision {
 	t := newTurn(v, now)
+	d := t.decide()
+	if d.Action == ActWait && t.hosts != nil { // what was counted is to last, whatever becomes of who has told of it
+		hosts := t.hosts
+		t = newTurn(v, now)
+		t.hosts = hosts
+		return t.write(ActBlame)
+	}
+	return d
+}
+
+func (t *turn) decide() Decision {
+	v := t.View
 	if v.Rev < v.Read {
 		return t.wait(time.Time{}, WaitsForWatch, nil,
 			"the watch has come to revision %d, the store is at %d", v.Rev, v.Read)
@@ -27,6 +39,7 @@ func Decide(v View, now time.Time) Decision {
 			return d
 		}
 	}
+	t.countFaults()
 	if d, ok := t.commands(); ok {
 		return d
 	}
@@ -96,7 +109,7 @@ func (t *turn) rerun() (Decision, bool) {
 	old := t.job
 	t.job = t.fresh(first, old.NextRound)
 	t.job.Round, t.job.Seq, t.job.MembersGone = old.Round, old.Seq, true
-	t.job.SinceSeq = old.Seq + 1
+	t.job.SinceSeq, t.job.Clock = old.Seq+1, old.Clock
 	t.job.History, t.job.Handled = old.History, old.Handled
 	return t.write(ActRerun), true
 }
@@ -150,6 +163,7 @@ func (t *turn) adopt() (Decision, bool) {
 	if left := newest.pause(); left > 0 {
 		t.job.NotBefore = t.now.Add(left).UTC()
 	}
+	t.broughtBans()
 	phase := newest.Phase
 	if here != nil {
 		t.job.Round, t.job.MembersGone = here.Round, here.MembersGone

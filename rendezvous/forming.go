@@ -18,7 +18,7 @@ func (t *turn) forming(members []member) Decision {
 		return t.write(ActSuspend)
 	}
 	candidates := t.candidates()
-	a := assign(t.job.Spec, candidates, t.Round)
+	a := t.assign(candidates)
 	if !t.NewSince.IsZero() {
 		if d, ok := t.newStore(candidates, a); ok {
 			return d
@@ -257,7 +257,7 @@ func (t *turn) form(a assignment) Decision {
 		chosen[c.name] = true
 		r.Members = append(r.Members, Member{
 			Name: c.name, Incarnation: c.Incarnation, Role: c.Role, Slots: c.Slots,
-			BootID: c.BootID, PIDNS: c.PIDNS, Unique: c.Unique,
+			BootID: c.BootID, PIDNS: c.PIDNS, Unique: c.Unique, Host: c.Host,
 		})
 	}
 	dropped := j.Round - 1

@@ -81,6 +81,12 @@ type Job struct {
 	// Fallback asks for the checkpoint before the newest, after the same failure at the same step.
 	Fallback bool `json:"fallback,omitempty"`
 
+	// Clock is by how much the job's clock is ahead of the leader's that has written this. It is that of the first leader,
+	// continued by whoever leads: a ban lasts for hours, and over leaders whose clocks differ.
+	Clock Duration `json:"clock,omitempty"`
+	// Bans are the hosts that are kept out of the rounds, as of this writing.
+	Bans []Ban `json:"bans,omitempty"`
+
 	Handled []string `json:"handled,omitempty"` // ids of the latest commands that were handled
 	History []Past   `json:"history,omitempty"` // the latest stops
 }
@@ -148,6 +154,7 @@ func (j *Job) clone() *Job {
 	c := *j
 	c.Handled = slices.Clone(j.Handled)
 	c.History = slices.Clone(j.History)
+	c.Bans = slices.Clone(j.Bans)
 	c.Budget.Recent = slices.Clone(j.Budget.Recent)
 	if j.Stop != nil {
 		stop := *j.Stop

@@ -28,6 +28,8 @@ type Node struct {
 	Incarnation string `json:"incarnation"`
 	BootID      string `json:"bootId,omitempty"`
 	PIDNS       string `json:"pidNs,omitempty"`
+	// Host is the machine that it runs on, where somebody has named it. See HostName.
+	Host string `json:"host,omitempty"`
 	// Unique is set where the operator never runs two pods of this name at once.
 	Unique  bool   `json:"unique,omitempty"`
 	Address string `json:"address,omitempty"`
@@ -43,6 +45,8 @@ type Node struct {
 	State   State `json:"state"`
 	Round   int   `json:"round"`             // -1 before the first
 	Leaving bool  `json:"leaving,omitempty"` // it goes for good, as soon as its workers are gone
+	// Sick is why its machine is not fit to train; then it leaves.
+	Sick string `json:"sick,omitempty"`
 	// Outcome is what happened to its workers, OutcomeRev the revision of the put that first told of it; 0 stands for
 	// this one.
 	Outcome    *Outcome `json:"outcome,omitempty"`

@@ -58,7 +58,7 @@ func ParseControl(key string, b []byte) (*Control, error) {
 }
 
 // Encode writes a record as the parsers read it, as one line of JSON. It sets nothing: V must be 1.
-func Encode[R Job | Round | Node | Control | MemberList | Reached](r *R) ([]byte, error) {
+func Encode[R Job | Round | Node | Control | MemberList | Reached | Host](r *R) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -111,6 +111,8 @@ func (j *Job) check() error {
 		return fmt.Errorf("phase %s without a round", j.Phase)
 	case j.Phase == Stopping && j.Stop == nil:
 		return fmt.Errorf("phase Stopping does not say why")
+	case len(j.Bans) > maxHosts || j.Clock < -maxDuration || j.Clock > maxDuration:
+		return fmt.Errorf("%d bans, clock %v: too many, or too far", len(j.Bans), j.Clock.of())
 	case j.End != nil && j.End.By != (Author{}) && (!name(j.End.By.Name) || !name(j.End.By.Incarnation)):
 		return fmt.Errorf("end by name %q, incarnation %q: want 1 to %d printable bytes each",
 			cut(j.End.By.Name), cut(j.End.By.Incarnation), maxName)
@@ -120,6 +122,11 @@ func (j *Job) check() error {
 	default:
 		return fmt.Errorf("phase %q is not one of Forming, Running, Stopping, Suspended, Succeeded, Failed",
 			cut(string(j.Phase)))
+	}
+	for i := range j.Bans {
+		if err := j.Bans[i].check(); err != nil {
+			return err
+		}
 	}
 	return j.Spec.check()
 }
@@ -155,7 +162,7 @@ func checkMembers(members []Member) error {
 	}
 	seen := make(map[string]bool, len(members))
 	for rank, m := range members {
-		if !name(m.Name) || !name(m.Incarnation) || m.Slots < 1 || m.Slots > maxSlots {
+		if !name(m.Name) || !name(m.Incarnation) || m.Slots < 1 || m.Slots > maxSlots || len(m.Host) > maxName {
 			return fmt.Errorf("member of rank %d: name %q, incarnation %q, %d slots",
 				rank, cut(m.Name), cut(m.Incarnation), m.Slots)
 		}
@@ -173,8 +180,10 @@ func (n *Node) check() error {
 		return fmt.Errorf("store %q, incarnation %q: want 1 to %d printable bytes each",
 			cut(n.Store), cut(n.Incarnation), maxName)
 	case len(n.RunUID) > maxName || len(n.BootID) > maxName || len(n.PIDNS) > maxName || len(n.Address) > maxName ||
-		len(n.Role) > maxName || len(n.SpecHash) > maxName:
+		len(n.Role) > maxName || len(n.SpecHash) > maxName || len(n.Host) > maxName:
 		return fmt.Errorf("a name is longer than %d bytes", maxName)
+	case len(n.Sick) > maxText:
+		return fmt.Errorf("why it is sick is longer than %d bytes", maxText)
 	case n.Slots < 1 || n.Slots > maxSlots:
 		return fmt.Errorf("%d slots, want 1 to %d", n.Slots, maxSlots)
 	case n.Port < 0 || n.Port > 65535:
@@ -269,8 +278,13 @@ func (c *Control) check() error {
 	switch c.Verb {
 	case VerbSuspend, VerbResume, VerbRestart, VerbStop:
 		return nil
+	case VerbUnban:
+		if !name(c.Host) {
+			return fmt.Errorf("unban of host %q: want 1 to %d printable bytes", cut(c.Host), maxName)
+		}
+		return nil
 	}
-	return fmt.Errorf("verb %q is not one of suspend, resume, restart, stop", cut(c.Verb))
+	return fmt.Errorf("verb %q is not one of suspend, resume, restart, stop, unban", cut(c.Verb))
 }
 
 // name reports whether s can be a name: not empty, not absurdly long, nothing that would garble a log.

@@ -24,6 +24,7 @@ func fullJob() *Job {
 	spec := DefaultSpec(4)
 	spec.MinNodes = 2
 	spec.Roles = map[string]RolePolicy{"ps": {Restart: RestartSelf, Optional: true}}
+	spec.Sizes = []int{2, 4}
 	spec.Restarts.Window, spec.Restarts.InWindow, spec.Restarts.MaxPreemptions = Duration(time.Hour), 5, 9
 	outcome := fullOutcome()
 	stop := &Stop{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", Message: "killed", At: at, Judged: true, Charged: true, Outcome: &outcome}
@@ -34,6 +35,8 @@ func fullJob() *Job {
 			By: Author{Name: "a", Incarnation: "i0"}},
 		Budget: Budget{Used: 3, Total: 5, Preemptions: 1, Recent: []time.Time{at}, Mark: Progress{Step: ptr(int64(7)), Checkpoint: ptr(int64(0))},
 			Cause: "OOMKilled//137", Step: ptr(int64(7)), Same: 1, FellBack: true},
+		Clock:   Duration(-time.Minute),
+		Bans:    []Ban{{Host: "gpu-7", Score: 3, Until: at.Add(halfLife), Last: fullHost().Faults[0]}},
 		Reached: ptr(int64(5)), Fallback: true, Handled: []string{"c1"},
 		History: []Past{{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", At: at}},
 	}
@@ -57,6 +60,7 @@ func fullNode() *Node {
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Incarnation: "i1", BootID: "boot", PIDNS: "4026531836", Unique: true,
 		Address: "b.svc", Port: 29501, Slots: 8, Role: "worker", Pin: ptr(0), Rank: ptr(1), SpecHash: spec.Hash(), Spec: &spec,
 		State: NodeStopped, Round: 3, Leaving: true, Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20))}, Step: ptr(int64(0)),
+		Host: "gpu-7", Sick: "GPU 3 is lost",
 		ReadSeq: 16, ReopenSeq: 15, Replaces: &Farewell{Incarnation: "i0", Round: 2}, Carried: job,
 	}
 }
@@ -65,12 +69,19 @@ func fullRound() *Round {
 	return &Round{
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Number: 3, MasterAddr: "a.svc", MasterPort: 29500, At: at,
 		Fence: Duration(time.Minute), Resume: Resume{Decision: ResumeFallback, Step: ptr(int64(10))}, MemberList: "8e9e05c5",
-		Members: []Member{{Name: "a", Incarnation: "i0", Slots: 8}, {Name: "b", Incarnation: "i1", Slots: 8, Role: "worker", BootID: "boot", PIDNS: "4026531836", Unique: true}},
+		Members: []Member{{Name: "a", Incarnation: "i0", Slots: 8}, {Name: "b", Incarnation: "i1", Slots: 8, Role: "worker", BootID: "boot", PIDNS: "4026531836", Unique: true, Host: "gpu-7"}},
 	}
 }
 
 func fullControl() *Control {
-	return &Control{V: 1, ID: "c1", Verb: VerbRestart, RunUID: "u1", Round: ptr(0), By: "jane", At: at}
+	return &Control{V: 1, ID: "c1", Verb: VerbRestart, RunUID: "u1", Round: ptr(0), Host: "gpu-7", By: "jane", At: at}
+}
+
+func fullHost() *Host {
+	return &Host{
+		V: 1, Points: 3, At: at, Round: 3, Banned: true,
+		Faults: []Fault{{Round: 3, Node: "b", Reason: "NodeUnhealthy", Message: "GPU 3 is lost", At: at}},
+	}
 }
 
 func fullReached() *Reached {
@@ -84,9 +95,10 @@ func TestGolden(t *testing.T) {
 	golden(t, "node", fullNode(), ParseNode)
 	golden(t, "control", fullControl(), ParseControl)
 	golden(t, "progress", fullReached(), ParseReached)
+	golden(t, "host", fullHost(), ParseHost)
 }
 
-func golden[R Job | Round | Node | Control | Reached](t *testing.T, name string, r *R, parse func(string, []byte) (*R, error)) {
+func golden[R Job | Round | Node | Control | Reached | Host](t *testing.T, name string, r *R, parse func(string, []byte) (*R, error)) {
 	t.Helper()
 	// A field that a test record does not set would not be guarded.
 	if fields := unset("", reflect.ValueOf(*r)); len(fields) > 0 {
@@ -137,6 +149,7 @@ func TestParseRefuses(t *testing.T) {
 	node, _ := Encode(fullNode())
 	round, _ := Encode(fullRound())
 	control, _ := Encode(fullControl())
+	host, _ := Encode(fullHost())
 	change := func(b []byte, old, new string) string {
 		if !bytes.Contains(b, []byte(old)) {
 			t.Fatalf("no %s in %s", old, b)
@@ -180,6 +193,13 @@ func TestParseRefuses(t *testing.T) {
 		"an identity of nothing": {"nodes/b", change(node, `"steps":[20,10]`, `"identities":[""]`), "1 to 256"},
 		"a long unit":            {"nodes/b", change(node, `"steps":[20,10]`, `"unit":"`+long+`"`), "1 to 256"},
 		"another verb":           {"control/c1", change(control, `"verb":"restart"`, `"verb":"explode"`), "suspend, resume, restart, stop"},
+		"unban of nothing":       {"control/c1", change([]byte(change(control, `"verb":"restart"`, `"verb":"unban"`)), `"host":"gpu-7"`, `"host":""`), "unban of host"},
+		"sizes out of order":     {"job", change(job, `"sizes":[2,4]`, `"sizes":[4,2]`), "rising numbers"},
+		"a size twice":           {"job", change(job, `"sizes":[2,4]`, `"sizes":[2,2,4]`), "rising numbers"},
+		"sizes beyond the most":  {"job", change(job, `"sizes":[2,4]`, `"sizes":[2,8]`), "rising numbers"},
+		"a score below nothing":  {"hosts/h", change(host, `"score":3`, `"score":-1`), "score -1"},
+		"a ban of nobody":        {"job", change(job, `"host":"gpu-7"`, `"host":""`), "ban of host"},
+		"too many faults":        {"hosts/h", change(host, `"faults":[`, `"faults":[{},{},{},{},`), "5 faults"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
@@ -190,6 +210,8 @@ func TestParseRefuses(t *testing.T) {
 				_, err = ParseRound(tc.kind, b)
 			case strings.HasPrefix(tc.kind, "nodes"):
 				_, err = ParseNode(tc.kind, b)
+			case strings.HasPrefix(tc.kind, "hosts"):
+				_, err = ParseHost(tc.kind, b)
 			default:
 				_, err = ParseControl(tc.kind, b)
 			}
@@ -223,7 +245,7 @@ func TestCutKeepsWholeCharacters(t *testing.T) {
 	}
 }
 
-func fuzz[R Job | Round | Node | Control | MemberList | Reached](f *testing.F, r *R, parse func(string, []byte) (*R, error)) {
+func fuzz[R Job | Round | Node | Control | MemberList | Reached | Host](f *testing.F, r *R, parse func(string, []byte) (*R, error)) {
 	b, _ := Encode(r)
 	f.Add(b)
 	f.Add([]byte(`{"v":1}`))
@@ -256,6 +278,7 @@ func FuzzParseMemberList(f *testing.F) {
 	fuzz(f, &MemberList{V: 1, Members: fullRound().Members}, ParseMemberList)
 }
 func FuzzParseReached(f *testing.F) { fuzz(f, fullReached(), ParseReached) }
+func FuzzParseHost(f *testing.F)    { fuzz(f, fullHost(), ParseHost) }
 func FuzzParseControl(f *testing.F) { fuzz(f, fullControl(), ParseControl) }
 
 // TestAnotherReleasesOutcome: a record whose outcome only another release understands is read all the same: whether a node

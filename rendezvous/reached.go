@@ -66,7 +66,7 @@ func (t *turn) compared(stop Stop, members []member) Stop {
 	case least == most:
 		stop.Message = cut(fmt.Sprintf("%s; all nodes that tell have told step %d", stop.Message, least))
 	case len(behind) == 1:
-		stop.Node = behind[0]
+		stop.Node, t.behind = behind[0], behind[0]
 		fallthrough
 	default:
 		stop.Message = cut(fmt.Sprintf("%s; behind: %s, at step %d of %d", stop.Message, few(behind), least, most))

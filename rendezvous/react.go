@@ -171,7 +171,12 @@ func reactLive(s Self, r Reading, at time.Duration) Step {
 	}
 	switch {
 	case rank < 0 && j.Phase == Running:
-		return Step{Do: ActWait, Why: fmt.Sprintf("round %d runs without this node", j.Round)}
+		why := fmt.Sprintf("round %d runs without this node", j.Round)
+		if r.Round != nil && r.Round.Number == j.Round && j.Spec.NextSize(len(r.Round.Members)) > 0 {
+			why += fmt.Sprintf(", with %d; the next size is %d (%s)", len(r.Round.Members),
+				j.Spec.NextSize(len(r.Round.Members)), j.Spec.NodesText())
+		}
+		return Step{Do: ActWait, Why: why}
 	case rank < 0:
 		return Step{Do: ActWait, Why: "waiting for a round to be formed"}
 	case s.Round > j.Round, s.Round == j.Round && !(s.Again && j.Phase == Running):

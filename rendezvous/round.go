@@ -27,6 +27,7 @@ type Member struct {
 	Incarnation string `json:"incarnation"`
 	Role        string `json:"role,omitempty"`
 	Slots       int    `json:"slots"`
+	Host        string `json:"host,omitempty"` // see HostName
 	// What a newcomer must have in common with this member to be a proof of its death.
 	BootID string `json:"bootId,omitempty"`
 	PIDNS  string `json:"pidNs,omitempty"`

@@ -151,12 +151,9 @@ func (t *turn) grows(members []member) bool {
 	if t.job.Spec.Grow != GrowCheckpoint || len(members) >= t.job.Spec.MaxNodes {
 		return false
 	}
-	waiting := false
-	for _, c := range t.candidates() {
-		waiting = waiting || t.Round.Rank(c.name, c.Incarnation) < 0
-	}
-	if !waiting {
-		return false
+	waiting := slices.DeleteFunc(t.candidates(), func(c named) bool { return t.Round.Rank(c.name, c.Incarnation) >= 0 })
+	if len(waiting) == 0 || len(t.assign(slices.Concat(own(members), waiting)).chosen) <= len(members) {
+		return false // who waits is banned, without a place, or they are too few for the next size
 	}
 	p, _ := t.progress(own(members))
 	began := t.Round.Resume.Step

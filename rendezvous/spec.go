@@ -71,6 +71,7 @@ type Restarts struct {
 type Spec struct {
 	MinNodes        int                   `json:"minNodes"`
 	MaxNodes        int                   `json:"maxNodes"`
+	Sizes           []int                 `json:"sizes,omitempty"` // see Size
 	Roles           map[string]RolePolicy `json:"roles,omitempty"` // a role that is not named restarts with the gang
 	Restarts        Restarts              `json:"restarts"`
 	Resume          ResumePolicy          `json:"resume,omitzero"`
@@ -106,6 +107,9 @@ func (s Spec) check() error {
 	switch {
 	case s.MinNodes < 1 || s.MaxNodes < s.MinNodes || s.MaxNodes > maxNodes:
 		return fmt.Errorf("spec: %d:%d nodes, want 1 <= min <= max <= %d", s.MinNodes, s.MaxNodes, maxNodes)
+	case !s.sizesFit():
+		return fmt.Errorf("spec: sizes %v of %d:%d nodes, want up to %d rising numbers from the least to the most",
+			s.Sizes[:min(len(s.Sizes), maxSizes)], s.MinNodes, s.MaxNodes, maxSizes)
 	case s.Grow != "" && s.Grow != GrowRestart && s.Grow != GrowCheckpoint:
 		return fmt.Errorf("spec: grow %q, want restart or checkpoint", s.Grow)
 	case s.Restarts.Exhausted != "" && s.Restarts.Exhausted != ExhaustedRetry && s.Restarts.Exhausted != ExhaustedFatal:
@@ -160,6 +164,10 @@ func diff(prefix string, a, b reflect.Value) (list []string) {
 		case field.Type.Kind() == reflect.Map:
 			there, here := x.Interface().(map[string]RolePolicy), y.Interface().(map[string]RolePolicy)
 			list = append(list, diffRoles(there, here)...)
+		case field.Type.Kind() == reflect.Slice:
+			if fmt.Sprint(x) != fmt.Sprint(y) {
+				list = append(list, fmt.Sprintf("%s%s: %v, here %v", prefix, name, x, y))
+			}
 		case !x.Equal(y):
 			list = append(list, fmt.Sprintf("%s%s: %v, here %v", prefix, name, text(x), text(y)))
 		}

@@ -15,8 +15,10 @@ type turn struct {
 	now     time.Time
 	job     *Job // the next record
 	sorted  []named
-	unheard bool      // some member still runs that has told of no cause
-	again   time.Time // when to look again at what is not yet decided
+	unheard bool             // some member still runs that has told of no cause
+	again   time.Time        // when to look again at what is not yet decided
+	hosts   map[string]*Host // as they become, nil where nothing has changed
+	behind  string           // the node that has come least far in a round that hung; empty: nobody can tell
 }
 
 func newTurn(v View, now time.Time) *turn {
@@ -33,6 +35,7 @@ func (t *turn) write(a Action) Decision {
 	t.job.Seq++
 	t.job.At = t.now.UTC()
 	d := Decision{Action: a, Job: t.job, DropRound: -1}
+	t.tellHosts(&d)
 	if t.job.Phase.finished() {
 		d.Keep = max(t.job.Spec.TTL.of(), time.Minute) // its nodes must be able to read it
 		if t.job.End.Verdict != exitcodes.Retry {      // else it may go on, and needs to know who had left

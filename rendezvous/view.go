@@ -26,6 +26,7 @@ type View struct {
 	Round    *Round // that of Job.Round; nil when it is -1
 	Nodes    map[string]NodeEntry
 	Reached  map[string]*Reached // by node, of those that tell
+	Hosts    map[string]*Host    // on which something went wrong, by name; they are never changed
 	Controls []ControlEntry      // in the order of their creation
 	// Candidates are those that stand for election, by CandidateName. Their keys are on the same leases as the nodes' own,
 	// so that a node whose key somebody has deleted is not taken for silent.
@@ -171,6 +172,7 @@ const (
 	ActGather  Action = "Gather"  // everybody has stopped; wait for enough nodes
 	ActSuspend Action = "Suspend"
 	ActResume  Action = "Resume"
+	ActBlame   Action = "Blame" // a host had a fault, and nothing else happens
 	ActSucceed Action = "Succeed"
 	ActFail    Action = "Fail"
 	ActForget  Action = "Forget" // the record's time is over
@@ -186,6 +188,8 @@ type Decision struct {
 	Remove []Removal
 	// Controls are the ids of commands whose keys go.
 	Controls []string
+	// Hosts are the records of hosts that have changed, by name; nil: it goes.
+	Hosts map[string]*Host
 	// DropRound is the number of a round whose record is needed no more, -1 for none.
 	DropRound int
 	// Keep puts the job's record under a lease that long; 0 is for ever.

@@ -57,7 +57,11 @@ func (s *Supervisor) effect(e node.Effect) node.Event {
 	case node.Gone:
 		s.cfg.Agent.Gone(e.Round, e.Outcome, e.Step)
 	case node.Leave:
-		s.cfg.Agent.Leave()
+		if e.Sick != "" {
+			s.cfg.Agent.LeaveSick(e.Sick)
+		} else {
+			s.cfg.Agent.Leave()
+		}
 	case node.Part:
 		crash.Go(s.cfg.Agent.Close)
 	case node.StartHook:

@@ -177,6 +177,14 @@ func (a *Agent) Gone(round int, o rendezvous.Outcome, step *int64) {
 // others know.
 func (a *Agent) Leave() { a.report((*node).leave) }
 
+// LeaveSick tells the same of a node whose machine is not fit to train, and why: the job remembers the machine.
+func (a *Agent) LeaveSick(why string) {
+	a.report(func(n *node) {
+		n.record.Sick = rendezvous.Sentence(why)
+		n.leave()
+	})
+}
+
 // Heard is the newest record of the job, and of a round, that this node has heard of; nil where it has heard of none. They
 // are not to be changed.
 func (a *Agent) Heard() (*rendezvous.Job, *rendezvous.Round) { return a.heard.Load(), a.newest.Load() }

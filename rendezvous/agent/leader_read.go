@@ -20,6 +20,9 @@ func (l *leader) decode(u store.Update) {
 				delete(l.view.Nodes, name)
 			}
 		}
+		if strings.HasPrefix(d.Key, hostsKey) {
+			l.hostGone(d.Key)
+		}
 		if name, found := strings.CutPrefix(d.Key, progress); found {
 			if name, err := store.Unescape(name); err == nil {
 				delete(l.view.Reached, name)
@@ -41,6 +44,8 @@ func (l *leader) decode(u store.Update) {
 		switch name, found := strings.CutPrefix(kv.Key, nodesKey); {
 		case found:
 			l.decodeNode(name, kv)
+		case strings.HasPrefix(kv.Key, hostsKey):
+			l.decodeHost(kv)
 		case !strings.HasPrefix(kv.Key, store.Candidates):
 			other = true
 		}

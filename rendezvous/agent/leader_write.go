@@ -37,7 +37,8 @@ func (l *leader) commit(d rendezvous.Decision) error {
 		txn.Then = append(txn.Then, store.Delete(controls+store.Escape(id)))
 	}
 	if d.Forget {
-		txn.Then = append(txn.Then, store.Delete(jobKey), store.Delete(roundsKey), store.Delete(lists), store.Delete(controls))
+		txn.Then = append(txn.Then, store.Delete(jobKey), store.Delete(roundsKey), store.Delete(lists), store.Delete(controls),
+			store.Delete(hostsKey))
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
 	defer cancel()
@@ -59,6 +60,9 @@ func (l *leader) commit(d rendezvous.Decision) error {
 	if !res.OK {
 		l.refused = refusal{jobRev: l.view.JobRev, rev: res.Rev}
 		return l.leads(ctx)
+	}
+	if d.Job != nil {
+		l.sayBans(l.view.Job, d.Job)
 	}
 	l.log.Debug("decided", "action", d.Action, "revision", res.Rev)
 	if k := l.keeper.Load(); k != nil && d.Job != nil {
@@ -113,8 +117,8 @@ func ofRounds(key string) bool {
 func (l *leader) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) error {
 	if d.Keep == 0 {
 		txn.Then = append(txn.Then, store.Put(jobKey, value))
-		if !l.rows[jobKey].Leased {
-			return nil
+		if err := l.hosts(txn, d, nil, l.rows[jobKey].Leased); err != nil || !l.rows[jobKey].Leased {
+			return err
 		}
 		txn.Lasts = true
 		for key, kv := range l.rows {
@@ -147,7 +151,7 @@ func (l *leader) lasting(txn *store.Txn, d rendezvous.Decision, value []byte) er
 			txn.Then = append(txn.Then, store.Delete(key))
 		}
 	}
-	return nil
+	return l.hosts(txn, d, l.ending, true)
 }
 
 // removeAtOnce is how many keys one transaction removes: each takes a condition and an operation.

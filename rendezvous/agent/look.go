@@ -25,6 +25,8 @@ type Status struct {
 	Round *rendezvous.Round          `json:"round,omitempty"`
 	Nodes map[string]rendezvous.Node `json:"nodes"`
 	Why   rendezvous.WhyNot          `json:"why"`
+	// Hosts are those on which something went wrong, by name.
+	Hosts map[string]rendezvous.HostState `json:"hosts,omitempty"`
 	// Unreadable are keys with values that cannot be used, and why.
 	Unreadable map[string]string `json:"unreadable,omitempty"`
 	deserted   bool              // nobody stands for election
@@ -68,12 +70,14 @@ func (l *leader) status() Status {
 	}
 	if s.Job != nil && l.bad[jobKey] == "" {
 		s.Why = rendezvous.Decide(l.view, now).Why // what the leader waits for, too
+		s.Hosts = rendezvous.Hosts(l.view, now)
 	}
 	return s
 }
 
-// Send leaves a command for the leader and returns its id. It is about the run, and the round, that the store has now.
-func Send(ctx context.Context, st store.Store, verb, by string) (string, error) {
+// Send leaves a command for the leader and returns its id. It is about the run, and the round, that the store has now;
+// host is that of unban.
+func Send(ctx context.Context, st store.Store, verb, host, by string) (string, error) {
 	res, err := st.Commit(ctx, store.Txn{Read: []string{jobKey}})
 	if err != nil {
 		return "", err
@@ -88,7 +92,7 @@ func Send(ctx context.Context, st store.Store, verb, by string) (string, error) 
 	if job.Phase == rendezvous.Succeeded || job.Phase == rendezvous.Failed {
 		return "", fmt.Errorf("the job has ended already: %s, %s", job.End.Verdict, job.End.Reason)
 	}
-	c := rendezvous.Control{V: 1, ID: rand.Text(), Verb: verb, RunUID: job.RunUID, By: by, At: time.Now().UTC()}
+	c := rendezvous.Control{V: 1, ID: rand.Text(), Verb: verb, Host: host, RunUID: job.RunUID, By: by, At: time.Now().UTC()}
 	if verb == rendezvous.VerbRestart {
 		c.Round = &job.Round
 	}

@@ -48,6 +48,7 @@ func (n *node) start(step rendezvous.Step) bool {
 		n.reservePort()
 	}
 	n.guard()
+	n.sayNeeded()
 	if joins {
 		n.writer.dirty = true // its key may say that it is done with this very round
 	} else {

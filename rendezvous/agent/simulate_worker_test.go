@@ -95,7 +95,11 @@ func (n *simNode) effect(e node.Effect) node.Event {
 		n.s.say("%s: has stopped round %d", n.incarnation, e.Round)
 		n.agent.Gone(e.Round, e.Outcome, e.Step)
 	case node.Leave:
-		n.agent.Leave()
+		if e.Sick != "" {
+			n.agent.LeaveSick(e.Sick)
+		} else {
+			n.agent.Leave()
+		}
 	}
 	return nil
 }

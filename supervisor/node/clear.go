@@ -126,7 +126,7 @@ func (n *Node) unhealthy() {
 	m.Message += "; stuck in the kernel in spite of SIGKILL: " + strings.Join(n.stuck.names, ", ")
 	n.do(Record{m})
 	n.endWith(m)
-	n.do(Leave{})
+	n.do(Leave{Sick: m.Message})
 }
 
 func pidsOf(found []Process) (pids []int) {

@@ -95,8 +95,8 @@ type (
 		Step    *int64
 	}
 
-	// Leave tells the job that this node is to leave it.
-	Leave struct{}
+	// Leave tells the job that this node is to leave it. Sick is why its machine is not fit to train, empty where it is.
+	Leave struct{ Sick string }
 
 	// Part takes this node out of the job while its exit hooks run: others must not wait for them.
 	Part struct{}

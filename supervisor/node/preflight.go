@@ -89,5 +89,5 @@ func (n *Node) unfit(why string) {
 	m := n.failure(f)
 	n.endWith(m)
 	n.do(Record{m})
-	n.do(Leave{})
+	n.do(Leave{Sick: why})
 }

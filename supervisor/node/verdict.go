@@ -77,7 +77,7 @@ func (n *Node) afterFailure(f exitcodes.Finding, cause int) verdict {
 		n.endWith(v.message)
 	case f.NodeFault: // a restart in place would only fail again: the job continues without this node
 		n.endWith(v.message)
-		n.do(Leave{})
+		n.do(Leave{Sick: f.Message})
 	}
 	return v
 }

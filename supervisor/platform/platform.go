@@ -34,6 +34,8 @@ type Platform struct {
 	Job  Value  // empty when nobody names it
 	Node Value
 	Role Value // of this node; empty when nobody says
+	// Machine is what this container runs on; empty when nobody says.
+	Machine Value
 	// TaskHost is the name by which TF_CONFIG knows this node; empty when it does not.
 	TaskHost string
 	// Roles are the policies of roles, where more is known of them than that they restart with the gang.
@@ -78,7 +80,7 @@ func Detect(lookup func(string) (string, bool), host string) Platform {
 			p.Job = e.value("SLURM_JOB_ID")
 		}
 		if node := e.value("SLURMD_NODENAME"); node.Value != "" {
-			p.Node = node
+			p.Node, p.Machine = node, node
 			if local := e.get("SLURM_LOCALID"); local != "" && local != "0" {
 				p.Node.Value += "-" + local // several nodes of the job on one host
 			}

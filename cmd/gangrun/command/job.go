@@ -34,9 +34,10 @@ type job struct {
 	fence, joinTimeout, lastCall, ttl time.Duration
 	storeTimeout                      time.Duration
 	lastCallGiven                     bool
-	nodes                             string // N or MIN:MAX
+	nodes                             string // as given: N, MIN:MAX or sizes
 	slots                             int    // workers on this node
 	role                              string // of the node
+	host                              string // the machine that it runs on; empty: nobody has named it
 	roles                             map[string]rendezvous.RolePolicy
 	pin                               int    // the rank that was given to this node; -1 for none
 	address                           string // at which the others reach this node
@@ -66,8 +67,8 @@ func defaultJob() job {
 // jobSettings are those about several nodes.
 func (o *options) jobSettings() []*setting {
 	s := []*setting{
-		{name: "nodes", hint: "N|MIN:MAX", parse: o.parseNodes, standard: "from the operator's variables, else 1",
-			usage: "how many nodes take part, or from how many to how many"},
+		{name: "nodes", hint: "N|MIN:MAX|N,N,...", parse: o.parseNodes, standard: "from the operator's variables, else 1",
+			usage: "how many nodes take part, from how many to how many, or which numbers may: the largest that can be formed does"},
 		{name: "node-rank", hint: "N", parse: number(&o.pin, 0, 4095), standard: "from the operator's variables, else any",
 			usage: "the rank of this node"},
 		{name: "role", hint: "NAME", parse: text(&o.role), standard: "from TF_CONFIG or the operator's names, else none",
@@ -76,6 +77,8 @@ func (o *options) jobSettings() []*setting {
 			usage: "who starts again after a failure of that role: gang (all), self (it alone) or never; optional: success does not wait for it"},
 		{name: "node-address", hint: "ADDRESS", parse: text(&o.address), standard: "the one by which it reaches the store",
 			usage: "at which the other nodes reach this one"},
+		{name: "host", hint: "NAME", parse: o.parseHost, standard: "SLURMD_NODENAME, else the machine's boot id",
+			usage: "the machine on which this node runs, the same for all nodes there: by that name it is banned when it is sick"},
 		{name: "unique-nodes", isBool: true, parse: boolean(&o.unique), standard: "so under PyTorchJob and TFJob",
 			usage: "a node of some name is never started before the last one of that name is gone (an Indexed Job's podReplacementPolicy: Failed)"},
 		{name: "master-port-range", hint: "LOW-HIGH", parse: o.parsePortRange, standard: "any that is free",
@@ -114,21 +117,6 @@ func (o *options) jobSettings() []*setting {
 		setting.group = groupNodes
 	}
 	return s
-}
-
-func (o *options) parseNodes(s string) error {
-	low, high, elastic := strings.Cut(s, ":")
-	if !elastic {
-		high = low
-	}
-	if err := number(&o.spec.MinNodes, 1, 4096)(low); err != nil {
-		return fmt.Errorf("want N or MIN:MAX: %w", err)
-	}
-	if err := number(&o.spec.MaxNodes, o.spec.MinNodes, 4096)(high); err != nil {
-		return fmt.Errorf("want N or MIN:MAX: %w", err)
-	}
-	o.nodes = s
-	return nil
 }
 
 func (o *options) parsePortRange(s string) error {
@@ -175,6 +163,7 @@ func (o *options) settle(p platform.Platform) error {
 		}
 	}
 	o.unique = o.unique || p.Unique
+	o.host = cmp.Or(o.host, p.Machine.Value)
 	o.settleRoles(p)
 	if host := p.TaskHost; o.spec.MinNodes < o.spec.MaxNodes && host != "" && host != o.Node {
 		return &configError{fmt.Sprintf("--node %s: TF_CONFIG is brought up to date when nodes are missing, and knows this one as %s: give it that name",
@@ -311,7 +300,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,
 		Node: rendezvous.Node{
 			Incarnation: rand.Text(), Slots: o.slots, Role: o.role, Address: cmp.Or(o.address, "127.0.0.1"),
-			RunUID: o.runUID, Unique: o.unique,
+			RunUID: o.runUID, Unique: o.unique, Host: o.host,
 		},
 	}
 	if o.pin >= 0 {

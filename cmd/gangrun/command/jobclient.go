@@ -28,6 +28,7 @@ type jobClient struct {
 	output  string
 	watch   bool
 	timeout time.Duration
+	host    string // of unban
 }
 
 func newJobClient(p *program) *jobClient {
@@ -50,15 +51,22 @@ func (r *jobClient) settings(own ...*setting) []*setting {
 }
 
 // locate reads where the record of the job is that the argument names.
-func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly bool) error {
+func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly, ofHost bool) error {
 	if err := resolve(settings, os.LookupEnv); err != nil {
 		return err
 	}
-	if c.NArg() > 1 {
-		return &configError{fmt.Sprintf("one job at a time: %q is one too many", c.Args().Get(1))}
+	arguments := c.Args().Slice()
+	if ofHost {
+		if len(arguments) == 0 {
+			return &configError{"which host? gangrun status shows those that are banned"}
+		}
+		r.host, arguments = arguments[len(arguments)-1], arguments[:len(arguments)-1]
+	}
+	if len(arguments) > 1 {
+		return &configError{fmt.Sprintf("one job at a time: %q is one too many", arguments[1])}
 	}
 	e := &r.location
-	e.Namespace, e.Job, e.ReadOnly, e.Visitor = cmp.Or(r.namespace, "default"), c.Args().First(), readOnly, true
+	e.Namespace, e.Job, e.ReadOnly, e.Visitor = cmp.Or(r.namespace, "default"), strings.Join(arguments, ""), readOnly, true
 	switch {
 	case r.endpoints != "":
 		e.Endpoints = strings.Split(r.endpoints, ",")
@@ -104,6 +112,7 @@ type jobCommand struct {
 	example     string // the end of its command line in the help
 	note        string // the end of the help
 	readOnly    bool
+	host        bool // its last argument is a host
 	own         []*setting
 	arguments   string                                   // empty: flags and one job
 	act         func(context.Context, store.Store) error // with the job's store; the context ends with the time limit
@@ -124,7 +133,7 @@ func (r *jobClient) command(rc jobCommand) *cli.Command {
 		Action: func(c *cli.Context) error {
 			ctx, cancel := context.WithTimeout(c.Context, r.timeout)
 			defer cancel()
-			if err := r.locate(c, settings, rc.readOnly); err != nil {
+			if err := r.locate(c, settings, rc.readOnly, rc.host); err != nil {
 				return r.failed(err)
 			}
 			if r.location.Job == "" && !r.alone(ctx) && rc.unnamed != nil {
@@ -173,7 +182,7 @@ func verbCommand(p *program, verb, what string) *cli.Command {
 		note: "Returns when the job's leader has taken the command; gangrun status shows what becomes of it.\n" +
 			"Exits 66 when the store has no record of the job, 69 when it cannot be reached or is full.",
 		act: func(ctx context.Context, st store.Store) error {
-			id, err := agent.Send(ctx, st, verb, whoami())
+			id, err := agent.Send(ctx, st, verb, "", whoami())
 			if err != nil {
 				return err
 			}
@@ -221,5 +230,6 @@ func verbCommands(p *program) []*cli.Command {
 		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
 		verbCommand(p, rendezvous.VerbSuspend, "stop all workers of a job until it is resumed"),
 		verbCommand(p, rendezvous.VerbResume, "resume a suspended job"),
+		unbanCommand(p),
 	}
 }

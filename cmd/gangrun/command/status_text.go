@@ -51,6 +51,7 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 	case s.Why.Text != "":
 		fmt.Fprintln(w, "now:", printable(s.Why.Text))
 	}
+	showHosts(w, s, now)
 	showNodes(w, s, most)
 	for _, p := range slices.Backward(j.History) {
 		what := p.Kind
@@ -294,10 +295,6 @@ func showJobs(w io.Writer, namespace string, jobs []location.Job, more bool, now
 			fmt.Fprintf(t, "%s\tno record\t\t\t\t\t\t-\n", quoted(found.Name))
 			continue
 		}
-		nodes := strconv.Itoa(j.Spec.MinNodes)
-		if j.Spec.MaxNodes != j.Spec.MinNodes {
-			nodes += ":" + strconv.Itoa(j.Spec.MaxNodes)
-		}
 		last := ""
 		if stop := lastStop(j); stop != nil {
 			last = fmt.Sprintf("%s, %v ago",
@@ -305,7 +302,7 @@ func showJobs(w io.Writer, namespace string, jobs []location.Job, more bool, now
 				ago(now, stop.At))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%v\t%d\t%s\t%d of %d\t%s\t%s\n", quoted(found.Name), j.Phase, ago(now, j.Since),
-			j.Round, nodes, j.Budget.Used, j.Spec.Restarts.Max, said(j.Reached), cmp.Or(last, "-"))
+			j.Round, j.Spec.NodesText(), j.Budget.Used, j.Spec.Restarts.Max, said(j.Reached), cmp.Or(last, "-"))
 	}
 	t.Flush()
 	if more {
