@@ -96,12 +96,26 @@ func (t *turn) blame(host string, f Fault) {
 	if host == "" || h != nil && f.Round <= h.Round {
 		return
 	}
-	t.setHost(host, h.with(f))
-	if len(t.hosts) > maxHosts {
-		delete(t.hosts, slices.MinFunc(slices.Sorted(maps.Keys(t.hosts)), func(a, b string) int {
-			return cmp.Compare(t.hosts[a].Score(f.At), t.hosts[b].Score(f.At))
-		}))
+	if h == nil && len(t.known()) >= maxHosts && !t.makeRoom(f) {
+		return
 	}
+	t.setHost(host, h.with(f))
+}
+
+// makeRoom forgets the host with the lowest score, of those whose faults of this round are not counted yet: else one would
+// be counted again, and another one forgotten, for ever.
+func (t *turn) makeRoom(f Fault) bool {
+	var least string
+	for _, name := range slices.Sorted(maps.Keys(t.known())) {
+		h := t.host(name)
+		if h.Round < f.Round && (least == "" || h.Score(f.At) < t.host(least).Score(f.At)) {
+			least = name
+		}
+	}
+	if least != "" {
+		t.setHost(least, nil)
+	}
+	return least != ""
 }
 
 // pardon forgets what a host has done. That the faults of this round were counted stays.

@@ -16,7 +16,9 @@ func (j *Job) Moved(by time.Duration) *Job {
 	if c.Stop != nil {
 		c.Stop.At = moved(c.Stop.At, by)
 	}
-	c.Clock -= Duration(by)
+	if c.Clock -= Duration(by); by.Abs() > mostClock || c.Clock.of().Abs() > mostClock {
+		c.Clock = 0 // no clock is that far ahead: it begins anew
+	}
 	for i := range c.Bans {
 		b := &c.Bans[i]
 		b.Until, b.Last.At = moved(b.Until, by), moved(b.Last.At, by)
@@ -26,6 +28,9 @@ func (j *Job) Moved(by time.Duration) *Job {
 	}
 	return c
 }
+
+// mostClock bounds by how much clocks differ, so that adding it never overflows.
+const mostClock = 100 * 365 * 24 * time.Hour
 
 func moved(at time.Time, by time.Duration) time.Time {
 	if at.IsZero() {

@@ -111,7 +111,7 @@ func (j *Job) check() error {
 		return fmt.Errorf("phase %s without a round", j.Phase)
 	case j.Phase == Stopping && j.Stop == nil:
 		return fmt.Errorf("phase Stopping does not say why")
-	case len(j.Bans) > maxHosts || j.Clock < -maxDuration || j.Clock > maxDuration:
+	case len(j.Bans) > maxHosts || j.Clock.of().Abs() > mostClock:
 		return fmt.Errorf("%d bans, clock %v: too many, or too far", len(j.Bans), j.Clock.of())
 	case j.End != nil && j.End.By != (Author{}) && (!name(j.End.By.Name) || !name(j.End.By.Incarnation)):
 		return fmt.Errorf("end by name %q, incarnation %q: want 1 to %d printable bytes each",

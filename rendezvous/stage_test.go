@@ -139,6 +139,7 @@ func (s *stage) decide() Decision {
 	if d.Job == nil || d.Job.Round < 0 {
 		s.v.Round = nil
 	}
+	s.hosts(d)
 	for _, r := range d.Remove {
 		if s.v.Nodes[r.Name].ModRev == r.ModRev {
 			delete(s.v.Nodes, r.Name)
@@ -180,6 +181,26 @@ func (s *stage) check(before *Job, d Decision) {
 		b, err := Encode(d.Round)
 		if err == nil {
 			_, err = ParseRound("rounds/1", b)
+		}
+		if err != nil {
+			s.Fatalf("the leader wrote what nobody can read: %v\n%s", err, b)
+		}
+	}
+}
+
+// hosts changes the records of hosts as the decision says.
+func (s *stage) hosts(d Decision) {
+	s.Helper()
+	for name, h := range d.Hosts {
+		if s.v.Hosts == nil {
+			s.v.Hosts = map[string]*Host{}
+		}
+		if delete(s.v.Hosts, name); h == nil {
+			continue
+		}
+		b, err := Encode(h)
+		if err == nil {
+			s.v.Hosts[name], err = ParseHost("hosts/"+name, b)
 		}
 		if err != nil {
 			s.Fatalf("the leader wrote what nobody can read: %v\n%s", err, b)

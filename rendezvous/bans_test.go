@@ -1,0 +1,433 @@
+package rendezvous
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/exitcodes"
+)
+
+// sickSpec is that of a job of as many nodes with as few, which restarts for ever.
+func sickSpec(least, most int) Spec {
+	s := DefaultSpec(most)
+	s.MinNodes, s.LastCall, s.LastCallRestart = least, 0, 0
+	s.Restarts.Max, s.Restarts.MaxSameFailure, s.Restarts.Backoff = 1000, 0, 0
+	return s
+}
+
+func onHost(host string) func(*Node) { return func(n *Node) { n.Host = host } }
+
+// atFault is a failure for which the machine is to blame.
+func atFault(o *Outcome) {
+	o.NodeFault, o.Reason, o.Code = true, exitcodes.ReasonNodeUnhealthy, exitcodes.CodeNodeUnhealthy
+}
+
+// fails lets the node of a sick host fail, go, and be replaced there.
+func (s *stage) sickens(name string) {
+	s.Helper()
+	host := s.v.Nodes[name].HostName()
+	s.fails(name, atFault)
+	s.put(name, leaves)
+	s.decide()
+	s.stopsAll()
+	s.put(name, hasLeft)
+	s.join(name, onHost(host))
+	for range 10 {
+		if s.decide(); s.v.Job.Phase == Running {
+			s.started()
+			return
+		}
+	}
+	s.Fatalf("no round: %s; %+v", s.last.Why.Text, s.v.Job)
+}
+
+func (s *stage) bans() string {
+	var list []string
+	for _, b := range s.v.Job.Bans {
+		list = append(list, b.Host)
+	}
+	return strings.Join(list, " ")
+}
+
+// TestBanned is a job of four with a spare: the host on which a node fails three times is kept out then, the spare takes
+// its rank, and six hours later it may take part again.
+func TestBanned(t *testing.T) {
+	s := newStage(t, sickSpec(4, 4))
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.join(name, onHost("host-"+name))
+	}
+	s.run(ActCreate, ActForm)
+	s.sickens("b")
+	s.sickens("b")
+	if s.bans() != "" || s.ranks() != "abcd" {
+		t.Fatalf("after two faults: banned %q, ranks %s", s.bans(), s.ranks())
+	}
+	s.join("e", onHost("host-e"))
+	s.sickens("b")
+	if s.bans() != "host-b" || s.ranks() != "aecd" {
+		t.Fatalf("after three faults: banned %q, ranks %s, %+v", s.bans(), s.ranks(), s.v.Hosts)
+	}
+	h := s.v.Hosts["host-b"]
+	if h == nil || !h.Banned || h.Points != 3 || len(h.Faults) != 3 || len(s.v.Hosts) != 1 {
+		t.Fatalf("remembered: %+v", s.v.Hosts)
+	}
+	if b := s.v.Job.Ban("host-b", s.now); b == nil || b.Until.Sub(s.now) != halfLife || !strings.Contains(b.Says(), "NodeUnhealthy of b in round 2") {
+		t.Fatalf("the nodes are told %+v", b)
+	}
+	again := func() {
+		s.fails("a")
+		s.settle(ActStop)
+		s.stopsAll()
+		s.settle(ActForm)
+		s.started()
+	}
+	s.sleep(halfLife - time.Second)
+	if again(); s.ranks() != "aecd" || s.bans() != "host-b" {
+		t.Errorf("before its end: banned %q, ranks %s", s.bans(), s.ranks())
+	}
+	s.sleep(2 * time.Second)
+	s.expire("e")
+	s.decide()
+	s.sleep(s.spec.Fence.of())
+	s.settle(ActStop)
+	s.stopsAll()
+	s.settle(ActForm)
+	if s.ranks() != "abcd" || s.bans() != "" || s.v.Hosts["host-b"].Banned {
+		t.Errorf("after its end: banned %q, ranks %s, %+v", s.bans(), s.ranks(), s.v.Hosts["host-b"])
+	}
+	s.started()
+	s.sleep(4 * halfLife)
+	again()
+	if len(s.v.Hosts) != 0 {
+		t.Errorf("a day later it is still remembered: %+v", s.v.Hosts)
+	}
+}
+
+// TestNeeded: no job that could run waits for a ban to end.
+func TestNeeded(t *testing.T) {
+	t.Run("all nodes are needed", func(t *testing.T) {
+		s := newStage(t, sickSpec(3, 3))
+		for _, name := range []string{"a", "b", "c"} {
+			s.join(name)
+		}
+		s.run(ActCreate, ActForm)
+		for range 5 {
+			s.sickens("b")
+		}
+		if s.bans() != "boot-b" || s.ranks() != "abc" {
+			t.Errorf("banned %q, ranks %s", s.bans(), s.ranks())
+		}
+		s.join("d")
+		s.fails("a")
+		s.settle(ActStop)
+		s.stopsAll()
+		s.settle(ActForm)
+		if s.ranks() != "adc" {
+			t.Errorf("a spare has come: ranks %s", s.ranks())
+		}
+	})
+	t.Run("a pinned rank is needed", func(t *testing.T) {
+		s := newStage(t, sickSpec(2, 2))
+		s.join("a", pin(0))
+		s.join("b", pin(1), onHost("x"))
+		s.run(ActCreate, ActForm)
+		s.v.Hosts = map[string]*Host{"x": {V: 1, Points: 9, At: s.now}}
+		s.fails("a")
+		s.settle(ActStop)
+		s.stopsAll()
+		s.settle(ActForm)
+		if s.ranks() != "ab" {
+			t.Errorf("ranks %s", s.ranks())
+		}
+	})
+	t.Run("an elastic job shrinks for a ban, not below its least", func(t *testing.T) {
+		s := newStage(t, sickSpec(2, 4))
+		for _, name := range []string{"a", "b", "c"} {
+			s.join(name)
+		}
+		s.run(ActCreate, ActForm)
+		for range 3 {
+			s.sickens("b")
+		}
+		if s.ranks() != "ac" {
+			t.Errorf("ranks %s", s.ranks())
+		}
+		s.expire("a")
+		s.sleep(2 * s.spec.Fence.of())
+		for range 5 {
+			s.decide()
+			s.sleep(2 * s.spec.Fence.of())
+			s.stopsAll()
+		}
+		if s.v.Job.Phase != Running || len(s.ranks()) != 2 || !strings.Contains(s.ranks(), "b") {
+			t.Errorf("%s, ranks %s", s.v.Job.Phase, s.ranks())
+		}
+	})
+}
+
+// TestFleet: where all are sick only the worst are kept out, one of ten.
+func TestFleet(t *testing.T) {
+	for _, tc := range []struct{ nodes, sick, banned int }{
+		{5, 5, 1}, {5, 1, 1}, {9, 9, 1}, {19, 19, 1}, {20, 20, 2}, {40, 40, 4}, {40, 3, 3}, {40, 0, 0},
+	} {
+		s := newStage(t, sickSpec(1, tc.nodes))
+		s.v.Hosts = map[string]*Host{}
+		for i := range tc.nodes {
+			name := fmt.Sprintf("n%02d", i)
+			s.join(name, onHost(name))
+			if i < tc.sick {
+				s.v.Hosts[name] = &Host{V: 1, Points: 3 + float64(i), At: s.now, Round: -1}
+			}
+		}
+		s.run(ActCreate, ActForm)
+		if got := len(s.v.Job.Bans); got != tc.banned || len(s.v.Round.Members) != tc.nodes-tc.banned {
+			t.Errorf("%+v: %d banned, a round of %d", tc, got, len(s.v.Round.Members))
+		}
+		for _, b := range s.v.Job.Bans { // the worst
+			if s.v.Hosts[b.Host].Points < 3+float64(tc.sick-tc.banned) {
+				t.Errorf("%+v: banned %s with %v", tc, b.Host, s.v.Hosts[b.Host].Points)
+			}
+		}
+		marked := 0
+		for _, h := range s.v.Hosts {
+			if h.Banned {
+				marked++
+			}
+		}
+		if marked != tc.banned {
+			t.Errorf("%+v: %d records say that they are banned", tc, marked)
+		}
+	}
+}
+
+// TestWhoIsBlamed is for what a host is blamed: what the machine does, and a hang where something tells on which node it
+// began.
+func TestWhoIsBlamed(t *testing.T) {
+	hang := func(role string) func(*Outcome) {
+		return func(o *Outcome) { o.Reason, o.Role, o.Code = exitcodes.ReasonHang, role, exitcodes.CodeHang }
+	}
+	for _, tc := range []struct {
+		name  string
+		fails func(*stage)
+		want  string
+	}{
+		{"an ordinary failure", func(s *stage) { s.fails("b") }, ""},
+		{"a broken GPU", func(s *stage) { s.fails("b", atFault); s.put("b", leaves) }, "boot-b"},
+		{"a broken machine and a bug elsewhere", func(s *stage) { s.fails("a"); s.fails("b", atFault); s.put("b", leaves) }, "boot-b"},
+		{"two broken machines", func(s *stage) { s.fails("c", atFault); s.fails("b", atFault) }, "boot-b boot-c"},
+		{"a hang of a rank there", func(s *stage) { s.fails("b", hang("root")) }, "boot-b"},
+		{"a hang of nobody knows whom", func(s *stage) { s.fails("b", hang("suspect")) }, ""},
+		{"a hang, and c has come least far", func(s *stage) {
+			s.fails("b", hang("cascade"))
+			s.v.Reached = map[string]*Reached{
+				"a": {Round: s.v.Job.Round, Step: ptr(int64(7))}, "b": {Round: s.v.Job.Round, Step: ptr(int64(7))},
+				"c": {Round: s.v.Job.Round, Step: ptr(int64(5))},
+			}
+		}, "boot-c"},
+		{"a hang, and two have come least far", func(s *stage) {
+			s.fails("b", hang("cascade"))
+			s.v.Reached = map[string]*Reached{
+				"a": {Round: s.v.Job.Round, Step: ptr(int64(7))}, "b": {Round: s.v.Job.Round, Step: ptr(int64(5))},
+				"c": {Round: s.v.Job.Round, Step: ptr(int64(5))},
+			}
+		}, ""},
+		{"a machine that its own probes find sick", func(s *stage) {
+			s.fails("a")
+			s.decide()
+			s.stopsAll()
+			s.put("b", leaves, func(n *Node) { n.Sick = "GPU 3 is lost" })
+		}, "boot-b"},
+		{"the same of a node that has left already", func(s *stage) {
+			s.fails("a")
+			s.decide()
+			s.stopsAll()
+			s.put("b", hasLeft, func(n *Node) { n.Sick = "GPU 3 is lost" })
+		}, "boot-b"},
+		{"a departure", func(s *stage) { s.put("b", leaves) }, ""},
+		{"a loss", func(s *stage) { s.expire("b"); s.sleep(2 * s.spec.Fence.of()) }, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := runningStage(t, sickSpec(3, 3))
+			tc.fails(s)
+			for range 20 { // every look, also of a leader that knows nothing of the one before
+				s.decide()
+				s.v.Observations = Observations{}
+				s.stopsAll()
+			}
+			var got []string
+			for host, h := range s.v.Hosts {
+				got = append(got, host)
+				if h.Points != 1 || len(h.Faults) != 1 {
+					t.Errorf("%s was counted %v times: %+v", host, h.Points, h.Faults)
+				}
+			}
+			if slices.Sort(got); strings.Join(got, " ") != tc.want {
+				t.Errorf("blamed: %q, want %q; %+v", got, tc.want, s.v.Job.Stop)
+			}
+		})
+	}
+}
+
+// TestUnban lifts a ban and what led to it, and a fault of this very round is not counted again.
+func TestUnban(t *testing.T) {
+	s := newStage(t, sickSpec(2, 3))
+	for _, name := range []string{"a", "b", "c"} {
+		s.join(name)
+	}
+	s.run(ActCreate, ActForm)
+	for range 3 {
+		s.sickens("b")
+	}
+	s.command("x", VerbUnban, func(c *Control) { c.Host = "boot-b" })
+	s.command("y", VerbUnban, func(c *Control) { c.Host = "nobody" })
+	s.settle(ActCommand)
+	if s.bans() != "" || s.v.Hosts["boot-b"].Points != 0 || s.v.Hosts["boot-b"].Banned || s.v.Hosts["nobody"] != nil {
+		t.Fatalf("banned %q, %+v", s.bans(), s.v.Hosts["boot-b"])
+	}
+	if states := Hosts(s.v, s.now); len(states) != 0 {
+		t.Errorf("still shown: %+v", states)
+	}
+	s.fails("a")
+	s.settle(ActStop)
+	s.stopsAll()
+	s.settle(ActForm)
+	if len(s.ranks()) != 3 {
+		t.Errorf("ranks %s", s.ranks())
+	}
+
+	s.started()
+	s.fails("c", atFault)
+	s.decide()
+	if s.v.Hosts["boot-c"] == nil {
+		t.Fatal("not counted")
+	}
+	s.command("z", VerbUnban, func(c *Control) { c.Host = "boot-c" })
+	s.decide()
+	s.decide() // its outcome is still there
+	if h := s.v.Hosts["boot-c"]; h.Points != 0 {
+		t.Errorf("counted again: %+v", h)
+	}
+}
+
+// TestFaultsLast: a fault is written although nothing else happens; who has told of it may be gone the next moment.
+func TestFaultsLast(t *testing.T) {
+	s := runningStage(t, sickSpec(3, 3))
+	s.expire("c")
+	s.fails("a")
+	s.settle(ActStop)
+	s.stopsAll()
+	s.settle() // it waits for c
+	s.put("b", leaves, func(n *Node) { n.Sick = "GPU 3 is lost" })
+	s.settle(ActBlame)
+	s.expire("b")
+	s.settle()
+	if h := s.v.Hosts["boot-b"]; h == nil || h.Points != 1 || h.Faults[0].Message != "GPU 3 is lost" {
+		t.Errorf("remembered: %+v", h)
+	}
+}
+
+// TestBansOfClocks: a ban is as long as it is whatever the clocks of those who lead, one after the other, and who is told
+// of it knows by his own clock until when.
+func TestBansOfClocks(t *testing.T) {
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 20 * 365 * 24 * time.Hour, -20 * 365 * 24 * time.Hour} {
+		s := newStage(t, sickSpec(2, 3))
+		for _, name := range []string{"a", "b", "c"} {
+			s.join(name)
+		}
+		s.run(ActCreate, ActForm)
+		for range 3 {
+			s.sickens("b")
+		}
+		s.sleep(halfLife - 2*time.Minute)
+		another := func(by time.Duration) { // leads, at the same moment, and has known the record from when it was written
+			s.now = s.now.Add(by)
+			s.v.Job = s.v.Job.Moved(by)
+			s.v.Observations = Observations{}
+		}
+		restart := func() {
+			s.fails("a")
+			s.decide()
+			s.stopsAll()
+			s.decide()
+			s.started()
+		}
+		another(ahead)
+		restart()
+		another(-ahead / 2)
+		restart()
+		if s.bans() != "boot-b" || len(s.ranks()) != 2 {
+			t.Errorf("%v ahead: two minutes before its end: banned %q, ranks %s", ahead, s.bans(), s.ranks())
+			continue
+		}
+		if left := s.v.Job.Bans[0].Until.Sub(s.now); left != 2*time.Minute {
+			t.Errorf("%v ahead: it is said to last for %v", ahead, left)
+		}
+		s.sleep(3 * time.Minute)
+		if restart(); s.bans() != "" || len(s.ranks()) != 3 {
+			t.Errorf("%v ahead: a minute after its end: banned %q, ranks %s", ahead, s.bans(), s.ranks())
+		}
+	}
+}
+
+// TestBansComeAlong: bans are brought into a store that knows nothing, as the job's record is.
+func TestBansComeAlong(t *testing.T) {
+	s := newStage(t, sickSpec(2, 3))
+	for _, name := range []string{"a", "b", "c"} {
+		s.join(name)
+	}
+	s.run(ActCreate, ActForm)
+	for range 3 {
+		s.sickens("b")
+	}
+	s.sleep(time.Hour)
+	carried := s.v.Job
+	next := newStage(t, s.spec)
+	next.v.Token, next.now = "store-b", s.now
+	for _, name := range []string{"a", "b", "c"} {
+		next.join(name, func(n *Node) { n.Carried, n.RunUID = carried, carried.RunUID })
+	}
+	next.settle(ActAdopt, ActForm)
+	if next.bans() != "boot-b" || len(next.ranks()) != 2 || !next.v.Job.Bans[0].Until.Equal(carried.Bans[0].Until) {
+		t.Errorf("banned %+v, ranks %s, want %+v", next.v.Job.Bans, next.ranks(), carried.Bans)
+	}
+}
+
+// TestAFutureThatNeverComes is a record that a clock wrote which was years ahead: it counts from now on.
+func TestAFutureThatNeverComes(t *testing.T) {
+	s := newStage(t, sickSpec(2, 3))
+	for _, name := range []string{"a", "b", "c"} {
+		s.join(name)
+	}
+	s.v.Hosts = map[string]*Host{"boot-b": {
+		V: 1, Points: 3, At: time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC), Round: -1,
+		Faults: []Fault{{Node: "b", Reason: "Hang", At: time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC)}},
+	}}
+	s.run(ActCreate, ActForm)
+	if b := s.v.Job.Ban("boot-b", s.now); b == nil || b.Until.Sub(s.now) != halfLife || len(s.ranks()) != 2 {
+		t.Errorf("%+v, ranks %s", b, s.ranks())
+	}
+}
+
+// TestOnlySoManyHosts: of more than are remembered those with the lowest scores go, and where all have had a fault in this
+// round no more are counted: the leader comes to rest.
+func TestOnlySoManyHosts(t *testing.T) {
+	s := runningStage(t, sickSpec(3, 3))
+	s.v.Hosts = map[string]*Host{}
+	for i := range maxHosts {
+		s.v.Hosts[fmt.Sprint("h", i)] = &Host{V: 1, Points: 1 + float64(i), At: s.now, Round: -1}
+	}
+	s.fails("b", atFault)
+	s.settle(ActStop)
+	if s.v.Hosts["boot-b"] == nil || s.v.Hosts["h0"] != nil || len(s.v.Hosts) != maxHosts {
+		t.Errorf("%d hosts: %+v", len(s.v.Hosts), s.v.Hosts["boot-b"])
+	}
+	for name := range s.v.Hosts {
+		s.v.Hosts[name] = &Host{V: 1, Points: 1, At: s.now, Round: s.v.Job.Round}
+	}
+	delete(s.v.Hosts, "boot-b")
+	s.v.Hosts["h0"] = &Host{V: 1, Points: 1, At: s.now, Round: s.v.Job.Round}
+	s.settle()
+}
