@@ -72,7 +72,7 @@ func (s *sim) birth(place, host int) {
 		Connect: func(context.Context) (store.Store, error) { return n.wire, nil },
 		Name:    n.name, Volatile: s.volatile, Node: record, Spec: s.spec, StopTime: simStop, Lease: simLease,
 		Clock: s.now, Log: slog.New(nodeLog{n}),
-		Now: func() time.Time { return time.Now().Add(skew) },
+		Now: func() time.Time { return time.Now().Add(skew + time.Duration(s.jumped.Load())) },
 	}
 	if s.saves {
 		cfg.Checkpoints = s.checkpoints()
@@ -155,7 +155,7 @@ func (n *simNode) die(replaced bool) {
 		return
 	}
 	place, host := n.place, n.host
-	if s.chance(2) {
+	if s.chance(2) && s.sick == nil {
 		host = s.born + 1000
 	}
 	s.after(s.random(8*time.Second), func() { s.birth(place, host) })
@@ -321,6 +321,12 @@ func (l nodeLog) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
 	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
 	l.n.why = text
+	if strings.HasPrefix(text, "waiting") && strings.Contains(text, "is banned until") {
+		l.n.s.waited = text
+	}
+	if strings.HasPrefix(text, "waiting") && strings.Contains(text, "the next size is") {
+		l.n.s.spared = text
+	}
 	l.n.s.say("%s: log: %s", l.n.incarnation, text)
 	return nil
 }

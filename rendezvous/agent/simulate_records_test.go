@@ -53,6 +53,9 @@ func (s *sim) observe() {
 				}
 				s.lists[name] = list
 			}
+			if strings.HasPrefix(kv.Key, "hosts/") {
+				s.hostWritten(kv)
+			}
 		}
 		for _, kv := range u.Changed {
 			switch {

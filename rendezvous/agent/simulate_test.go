@@ -72,6 +72,11 @@ type simConfig struct {
 	side     bool          // the node at place 0 has a role that restarts alone
 	calm     bool          // workers whose peers are gone hang, they do not fail
 	skew     time.Duration // the most by which the nodes' times of day differ from the true one
+	sick     map[int]int   // by host: in how many rounds its workers fail for it
+	script   func(*sim)    // at the beginning
+	lift     func(*sim)    // once a host is banned and a round runs without it
+	sizes    []int         // of a round; else any from min to n
+	grow     bool          // the job grows at checkpoints
 	lateNews bool          // one node is cut off when the first round begins, and hears of it much later
 	faults   []fault
 	leader   *fault // what meets a leader, after it has written skip times
@@ -155,6 +160,7 @@ type sim struct {
 	fatals   int
 	records
 	saved
+	*hosts
 }
 
 func (s *sim) now() time.Duration { return time.Since(s.began) }
@@ -210,21 +216,30 @@ func (s *sim) latency() time.Duration { return time.Millisecond + s.random(4*tim
 // simulate runs one job to its end, or to a violation. It must run in a bubble.
 func simulate(c simConfig) *sim {
 	s := &sim{simConfig: c, rng: rand.New(rand.NewPCG(uint64(c.seed), 2)), began: time.Now(), memory: store.NewInMemory()}
-	s.records = newRecords()
+	s.records, s.hosts = newRecords(), newHosts(c.sick)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.server = s.memory.Connect(s.now)
 	s.spec = rendezvous.DefaultSpec(c.n)
 	s.spec.MinNodes, s.spec.Fence, s.spec.LastCall = c.min, rendezvous.Duration(simFence), rendezvous.Duration(2*time.Second)
 	r := &s.spec.Restarts
 	r.Max, r.MaxSameFailure, r.BackoffMax = 1000, 0, rendezvous.Duration(2*time.Second)
-	s.spec.Resume.Look = c.saves
+	s.spec.Resume.Look, s.spec.Sizes = c.saves, c.sizes
+	if c.grow {
+		s.spec.Grow = rendezvous.GrowCheckpoint
+	}
 	if c.side {
 		s.spec.Roles = map[string]rendezvous.RolePolicy{sideRole: {Restart: rendezvous.RestartSelf, Optional: true}}
 	}
 	s.spawn(s.observe)
+	if c.lift != nil {
+		s.once(s.runsWithoutBanned, func() { c.lift(s) })
+	}
 	s.mu.Lock()
 	for i := range c.n {
 		s.after(s.random(3*time.Second), func() { s.birth(i, i) })
+	}
+	if c.script != nil {
+		c.script(s)
 	}
 	for _, f := range c.faults {
 		s.after(f.at, func() { s.strike(f) })

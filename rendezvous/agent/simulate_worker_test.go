@@ -123,6 +123,7 @@ func (n *simNode) begins() {
 	if s.saves && !n.alone() {
 		n.save(mine)
 	}
+	n.sickens(mine)
 	for step := range int64(6) { // what everybody tells of that must hold up nothing
 		n.later(time.Duration(step)*time.Second, func() {
 			if n.started == mine && n.runs != "" {
@@ -173,6 +174,11 @@ func (n *simNode) fail(v exitcodes.Verdict, reason string, role exitcodes.Role) 
 	n.failure = exitcodes.Finding{Verdict: v, Reason: reason, Role: role, Code: 1, Rank: -1, LocalRank: -1}
 	n.halting = true
 	n.alive[0] = false
+	n.exits()
+}
+
+// exits is the end of the first worker by itself.
+func (n *simNode) exits() {
 	n.step(node.Exited{Worker: 0, Status: exitcodes.Status{Code: 1}, At: time.Now()})
 }
 
