@@ -57,8 +57,8 @@ func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly, ofHost
 	}
 	arguments := c.Args().Slice()
 	if ofHost {
-		if len(arguments) == 0 {
-			return &configError{"which host? gangrun status shows those that are banned"}
+		if len(arguments) == 0 || len(arguments) == 1 && r.endpoints != "" {
+			return &configError{"which host of which job? give JOB and HOST; gangrun status shows the hosts that are banned"}
 		}
 		r.host, arguments = arguments[len(arguments)-1], arguments[:len(arguments)-1]
 	}
