@@ -17,7 +17,7 @@ func (j *Job) Moved(by time.Duration) *Job {
 		c.Stop.At = moved(c.Stop.At, by)
 	}
 	if c.Clock -= Duration(by); by.Abs() > mostClock || c.Clock.of().Abs() > mostClock {
-		c.Clock = 0 // no clock is that far ahead: it begins anew
+		c.Clock = 0 // no clock is that far ahead: it starts over
 	}
 	for i := range c.Bans {
 		b := &c.Bans[i]

@@ -9,7 +9,8 @@
 //	rounds/<r>    Round    written by the leader, once, in one transaction with job: members, ranks, master, resume point
 //	members/<m>   MemberList  the members of a round of many, which names it; of most rounds they are those of the one before
 //	nodes/<name>  Node     written by that node: waiting, running r, stopped r, done r, on its lease; left, without one
-//	control/<id>  Control  written from outside: suspend, resume, restart, stop
+//	hosts/<host>  Host     written by the leader, in one transaction with job: faults of a machine, and whether it is banned
+//	control/<id>  Control  written from outside: suspend, resume, restart, stop, unban
 //
 // Forming → Running → Stopping → Forming … → Succeeded or Failed; any → Suspended → Forming. Each node writes only its
 // own record and watches job. The leader is whoever holds the election; nothing that matters is in its memory, so any
@@ -22,6 +23,7 @@
 //   - React(Self, Reading, clock): what a node does about what it has read: Start, Halt, Acknowledge, Leave, ...
 //     Guard is its half of the fence: when it must stop by itself.
 //
+// bans.go counts the faults of machines, each once for its round, and keeps the worst out while others suffice.
 // cause.go finds the root cause of a stop, budget.go charges it, assign.go gives out ranks, resume.go picks the
 // checkpoint. Every wait says what for (WhyNot).
 //

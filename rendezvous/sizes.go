@@ -9,7 +9,7 @@ import (
 // maxSizes is how many sizes a job may have.
 const maxSizes = 64
 
-// Size is the number of nodes of the largest round that can be formed of so many, 0 where that is none. Between the least
+// Size is the number of nodes of the largest round that can be formed of so many, 0 where none can be. Between the least
 // and the most it may be any, or one of Sizes where there are some: a batch that has to divide, or a mesh, knows only a few.
 func (s Spec) Size(nodes int) int {
 	if len(s.Sizes) == 0 {

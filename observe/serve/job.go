@@ -23,9 +23,12 @@ type Job struct {
 	MemberCount int      `json:"memberCount"`
 	Workers     int      `json:"workers"` // of all members
 	// Stops are the latest, the newest last.
-	Stops   []Stop `json:"stops"`
-	Reached *int64 `json:"checkpointStep,omitempty"` // of the newest checkpoint that all nodes had
-	End     *End   `json:"end,omitempty"`
+	Stops []Stop `json:"stops"`
+	// Banned are the hosts that are kept out of the rounds.
+	Banned  []Banned `json:"banned,omitempty"`
+	Sizes   []int    `json:"sizes,omitempty"`          // of a round; none: any from MinNodes to MaxNodes
+	Reached *int64   `json:"checkpointStep,omitempty"` // of the newest checkpoint that all nodes had
+	End     *End     `json:"end,omitempty"`
 }
 
 // Member is a node of the newest round.
@@ -46,6 +49,13 @@ type Stop struct {
 	At      time.Time `json:"at"`
 }
 
+// Banned is a host that is kept out, until when if nothing more happens there, and its last fault in words.
+type Banned struct {
+	Host  string    `json:"host"`
+	Until time.Time `json:"until"`
+	Why   string    `json:"why"`
+}
+
 // End is how the run of the job has ended.
 type End struct {
 	Verdict string `json:"verdict"`
@@ -61,7 +71,10 @@ func JobOf(j *rendezvous.Job, r *rendezvous.Round, self string) *Job {
 	}
 	job := &Job{
 		Phase: j.Phase, Since: j.Since.UTC(), Round: j.Round, MinNodes: j.Spec.MinNodes, MaxNodes: j.Spec.MaxNodes,
-		Members: []Member{}, Stops: []Stop{}, Reached: j.Reached,
+		Members: []Member{}, Stops: []Stop{}, Reached: j.Reached, Sizes: j.Spec.Sizes,
+	}
+	for _, b := range j.Bans {
+		job.Banned = append(job.Banned, Banned{Host: b.Host, Until: b.Until.UTC(), Why: b.Last.String()})
 	}
 	for _, p := range j.History {
 		job.Stops = append(job.Stops,

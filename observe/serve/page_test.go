@@ -270,6 +270,7 @@ func TestJobOf(t *testing.T) {
 		Phase: rendezvous.Running, Round: 2, History: []rendezvous.Past{{Round: 0, Node: "n700", Kind: "failure"},
 			{Round: 1, Node: "n800", Kind: "failure"}},
 		Stop: &rendezvous.Stop{Round: 1, Node: "n800", Kind: "failure", Message: "why", At: at},
+		Bans: []rendezvous.Ban{{Host: "gpu-7", Until: at, Last: rendezvous.Fault{Round: 1, Node: "n800", Reason: "Hang", At: at}}},
 	}
 	job := JobOf(j, r, "n1000")
 	names := map[string]bool{}
@@ -283,6 +284,9 @@ func TestJobOf(t *testing.T) {
 		!names["n1000"] ||
 		!names["n0"] {
 		t.Errorf("%d of %d with %d workers: %v", len(names), job.MemberCount, job.Workers, names)
+	}
+	if len(job.Banned) != 1 || job.Banned[0] != (Banned{Host: "gpu-7", Until: at, Why: "Hang of n800 in round 1"}) {
+		t.Errorf("banned: %+v", job.Banned)
 	}
 	if len(job.Stops) != 2 || job.Stops[1].Message != "why" {
 		t.Errorf("%+v", job.Stops)

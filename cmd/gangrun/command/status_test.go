@@ -99,6 +99,19 @@ func TestStatusText(t *testing.T) {
 		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, Message: "the budget is spent",
 		Code: 137, Cause: ended.Job.Stop,
 	}
+	bans := training()
+	fault := func(round int, node, message string, ago time.Duration) rendezvous.Fault {
+		return rendezvous.Fault{Round: round, Node: node, Reason: exitcodes.ReasonNodeUnhealthy, Message: message, At: noon.Add(-ago)}
+	}
+	bans.Hosts = map[string]rendezvous.HostState{
+		"gpu-1": {Score: 1, Faults: []rendezvous.Fault{fault(0, "n0", "", time.Hour)}},
+		"gpu-7": {Score: 3, Banned: true, Until: noon.Add(358 * time.Minute), Faults: []rendezvous.Fault{
+			fault(0, "n9", "", time.Hour), fault(1, "n9", "Xid 79 \x1b[0m", 2*time.Minute),
+		}},
+	}
+	for i := range 8 {
+		bans.Hosts[fmt.Sprint("z", i)] = rendezvous.HostState{Score: 0.5}
+	}
 	hostile := training()
 	hostile.Job.Stop.Message, hostile.Job.Stop.Node = "\x1b[2J<script>\n\tname", "n\u202e1"
 	hostile.Job.Stop.Outcome.Evidence = "\x1b]0;title\x07"
@@ -135,7 +148,7 @@ func TestStatusText(t *testing.T) {
 		s    agent.Status
 		most int
 	}{
-		{"stopping", training(), 0}, {"ended", ended, 0}, {"hostile", hostile, 0}, {"forming", fresh, 0}, {"large",
+		{"stopping", training(), 0}, {"ended", ended, 0}, {"hostile", hostile, 0}, {"bans", bans, 0}, {"forming", fresh, 0}, {"large",
 			large, 8},
 		{"none", agent.Status{}, 0},
 	} {
