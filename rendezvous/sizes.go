@@ -3,11 +3,33 @@ package rendezvous
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // maxSizes is how many sizes a job may have.
 const maxSizes = 64
+
+// ParseSizes reads sizes such as 2,4,8, in any order. One that is there twice says that another was meant.
+func ParseSizes(text string) (sizes []int, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		size, err := strconv.Atoi(part)
+		switch {
+		case strings.Contains(part, ":"):
+			return nil, fmt.Errorf("%q is a range: want either MIN:MAX or sizes such as 2,4,8", part)
+		case err != nil || size < 1 || size > maxNodes:
+			return nil, fmt.Errorf("%q is no size: want sizes such as 2,4,8, each from 1 to %d", part, maxNodes)
+		case slices.Contains(sizes, size):
+			return nil, fmt.Errorf("the size %d is there twice", size)
+		}
+		sizes = append(sizes, size)
+	}
+	if len(sizes) > maxSizes {
+		return nil, fmt.Errorf("%d sizes, at most %d", len(sizes), maxSizes)
+	}
+	slices.Sort(sizes)
+	return sizes, nil
+}
 
 // Size is the number of nodes of the largest round that can be formed of so many, 0 where none can be. Between the least
 // and the most it may be any, or one of Sizes where there are some: a batch that has to divide, or a mesh, knows only a few.

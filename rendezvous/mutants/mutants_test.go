@@ -65,6 +65,20 @@ var mutants = []struct{ name, file, old, new, packages string }{
 		"			n.compare()\n", "", "./agent",
 	},
 	{
+		"a fault is counted at every look", "bans.go", "h != nil && f.Round <= h.Round", "false", ".",
+	},
+	{
+		"a ban keeps nobody out", "bans.go",
+		"func(c named) bool { return slices.Contains(banned, c.HostName()) })", "func(c named) bool { return false })", ".",
+	},
+	{
+		"a whole fleet is banned", "bans.go", "list[:min(len(list), max(1, t.hostsSeen()/bannedShare))]", "list", ".",
+	},
+	{
+		"a round of any size", "assign.go", "n := spec.Size(len(sorted))",
+		"n := min(len(sorted), spec.MaxNodes)\n	if n < spec.MinNodes {\n		n = 0\n	}", ".",
+	},
+	{
 		"a deleted key is a death", "fence.go",
 		"if t.Candidates[CandidateName(m.Name, m.Incarnation)] &&", "if false &&", ".",
 	},

@@ -27,7 +27,7 @@ func TestPreflight(t *testing.T) {
 	if !w.logged("preflight: disk: slow") || !w.logged("not fit to train: GPUs: gone") || w.record().ExitCode != 214 {
 		t.Errorf("what was found is not said: %v", w.done)
 	}
-	w.wants("probe, leave")
+	w.wants("probe, leave sick")
 	w.at(2*s, End{End: rendezvous.End{Verdict: exitcodes.Suspended, Code: 143}})
 	w.ended(exitcodes.Retry, 214, "preflight: this machine is not fit to train: GPUs: gone")
 
@@ -105,11 +105,11 @@ func TestPreflightHoldsTheRound(t *testing.T) {
 
 	// Or it does not begin here.
 	w = suspicious().start(6*s, 1).wants("")
-	w.at(7*s, Probed{Sick: []string{"GPUs: gone"}}).wants("failing retry, leave, gone retry")
+	w.at(7*s, Probed{Sick: []string{"GPUs: gone"}}).wants("failing retry, leave sick, gone retry")
 	w.end(8*s).ended(exitcodes.Retry, 214, "not fit to train: GPUs: gone")
 
 	// Or this node has gone before.
-	w = suspicious().at(6*s, Probed{Sick: []string{"GPUs: gone"}}).wants("leave")
+	w = suspicious().at(6*s, Probed{Sick: []string{"GPUs: gone"}}).wants("leave sick")
 	w.start(7*s, 1).wants("gone")
 	w.at(8*s, End{}).ended(exitcodes.Retry, 214, "not fit to train: GPUs: gone")
 

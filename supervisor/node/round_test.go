@@ -83,7 +83,7 @@ func TestLateEvidence(t *testing.T) {
 		Message: "Xid 79", Rank: -1, LocalRank: -1,
 	}
 	w.exits(1*s, 0, 1)
-	w.wants("prepare, failing fatal, leave, gone retry")
+	w.wants("prepare, failing fatal, leave sick, gone retry")
 	w.at(1*s, End{End: rendezvous.End{Verdict: exitcodes.Fatal, Code: 1, Message: "another's"}})
 	w.ended(exitcodes.Retry, 214, "Xid 79")
 }
@@ -108,7 +108,7 @@ func TestNotReady(t *testing.T) {
 	w := newWorld(t, Policy{})
 	w.hold["Prepare"] = true
 	w.start(0, 0).at(10*s, Prepared{Failure: &Failure{Why: "no port is free"}})
-	w.wants("prepare, failing retry, leave, gone retry")
+	w.wants("prepare, failing retry, leave sick, gone retry")
 	w.end(10*s).ended(exitcodes.Retry, 214, "no port is free")
 }
 

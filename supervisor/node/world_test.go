@@ -211,7 +211,11 @@ func (w *world) took() string {
 		case Gone:
 			say("gone %s", e.Outcome.Verdict)
 		case Leave:
-			say("leave")
+			if e.Sick != "" {
+				say("leave sick")
+			} else {
+				say("leave")
+			}
 		case StartHook:
 			say("hook %d", e.Number)
 		case StopSelf:

@@ -4,11 +4,14 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
 )
 
 // Options is a whole command line of torchrun, with its PET_ variables and defaults.
 type Options struct {
 	MinNodes, MaxNodes int
+	Sizes              []int  // that a round may have, where these were given: gangrun's own; nil: any from the least to the most
 	NProc              string // as given: a number, cpu, gpu, auto, …; see [Workers]
 
 	Backend    string
@@ -137,6 +140,14 @@ func (w *words) typed() Options {
 
 func (w *words) readNodes(o *Options, _ func(string) (string, bool)) error {
 	text, source := w.values["nnodes"], w.source("nnodes")
+	if strings.Contains(text, ",") { // torchrun has no such thing
+		sizes, err := rendezvous.ParseSizes(text)
+		if err != nil {
+			return wrong(source, "%v", err)
+		}
+		o.Sizes, o.MinNodes, o.MaxNodes = sizes, sizes[0], sizes[len(sizes)-1]
+		return w.checkCounts(o)
+	}
 	low, high, elastic := strings.Cut(text, ":")
 	if !elastic {
 		high = low
@@ -151,6 +162,13 @@ func (w *words) readNodes(o *Options, _ func(string) (string, bool)) error {
 		return wrong(source, "%q asks for %d nodes; at least 1 takes part", text, o.MinNodes)
 	case o.MinNodes > o.MaxNodes:
 		return wrong(source, "%q has a minimum above its maximum", text)
+	}
+	return w.checkCounts(o)
+}
+
+// checkCounts refuses numbers that cannot be.
+func (w *words) checkCounts(o *Options) error {
+	switch {
 	case o.MaxRestarts < 0:
 		return wrong(w.source("max-restarts"), "%d is below 0", o.MaxRestarts)
 	case o.NodeRank < 0:

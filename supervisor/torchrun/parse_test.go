@@ -63,6 +63,13 @@ func TestParseTellsWhatWasGiven(t *testing.T) {
 	}
 }
 
+// TestSizes are not torchrun's: the numbers of nodes that there may be.
+func TestSizes(t *testing.T) {
+	if o := mustParse(t, "--nnodes 8,2,4 train.py", nil); !slices.Equal(o.Sizes, []int{2, 4, 8}) || o.MinNodes != 2 || o.MaxNodes != 8 {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestOwnFlags(t *testing.T) {
 	o := mustParse(t, "--grace 5s --quiet --nnodes 2 --grace=-1s --quiet=false --nproc 3 --log-dir d --nproc_p 4 "+
 		"train.py --grace x", nil)
@@ -166,6 +173,10 @@ func TestRefusedValues(t *testing.T) {
 		{"--nnodes 0 x", nil, "--nnodes"},
 		{"--nnodes 3:2 x", nil, "--nnodes"},
 		{"--nnodes two x", nil, "--nnodes"},
+		{"--nnodes 2,2 x", nil, "--nnodes"},
+		{"--nnodes 2,4, x", nil, "--nnodes"},
+		{"--nnodes 0,4 x", nil, "--nnodes"},
+		{"--nnodes 2,4 --max-restarts -1 x", nil, "--max-restarts"},
 		{"x", map[string]string{"PET_NNODES": ""}, "PET_NNODES"},
 		{"--max-restarts -1 x", nil, "--max-restarts"},
 		{"--node-rank -1 x", nil, "--node-rank"},

@@ -43,6 +43,7 @@ func TestWhereNodesMeet(t *testing.T) {
 	}{
 		{"one node", nil, nil, "this process", [2]int{1, 1}, -1, ""},
 		{"an etcd", map[string]string{"store": "http://e1:2379,http://e2:2379", "job": "j", "nodes": "2:4"}, nil, "etcd http://e1:2379,http://e2:2379", [2]int{2, 4}, -1, ""},
+		{"sizes", map[string]string{"store": "http://e:1", "job": "j", "nodes": "8,2,4"}, nil, "etcd http://e:1", [2]int{2, 8}, -1, ""},
 		{"an etcd without a job", map[string]string{"store": "http://e:2379"}, nil, "", [2]int{}, 0, "--job"},
 		{"nowhere", map[string]string{"nodes": "2"}, nil, "", [2]int{}, 0, "--store"},
 		{"PyTorchJob", nil, pytorch, "the store within gangrun at 127.0.0.1:29400", [2]int{2, 2}, 1, ""},

@@ -240,15 +240,17 @@ func (o *options) place(t torchrun.Options) error {
 		}
 		return nil
 	}
-	o.spec.MinNodes, o.spec.MaxNodes = t.MinNodes, t.MaxNodes
-	o.nodes = fmt.Sprintf("%d:%d", t.MinNodes, t.MaxNodes)                                          // torchrun's flags have read the operator's variables
+	o.spec.MinNodes, o.spec.MaxNodes, o.spec.Sizes = t.MinNodes, t.MaxNodes, t.Sizes
+	o.nodes = o.spec.NodesText()                                                                    // torchrun's flags have read the operator's variables
 	if _, given := t.Given["node-rank"]; given || static && o.endpoints == "" && o.endpoint == "" { // torchrun's default, where ranks are all that tells nodes apart
 		o.pin = t.NodeRank
 	}
 	switch {
 	case o.endpoints != "" || o.endpoint != "":
 	case static:
-		o.spec.MinNodes = t.MaxNodes // as torchrun, which waits for all
+		if t.Sizes == nil {
+			o.spec.MinNodes = t.MaxNodes // as torchrun, which waits for all
+		}
 		o.location.Host, o.location.Port = t.Host, o.storePort
 		if t.Endpoint == "" {
 			o.location.Host = t.MasterAddr

@@ -2,15 +2,16 @@ package command
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/gangrun/gangrun/rendezvous"
 )
 
 // parseNodes reads how many nodes take part: N, MIN:MAX, or the sizes that there may be, in any order: 2,4,8.
 func (o *options) parseNodes(s string) error {
 	spec := &o.spec
 	if strings.Contains(s, ",") {
-		sizes, err := parseSizes(s)
+		sizes, err := rendezvous.ParseSizes(s)
 		if err != nil {
 			return err
 		}
@@ -32,29 +33,5 @@ func (o *options) parseNodes(s string) error {
 	return nil
 }
 
-// The most nodes of a job, and the most sizes that it may have.
-const (
-	mostNodes = 4096
-	mostSizes = 64
-)
-
-// parseSizes reads sizes. Their order says nothing; one that is there twice says that another was meant.
-func parseSizes(s string) (sizes []int, err error) {
-	for part := range strings.SplitSeq(s, ",") {
-		var size int
-		switch err := number(&size, 1, mostNodes)(part); {
-		case strings.Contains(part, ":"):
-			return nil, fmt.Errorf("%q is a range: want either MIN:MAX or sizes such as 2,4,8", part)
-		case err != nil:
-			return nil, fmt.Errorf("want sizes such as 2,4,8, each from 1 to %d: %w", mostNodes, err)
-		case slices.Contains(sizes, size):
-			return nil, fmt.Errorf("the size %d is there twice", size)
-		}
-		sizes = append(sizes, size)
-	}
-	if len(sizes) > mostSizes {
-		return nil, fmt.Errorf("%d sizes, at most %d", len(sizes), mostSizes)
-	}
-	slices.Sort(sizes)
-	return sizes, nil
-}
+// mostNodes is the most nodes of a job.
+const mostNodes = 4096
