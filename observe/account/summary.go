@@ -80,8 +80,9 @@ type Summary struct {
 	// Goodput is productive over elapsed time; left out where no step was ever told.
 	Goodput *float64 `json:"goodput,omitempty"`
 
-	Restarts    event.Restarts `json:"restarts"`  // of the job
-	Restarted   int            `json:"restarted"` // by this process
+	Restarts    event.Restarts `json:"restarts"`         // of the job
+	Banned      []string       `json:"banned,omitempty"` // hosts, when the last round began
+	Restarted   int            `json:"restarted"`        // by this process
 	Reasons     map[string]int `json:"restartReasons"`
 	Causes      []Cause        `json:"causes"` // of the interruptions, by how much they have cost
 	First       *Disruption    `json:"firstDisruption,omitempty"`

@@ -44,6 +44,7 @@ type Tally struct {
 	exits      event.Ends
 	checkpoint *event.Checkpoint
 	restarts   event.Restarts
+	banned     []string
 	restarted  int
 
 	progress  progress
@@ -222,7 +223,7 @@ func (t *Tally) began(e event.Event) {
 	if b == nil {
 		return
 	}
-	t.restarts = b.Restarts
+	t.restarts, t.banned = b.Restarts, b.Banned
 	if b.Restart != nil {
 		t.restarted++
 		t.reasons[t.keyOf(b.Restart.Kind, b.Restart.Reason)]++
@@ -439,7 +440,7 @@ func (t *Tally) At(now time.Time) Summary {
 		StepAt: t.progress.at, StepTime: Seconds(t.progress.stepTime()), Checkpoint: t.checkpoint,
 		StartedAt: t.started.At, At: now, Elapsed: Seconds(now.Sub(t.started.At)),
 		Productive: Seconds(t.progress.kept - t.earlier), Training: Seconds(t.training), Badput: map[Source]float64{},
-		Restarts: t.restarts, Restarted: t.restarted, First: t.first,
+		Restarts: t.restarts, Banned: t.banned, Restarted: t.restarted, First: t.first,
 		Disruptions: slices.Clone(t.disruptions), Causes: []Cause{},
 	}
 	if t.progress.any {

@@ -80,8 +80,10 @@ type Began struct {
 	// StartsOver is set where there was no checkpoint although gangrun has looked for one.
 	StartsOver bool `json:"startsOver,omitempty"`
 	// LostSteps is how many steps this node's workers had made beyond what the round resumes from; left out: unknown.
-	LostSteps *int64   `json:"lostSteps,omitempty"`
-	Restarts  Restarts `json:"restarts"`
+	LostSteps *int64 `json:"lostSteps,omitempty"`
+	// Banned are the hosts that the job does without as far as it can: something went wrong there three times.
+	Banned   []string `json:"banned,omitempty"`
+	Restarts Restarts `json:"restarts"`
 }
 
 // Resume is a checkpoint to resume from.

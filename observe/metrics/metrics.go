@@ -91,6 +91,7 @@ var (
 		"The age of the newest checkpoint that is known of; NaN when there is none.")
 	budgetUsed = describe("restart_budget_used", "Restarts without progress that the job has used up.")
 	budgetMax  = describe("restart_budget_max", "Restarts without progress after which the job gives up.")
+	banned     = describe("banned_hosts", "Hosts that the job did without, as far as it could, when the last round began.")
 	restarts   = describe("restarts_total", "Rounds that were begun again on this node, by the job's reason.", "reason")
 	disrupted  = describe("disruptions_total",
 		"Rounds that were interrupted, by the job's reason: restarts, and an end that is no success.", "reason")
@@ -110,7 +111,7 @@ var (
 // Describe names the metrics.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		build, phase, round, workers, exits, step, stepMax, stepAt, saved, savedAge, budgetUsed, budgetMax, restarts,
+		build, phase, round, workers, exits, step, stepMax, stepAt, saved, savedAge, budgetUsed, budgetMax, banned, restarts,
 		disrupted, elapsed, training, productive, goodput, badput, stepTimes, recovery, dropped,
 	} {
 		out <- d
@@ -159,6 +160,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(budgetUsed, float64(s.Restarts.Used))
 	gauge(budgetMax, float64(s.Restarts.Max))
+	gauge(banned, float64(len(s.Banned)))
 	disruptions := map[string]int{}
 	for _, cause := range s.Causes {
 		disruptions[cause.Reason] = cause.Count

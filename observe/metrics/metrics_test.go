@@ -60,7 +60,7 @@ func (r *run) fail(second float64, round int, reason string) {
 	}})
 	r.add(second+13, event.Event{Type: event.RoundBegan, Round: &next, Began: &event.Began{
 		StartsOver: true, Restart: &event.Restart{Kind: event.Failure, Reason: reason},
-		Restarts: event.Restarts{Used: 1, Max: 3},
+		Restarts: event.Restarts{Used: 1, Max: 3}, Banned: []string{"gpu-7", "gpu-9"},
 	}})
 }
 
@@ -109,7 +109,7 @@ func TestSeries(t *testing.T) {
 		"gangrun_restarts_total/OOMKilled": 67, "gangrun_restarts_total/NCCLTimeout": 67, "gangrun_restarts_total/Other": 66,
 		"gangrun_disruptions_total/OOMKilled": 67, "gangrun_worker_exits_total/failed": 200,
 		"gangrun_worker_exits_total/stopped": 1400,
-		"gangrun_round":                      200, "gangrun_step": 0, "gangrun_step_max": 10, "gangrun_restart_budget_used": 1,
+		"gangrun_round":                      200, "gangrun_step": 0, "gangrun_step_max": 10, "gangrun_restart_budget_used": 1, "gangrun_banned_hosts": 2,
 		"gangrun_step_seconds_count": 1800, "gangrun_step_seconds_sum": 1800, "gangrun_training_seconds_total": 1800,
 		"gangrun_recovery_seconds/startup_count": 199, "gangrun_phase/starting": 1, "gangrun_phase/running": 0,
 		"gangrun_productive_seconds": 0, "gangrun_badput_seconds_total/lost_progress": 2000, "gangrun_goodput_ratio": 0,

@@ -185,6 +185,9 @@ func (r *Recorder) begins(at time.Time, b node.Begin, effects []node.Effect) {
 	}
 	began.StartsOver = b.Path == "" && b.Looked
 	began.LostSteps = r.lost(b)
+	for _, host := range b.Banned {
+		began.Banned = append(began.Banned, event.Text(host))
+	}
 	charged := r.budget
 	r.charged = &charged
 	r.emit(event.Event{At: at, Type: event.RoundBegan, Began: began})

@@ -71,7 +71,8 @@ type Start struct {
 	// Unresumed says why, and the workers cannot be started.
 	Resumed   *Resumed
 	Unresumed error
-	Looked    bool // for checkpoints
+	Looked    bool     // for checkpoints
+	Banned    []string // hosts that are kept out of the round, where others suffice
 }
 
 // Resumed is a checkpoint as the workers on this node find it.

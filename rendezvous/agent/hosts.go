@@ -111,6 +111,16 @@ func (n *node) banned() string {
 	return ""
 }
 
+// keptOut are the hosts that are banned.
+func (n *node) keptOut() (hosts []string) {
+	if j := n.reading.Job; j != nil {
+		for _, b := range j.Bans {
+			hosts = append(hosts, b.Host)
+		}
+	}
+	return hosts
+}
+
 // sayNeeded says that a banned host takes part all the same.
 func (n *node) sayNeeded() {
 	if j := n.reading.Job; j != nil {

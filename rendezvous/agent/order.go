@@ -56,7 +56,7 @@ func (n *node) start(step rendezvous.Step) bool {
 	}
 	n.order(Order{Start: &Start{
 		Round: round, Rank: step.Rank, Resumed: resumed, Unresumed: unresumed,
-		Looked: n.cfg.Checkpoints != nil,
+		Looked: n.cfg.Checkpoints != nil, Banned: n.keptOut(),
 	}})
 	return true
 }

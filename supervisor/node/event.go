@@ -31,7 +31,8 @@ type (
 		FallBack bool
 		// Unresumed is why the workers cannot be started: the checkpoint cannot be used here. Empty: they can.
 		Unresumed string
-		Looked    bool // for checkpoints
+		Looked    bool     // for checkpoints
+		Banned    []string // hosts that the job does without, as far as it can
 	}
 
 	// Stop is the job's order to stop a round's workers.
