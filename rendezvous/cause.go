@@ -79,7 +79,8 @@ func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time
 	switch {
 	case stop.asked():
 	case said.leaver != "":
-		stop = stop.as(StopDeparture, said.leaver, exitcodes.ReasonPreempted, said.leaver+" is leaving", nil)
+		stop = stop.as(StopDeparture, said.leaver, exitcodes.ReasonPreempted,
+			t.job.Save.of(stop.Round).said(said.leaver+" is leaving"), nil)
 	case said.lost != "":
 		stop = stop.as(StopLoss, said.lost, ReasonNodeLost, said.lost+" has gone without a word", nil)
 	case said.cutOff != "":

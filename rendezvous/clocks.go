@@ -13,6 +13,11 @@ func (j *Job) Moved(by time.Duration) *Job {
 	for _, at := range []*time.Time{&c.At, &c.Since, &c.QuorumSince, &c.NotBefore} {
 		*at = moved(*at, by)
 	}
+	if c.Save != nil {
+		save := *c.Save
+		save.At, save.By = moved(save.At, by), moved(save.By, by)
+		c.Save = &save
+	}
 	if c.Stop != nil {
 		c.Stop.At = moved(c.Stop.At, by)
 	}

@@ -47,7 +47,13 @@ func (t *turn) command(c Control) {
 		})
 	case VerbSuspend:
 		j.Suspend = true
-		if j.Phase == Running || j.Phase == Forming && j.Round >= 0 {
+		if members := t.members(); j.saving() {
+			save := *j.Save
+			save.Kind, save.Node, save.Why = StopSuspend, "", cut("suspended by command"+by(c))
+			j.Save = &save
+		} else if j.Phase == Running && t.mayServe(members) {
+			t.ask(StopSuspend, "", "suspended by command"+by(c))
+		} else if j.Phase == Running || j.Phase == Forming && j.Round >= 0 {
 			t.stop(StopSuspend, "", exitcodes.ReasonSuspended, "suspended by command"+by(c))
 		} else if j.Phase == Forming {
 			j.enter(Suspended, t.now)

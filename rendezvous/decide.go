@@ -159,7 +159,7 @@ func (t *turn) adopt() (Decision, bool) {
 	}
 	here := t.job
 	t.job = newest.clone()
-	t.job.Round, t.job.MembersGone = -1, false
+	t.job.Round, t.job.MembersGone, t.job.Save = -1, false, nil
 	if left := newest.pause(); left > 0 {
 		t.job.NotBefore = t.now.Add(left).UTC()
 	}

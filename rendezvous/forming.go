@@ -271,6 +271,7 @@ func (t *turn) form(a assignment) Decision {
 		}
 	}
 	j.Suspend, j.NotBefore = false, time.Time{}
+	j.Save = nil
 	j.enter(Running, t.now)
 	d := t.write(ActForm)
 	d.Round, d.DropRound, d.Remove = r, dropped, t.departed(chosen)

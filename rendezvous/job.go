@@ -68,6 +68,8 @@ type Job struct {
 	// Suspend is set from a suspend command until the job is resumed. A job that is Suspended without it was left by
 	// all its nodes, and the next node that joins resumes it.
 	Suspend bool `json:"suspend,omitempty"`
+	// Save is the save that all ranks of the round are to make before it stops, or have made.
+	Save *Save `json:"save,omitempty"`
 	// End is how the run ended, for the phases Succeeded and Failed.
 	End *End `json:"end,omitempty"`
 

@@ -47,6 +47,9 @@ type Node struct {
 	Leaving bool  `json:"leaving,omitempty"` // it goes for good, as soon as its workers are gone
 	// Sick is why its machine is not fit to train; then it leaves.
 	Sick string `json:"sick,omitempty"`
+	// Asks is set where it leaves, and its workers wait to hear at which step all save before they go.
+	Asks    bool     `json:"asks,omitempty"`
+	Service *Service `json:"service,omitempty"`
 	// Outcome is what happened to its workers, OutcomeRev the revision of the put that first told of it; 0 stands for
 	// this one.
 	Outcome    *Outcome `json:"outcome,omitempty"`
@@ -114,7 +117,7 @@ type Said struct {
 // The most that crosses of what names others, and of what a stopped worker had said.
 const (
 	maxNames        = 16
-	maxHosts        = 4
+	maxNamedHosts   = 4
 	maxHost         = 64
 	maxSaidRule     = 64
 	maxSaidEvidence = 300
@@ -128,7 +131,7 @@ func OutcomeOf(f exitcodes.Finding, store, runUID string, round int) Outcome {
 		Rule: cut(f.Rule), Evidence: cut(f.Evidence), Rank: f.Rank, LocalRank: f.LocalRank,
 		ExitCode: f.ExitCode, Signal: f.Signal, WorkerCode: f.WorkerCode, At: f.At, NodeFault: f.NodeFault,
 		CodeOverridden: f.CodeOverridden, Names: f.Names[:min(len(f.Names), maxNames)],
-		Hosts: f.Hosts[:min(len(f.Hosts), maxHosts)], Said: saidOf(f.Said),
+		Hosts: f.Hosts[:min(len(f.Hosts), maxNamedHosts)], Said: saidOf(f.Said),
 	}
 	if f.Role >= exitcodes.RoleCascade {
 		o.Role = f.Role.String()

@@ -128,6 +128,11 @@ func (j *Job) check() error {
 			return err
 		}
 	}
+	if j.Save != nil {
+		if err := j.Save.check(); err != nil {
+			return err
+		}
+	}
 	return j.Spec.check()
 }
 
@@ -213,6 +218,11 @@ func (n *Node) check() error {
 			return err
 		}
 	}
+	if n.Service != nil {
+		if err := n.Service.check(); err != nil {
+			return err
+		}
+	}
 	if n.Carried != nil {
 		if n.Carried.V != version {
 			return fmt.Errorf("brings a record of version %d, want %d", n.Carried.V, version)
@@ -262,8 +272,8 @@ func (o *Outcome) check() error {
 	if len(o.Names) > maxNames {
 		return fmt.Errorf("outcome: %d ranks are named, at most %d", len(o.Names), maxNames)
 	}
-	if len(o.Hosts) > maxHosts || slices.ContainsFunc(o.Hosts, func(h string) bool { return len(h) > maxHost }) {
-		return fmt.Errorf("outcome: more than %d hosts are named, or one of more than %d bytes", maxHosts, maxHost)
+	if len(o.Hosts) > maxNamedHosts || slices.ContainsFunc(o.Hosts, func(h string) bool { return len(h) > maxHost }) {
+		return fmt.Errorf("outcome: more than %d hosts are named, or one of more than %d bytes", maxNamedHosts, maxHost)
 	}
 	if len(o.Message) > maxText || len(o.Evidence) > maxText || len(o.Reason) > maxText || len(o.Rule) > maxText {
 		return fmt.Errorf("outcome: a text is longer than %d bytes", maxText)

@@ -30,7 +30,10 @@ func fullJob() *Job {
 	stop := &Stop{Round: 3, Kind: StopFailure, Node: "b", Reason: "OOMKilled", Message: "killed", At: at, Judged: true, Charged: true, Outcome: &outcome}
 	return &Job{
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Seq: 17, Phase: Failed, At: at, Since: at, SinceSeq: 17, Round: 3, NextRound: 4,
-		Spec: spec, MembersGone: true, SettledStore: "8e9e05c52164694d", Stop: stop, Suspend: true, NotBefore: at, QuorumSince: at,
+		Spec: spec, MembersGone: true, SettledStore: "8e9e05c52164694d", Stop: stop, Suspend: true,
+		Save: &Save{Round: 3, Kind: StopDeparture, Node: "b", Why: "it is leaving", At: at, Agreed: true, Step: ptr(int64(1240)), By: at,
+			Note: "all have saved at step 1240"},
+		NotBefore: at, QuorumSince: at,
 		End: &End{Verdict: exitcodes.Retry, Reason: "RestartBudgetExhausted", Message: "spent", Code: 137, Cause: stop, At: at,
 			By: Author{Name: "a", Incarnation: "i0"}},
 		Budget: Budget{Used: 3, Total: 5, Preemptions: 1, Recent: []time.Time{at}, Mark: Progress{Step: ptr(int64(7)), Checkpoint: ptr(int64(0))},
@@ -59,7 +62,10 @@ func fullNode() *Node {
 	return &Node{
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Incarnation: "i1", BootID: "boot", PIDNS: "4026531836", Unique: true,
 		Address: "b.svc", Port: 29501, Slots: 8, Role: "worker", Pin: ptr(0), Rank: ptr(1), SpecHash: spec.Hash(), Spec: &spec,
-		State: NodeStopped, Round: 3, Leaving: true, Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20))}, Step: ptr(int64(0)),
+		State: NodeStopped, Round: 3, Leaving: true, Asks: true,
+		Service: &Service{Round: 3, Looks: true, Who: "rank 1 (at step 1230)", Answered: true, Step: ptr(int64(1200)),
+			Each: Duration(50 * time.Millisecond), Within: Duration(20 * time.Second), Served: true},
+		Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20))}, Step: ptr(int64(0)),
 		Host: "gpu-7", Sick: "GPU 3 is lost",
 		ReadSeq: 16, ReopenSeq: 15, Replaces: &Farewell{Incarnation: "i0", Round: 2}, Carried: job,
 	}

@@ -43,8 +43,10 @@ type Self struct {
 	// Again is set where the workers of Round have failed, the node's role restarts alone, and it is time to.
 	Again   bool
 	Leaving bool // it was told to stop
-	Taken   bool // another incarnation has its key
-	Guard   Guard
+	// Asks is set while its workers, although it leaves, go on until they have saved with all others.
+	Asks  bool
+	Taken bool // another incarnation has its key
+	Guard Guard
 }
 
 // Reading is what a node has last read of the store, in one transaction or from a watch that it may trust.
@@ -99,7 +101,7 @@ func reactRunning(s Self, r Reading, at time.Duration) Step {
 		return hurry("another run of this job has begun")
 	case r.Job.Round > s.Round:
 		return hurry("round %d has begun", r.Job.Round)
-	case s.Leaving:
+	case s.Leaving && !s.Asks:
 		return halt("this node is leaving")
 	case r.Job.Round < s.Round: // an older record that has come late: what it tells is over
 		return Step{Do: ActGo, Round: s.Round}

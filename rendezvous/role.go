@@ -23,6 +23,9 @@ type RolePolicy struct {
 	Optional bool   `json:"optional,omitempty"` // the job's success does not wait for it
 }
 
+// Gang reports whether members of the role restart with all others.
+func (s Spec) Gang(role string) bool { return s.restart(role) == RestartGang }
+
 func (s Spec) restart(role string) string { return cmp.Or(s.Roles[role].Restart, RestartGang) }
 
 // Alone reports whether members of the role are restarted by themselves.
@@ -54,7 +57,7 @@ func (s Spec) WorthRestartingAlone(o Outcome) bool {
 }
 
 // gang reports whether the member restarts with all others.
-func (t *turn) gang(m member) bool { return t.job.Spec.restart(m.Role) == RestartGang }
+func (t *turn) gang(m member) bool { return t.job.Spec.Gang(m.Role) }
 
 // blames reports whether the member's failure counts for the others.
 func (t *turn) blames(m member, o *Outcome) bool {

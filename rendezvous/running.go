@@ -32,6 +32,9 @@ func (t *turn) running(members []member) Decision {
 			}
 		}
 	}
+	if d, ok := t.save(members); ok {
+		return d
+	}
 	if t.grows(members) {
 		t.stop(StopGrow, "", "Grow", "more nodes are there, and a checkpoint to resume from")
 		return t.write(ActStop)
@@ -95,7 +98,7 @@ func (t *turn) hasFailed(m member) bool {
 		}
 		t.stop(kind, m.Name, o.Reason, o.Message)
 		return true
-	case m.standing == stopped && m.own && !m.entry.Leaving:
+	case m.standing == stopped && m.own && !m.entry.Leaving && !t.job.saving():
 		t.stop(StopFailure, m.Name, exitcodes.ReasonError, "its workers have stopped, and it does not say why")
 		return true
 	}
@@ -119,6 +122,9 @@ func (t *turn) mayHearMore(m member) bool {
 
 func (t *turn) departs(m member) bool {
 	if !t.missed(m) || m.standing != leaving && m.standing != left && !(m.own && m.entry.Leaving && m.standing != done) {
+		return false
+	}
+	if t.asks(m) || t.job.saving() { // it saves first, with all others
 		return false
 	}
 	t.stop(StopDeparture, m.Name, exitcodes.ReasonPreempted, "it is leaving")

@@ -167,6 +167,8 @@ const (
 	ActCommand Action = "Command" // handle commands from outside
 	ActCall    Action = "Call"    // last call: there are enough nodes, more may come
 	ActForm    Action = "Form"    // the next round begins
+	ActAsk     Action = "Ask"     // the round's members are asked how far they are, for a save that all make
+	ActSave    Action = "Save"    // it is agreed at which step
 	ActStop    Action = "Stop"    // the round's members are to stop
 	ActJudge   Action = "Judge"   // the root cause is known; the round will be restarted
 	ActGather  Action = "Gather"  // everybody has stopped; wait for enough nodes

@@ -57,11 +57,18 @@ func (s *Supervisor) effect(e node.Effect) node.Event {
 	case node.Gone:
 		s.cfg.Agent.Gone(e.Round, e.Outcome, e.Step)
 	case node.Leave:
-		if e.Sick != "" {
+		switch {
+		case e.Sick != "":
 			s.cfg.Agent.LeaveSick(e.Sick)
-		} else {
+		case e.Saves:
+			s.cfg.Agent.LeaveAfterSave()
+		default:
 			s.cfg.Agent.Leave()
 		}
+	case node.Serve:
+		s.cfg.Agent.Serve(e.Service)
+	case node.Tell:
+		s.tell(e)
 	case node.Part:
 		crash.Go(s.cfg.Agent.Close)
 	case node.StartHook:

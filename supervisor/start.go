@@ -293,6 +293,11 @@ func (s *Supervisor) environment(w *worker, index, number int) []string {
 	if w.notify = s.listen(index, number); w.notify != nil {
 		set("NOTIFY_SOCKET", w.notify.Path)
 	}
+	if file := s.stopFile(number); file != "" {
+		set(node.StopFileVariable, file)
+	} else {
+		env = environ.Unset(env, node.StopFileVariable) // that of a gangrun around this one is not ours to tell
+	}
 	if _, said := environ.Lookup(env, stacksVariable); s.cfg.PythonStacks && !said {
 		set(stacksVariable, "1")
 	}

@@ -174,6 +174,11 @@ func (s *Supervisor) ordered(o agent.Order) {
 		s.signalsFirst()
 		s.before, s.round = s.round, round{start: o.Start}
 		s.step(beginning(o.Start))
+	case o.Ask != nil:
+		s.hear()
+		s.step(node.Ask{Round: o.Ask.Round})
+	case o.Save != nil:
+		s.step(node.Save{Round: o.Save.Round, Step: o.Save.Step, Why: o.Save.Why, Departure: o.Save.Departure})
 	case o.Stop != nil:
 		s.step(node.Stop{
 			Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite,

@@ -87,6 +87,8 @@ func (s *Supervisor) hear() {
 			s.cfg.Agent.Stepped(step)
 		}
 		reports[i].Saving = w.notify.Saving()
+		said := w.notify.Stopping()
+		reports[i].Most, reports[i].Looks, reports[i].Blind, reports[i].Leaving = said.Most, said.Looks, said.Blind, said.Leaving
 		s.health.told(i, w.spec.Rank, w.notify.Reports(), now)
 	}
 	if reports != nil {

@@ -20,12 +20,13 @@ func (n *node) act() {
 	n.look(at)
 	for !n.ended && n.known() {
 		n.self.State, n.self.Round, n.self.Leaving = n.record.State, n.record.Round, n.record.Leaving
-		n.self.Again = n.alone.due(at)
+		n.self.Again, n.self.Asks = n.alone.due(at), n.record.Asks
 		step := rendezvous.React(n.self, n.reading, at)
 		if !n.do(step, at) {
 			break
 		}
 	}
+	n.saves()
 	n.write()
 }
 

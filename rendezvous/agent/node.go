@@ -31,6 +31,8 @@ type node struct {
 	checkpoints checkpoints
 	pending     []Order          // to be given out
 	started     bool             // an order to start is out, and Gone has not answered it
+	asked       bool             // an order to tell how far the workers are is out
+	saving      bool             // an order to save is out
 	halted      bool             // an order to stop is out
 	expedited   bool             // and one to expedite
 	cutOff      bool             // it was because the store could not be reached

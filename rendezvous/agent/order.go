@@ -36,7 +36,7 @@ func (n *node) start(step rendezvous.Step) bool {
 	}
 	n.record.State, n.record.Round, n.record.Rank = rendezvous.NodeRunning, step.Round, &step.Rank
 	n.record.Outcome, n.record.OutcomeRev, n.record.Carried, n.record.Replaces = nil, 0, nil, nil
-	n.record.Step = nil
+	n.record.Step, n.record.Service, n.asked, n.saving = nil, nil, false, false
 	n.stepped.Store(nil)
 	n.self.RunUID, n.record.RunUID = n.reading.Round.RunUID, n.reading.Round.RunUID
 	n.self.Guard.Fence = time.Duration(n.reading.Round.Fence)

@@ -23,12 +23,12 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 	if round != n.record.Round || n.record.State != rendezvous.NodeRunning {
 		return
 	}
-	n.pending = slices.DeleteFunc(n.pending, func(o Order) bool { return o.Stop != nil }) // nobody needs it any more
+	n.pending = slices.DeleteFunc(n.pending, func(o Order) bool { return o.Ask != nil || o.Save != nil || o.Stop != nil }) // nobody needs it any more
 	n.record.State, n.record.Step = rendezvous.NodeStopped, step
 	switch {
 	case o.Verdict == exitcodes.Success:
 		n.record.State = rendezvous.NodeDone
-	case o.Verdict == "" && (n.cutOff || !n.halted && !n.record.Leaving): // or it was too late to start anything
+	case o.Verdict == "" && (n.cutOff || !n.halted && !n.saving && !n.record.Leaving): // or it was too late to start anything
 		said := o.Said
 		o = rendezvous.CutOff(n.self.Store, n.self.RunUID, round, n.now())
 		o.Said = said

@@ -26,6 +26,10 @@ func Lookup(env []string, name string) (value string, found bool) {
 // Set puts the variable at the end of env, instead of any entry that it had. The list is changed in place where there is
 // room.
 func Set(env []string, name, value string) []string {
-	env = slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
-	return append(env, name+"="+value)
+	return append(Unset(env, name), name+"="+value)
+}
+
+// Unset takes all entries of the variable out of env, which is changed in place.
+func Unset(env []string, name string) []string {
+	return slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 }

@@ -17,7 +17,7 @@ type Stand struct {
 	// a single rank.
 	Groups  []Group
 	Pairs   bool
-	Trouble     string // a process of it that cannot go on, to follow "its"; empty: none
+	Trouble string // a process of it that cannot go on, to follow "its"; empty: none
 	// Place is where its main thread stands, and Signature what it has in common with others that stand there; both empty
 	// where its stack is not known. Waits says that it waits for other ranks there.
 	Place, Signature string

@@ -83,6 +83,8 @@ func (c *clock) ring(now time.Time, saving bool, again time.Duration) alarm {
 	case !now.Before(c.killAt):
 		c.killedAt, c.killAt, c.termAt = now, now.Add(again), time.Time{}
 		return kill
+	case !c.termAt.IsZero() && !now.Before(c.termAt) && saving: // it would die of it in the middle
+		c.termAt = now.Add(again)
 	case !c.termAt.IsZero() && !now.Before(c.termAt):
 		c.termAt = time.Time{}
 		return term

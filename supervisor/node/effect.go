@@ -95,8 +95,20 @@ type (
 		Step    *int64
 	}
 
-	// Leave tells the job that this node is to leave it. Sick is why its machine is not fit to train, empty where it is.
-	Leave struct{ Sick string }
+	// Leave tells the job that this node is to leave it.
+	Leave struct {
+		Sick  string // why its machine is not fit to train; empty where it is
+		Saves bool   // its workers wait to hear at which step all save before they go
+	}
+
+	// Serve tells the job of the workers' part in a save that all make.
+	Serve struct{ rendezvous.Service }
+
+	// Tell has the ranks told at which step they save and leave: [Told].
+	Tell struct {
+		Round int
+		Text  string // what they read
+	}
 
 	// Part takes this node out of the job while its exit hooks run: others must not wait for them.
 	Part struct{}
@@ -144,6 +156,8 @@ func (Log) effect()          {}
 func (Failing) effect()      {}
 func (Gone) effect()         {}
 func (Leave) effect()        {}
+func (Serve) effect()        {}
+func (Tell) effect()         {}
 func (Part) effect()         {}
 func (StartHook) effect()    {}
 func (FlushHook) effect()    {}

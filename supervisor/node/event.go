@@ -51,6 +51,23 @@ type (
 		Silent bool
 	}
 
+	// Ask is the job's question how far the workers are, for a save that all make: [Serve] answers.
+	Ask struct{ Round int }
+
+	// Save is the job's order to save at a step that all have agreed on, and to leave.
+	Save struct {
+		Round     int
+		Step      *int64 // the last to be finished; nil: as soon as each can
+		Why       string
+		Departure bool // another node leaves, and nothing has failed
+	}
+
+	// Told answers [Tell].
+	Told struct {
+		Round int
+		Err   string // why the ranks could not be told; empty: they were
+	}
+
 	// End is the job's order to end. It comes once, and last.
 	End struct {
 		rendezvous.End
@@ -175,6 +192,9 @@ type (
 
 func (Begin) event()       {}
 func (Stop) event()        {}
+func (Ask) event()         {}
+func (Save) event()        {}
+func (Told) event()        {}
 func (End) event()         {}
 func (Budget) event()      {}
 func (Saved) event()       {}
@@ -216,6 +236,12 @@ type Failure struct {
 type Report struct {
 	Step   *int64 // that every rank of it has finished; nil when it has told none
 	Saving bool   // a rank saves a checkpoint
+	// Most is the step that the furthest rank has finished, Looks that all its ranks look at the file that tells the step
+	// at which to save and leave, Blind which of them do not, and Leaving that all are about to end.
+	Most    *int64
+	Looks   bool
+	Blind   []int
+	Leaving bool
 }
 
 // Process is a living process below gangrun.

@@ -40,6 +40,7 @@ func (n *Node) ended(i int, status exitcodes.Status, at time.Time) {
 		r := n.requested(sig)
 		n.stopFromOutside(r, r.signal)
 	}
+	n.leftSaving(w)
 	o, evidence := n.question(w)
 	n.do(Gather{Worker: i, Outcome: o, Evidence: evidence})
 }
@@ -167,6 +168,7 @@ func (n *Node) amended(ev Amended) {
 
 // conclude says how the round ended, and clears up after it.
 func (n *Node) conclude() {
+	n.noteSave()
 	n.verdict = n.judge()
 	n.do(Record{n.verdict.message})
 	c := Concluded{Round: n.round(), Cause: n.verdict.cause}

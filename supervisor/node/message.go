@@ -41,6 +41,9 @@ func (n *Node) failure(f exitcodes.Finding) exitcodes.Message {
 	if f.Verdict == exitcodes.Success {
 		return m
 	}
+	if n.request != nil && f.Verdict == exitcodes.Preempted {
+		m.Message = n.noted(m.Message)
+	}
 	m.LogTail = string(f.Output)
 	m.RootCause = rootCause(f)
 	switch {
@@ -77,6 +80,9 @@ func (n *Node) ending(e *rendezvous.End) exitcodes.Message {
 	}
 	m.Verdict, m.Reason, m.Message, m.ExitCode = e.Verdict, e.Reason, e.Message, e.Code
 	m.Restarts = n.restartsUsed()
+	if e.Verdict == exitcodes.Suspended {
+		m.Message = n.noted(m.Message)
+	}
 	if e.Verdict == exitcodes.Retry && n.policy.RetryCode != 0 {
 		m.ExitCode = n.policy.RetryCode
 	}

@@ -64,6 +64,10 @@ type Node struct {
 	stuck     stuck   // what not even SIGKILL has ended
 	verdict   verdict // on the last round
 	rehearsal []Kill  // still to be done
+	pace      pace    // of the steps in the round
+	knows     bool    // the job knows that the ranks look at the stop file
+	save      *save   // that all make; nil: none, or its time is over
+	note      string  // how that has gone here
 	preflight preflight
 
 	final   *exitcodes.Message // how this node ends whatever becomes of the others; nil: as they do
@@ -90,6 +94,7 @@ type worker struct {
 	stoppedAt time.Time
 	clock     clock
 	yields    bool   // it was stopped because another node leaves
+	lets      bool   // it has saved as agreed, and has a moment to exit by itself
 	paused    bool   // by job control
 	ownPause  bool   // by our SIGSTOP, and the news of it is still to come
 	hint      Signal // from outside, that may have meant the end, if the worker ends before hintBy
@@ -135,6 +140,12 @@ func (n *Node) Step(ev Event, now time.Time) []Effect {
 		n.saved = &ev
 	case Begin:
 		n.begins(ev)
+	case Ask:
+		n.asked(ev)
+	case Save:
+		n.saveOrdered(ev)
+	case Told:
+		n.told(ev)
 	case Stop:
 		n.stopOrdered(ev)
 	case End:
@@ -206,7 +217,7 @@ func (n *Node) Deadline() time.Time {
 				next = earlier(next, w.clock.next())
 			}
 		}
-		next = earlier(earlier(next, n.stopBy), n.nextKill())
+		next = earlier(earlier(earlier(next, n.stopBy), n.nextKill()), n.save.next())
 	case Clearing:
 		next = earlier(next, n.left.clock.next())
 	case Hooking:
@@ -228,6 +239,7 @@ func (n *Node) due() {
 			n.stopOthers()
 		}
 		n.rehearse()
+		n.saveDue()
 		for i := range n.workers {
 			n.workerDue(i)
 		}

@@ -42,8 +42,10 @@ func (n *Node) reported(reports Reported) {
 				w.stepAt = n.now
 			}
 			w.report = r
+			n.pace.told(r.Most, n.now)
 		}
 	}
+	n.tellLooks()
 	n.checkResumed()
 	n.refresh()
 }

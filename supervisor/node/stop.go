@@ -144,6 +144,19 @@ func (n *Node) signaled(ev Signaled) {
 
 // stopFromOutside ends the run. The workers get a signal at every request, later ones too.
 func (n *Node) stopFromOutside(r *stopRequest, to Signal) {
+	if n.savesFirst(r, to) {
+		n.leaveAfterSave(r, to)
+		return
+	}
+	switch {
+	case n.save != nil:
+		n.save.over = true
+	case n.state != Running || n.request != nil || n.anyStopped() || r.signal == SIGINT:
+	case n.looks():
+		n.note = fmt.Sprintf("less than %v is too little for a save that all make", saveLeast)
+	default:
+		n.note = n.blind()
+	}
 	n.leave(r)
 	n.stopBy = time.Time{} // they are stopped now, and have this request's time
 	switch n.state {
@@ -183,11 +196,18 @@ func (n *Node) leave(r *stopRequest) {
 		return
 	}
 	n.request = r
-	n.log(slog.LevelInfo, "stopping: "+r.kind, "why", r.what, "grace", r.until.Sub(n.now).Round(10*time.Millisecond))
+	args := []any{"why", r.what, "grace", r.until.Sub(n.now).Round(10 * time.Millisecond)}
+	switch {
+	case n.save != nil && !n.save.over:
+		args = append(args, "save", "all ranks at the same step")
+	case n.note != "":
+		args = append(args, "save", "each rank for itself, if it does: "+n.note)
+	}
+	n.log(slog.LevelInfo, "stopping: "+r.kind, args...)
 	if n.state != Clearing || n.restarts() { // else the end is known, and its message written
 		n.do(Record{n.stoppingMessage()})
 	}
-	n.do(Leave{})
+	n.do(Leave{Saves: n.save != nil && !n.save.over})
 }
 
 // stopWorker sends sig to a worker that still runs and limits its clock. The first reason for the stop stays.
@@ -243,17 +263,28 @@ func (n *Node) stopOrdered(s Stop) {
 	}
 	if n.failedAt.IsZero() { // else it is our own failure that comes back as an order
 		n.failedAt, echo = n.now.Add(-s.Silence), true
-		n.log(slog.LevelInfo, "stopping the workers", "round", s.Round, "why", s.Why)
+		args := []any{"round", s.Round, "why", s.Why}
+		if (s.Suspend || s.Departure) && n.save == nil && !n.looks() {
+			n.note = n.blind()
+			args = append(args, "save", "each rank for itself, if it does: "+n.note)
+		}
+		n.log(slog.LevelInfo, "stopping the workers", args...)
 	}
 	if echo && s.Silent && !s.Suspend && !s.Departure && !n.dumping {
 		n.dump()
 		return
 	}
 	for i := range n.workers {
-		if w := &n.workers[i]; w.stop == exitcodes.NotStopped {
+		switch w := &n.workers[i]; {
+		case w.stop == exitcodes.NotStopped:
 			w.yields = s.Departure
 			n.stopWorker(i, exitcodes.StoppedByGang, SIGTERM, killAt, saveBy)
+		case n.save != nil && !n.save.over && !w.ended:
+			n.hurrySave(w, killAt, saveBy)
 		}
+	}
+	if n.save != nil {
+		n.save.over = true
 	}
 }
 
@@ -308,6 +339,8 @@ func (n *Node) workerDue(i int) {
 	case kill:
 		n.log(slog.LevelWarn, "worker did not stop in time: SIGKILL", "worker", w.String())
 		n.do(Send{Worker: i, Signal: SIGKILL})
+	case term:
+		n.lastCalled(i)
 	case look:
 		n.do(Look{i})
 	}

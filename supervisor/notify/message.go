@@ -12,6 +12,7 @@ type Message struct {
 	Rank  int    // X_GANGRUN_RANK; -1 when not given
 	Step  *int64 // X_GANGRUN_STEP: the step that was just finished; nil when not given
 	Phase string // X_GANGRUN_PHASE: what it does from now on; "" when not given
+	Looks bool   // X_GANGRUN_STOP_FILE=1: it looks at the file that GANGRUN_STOP_FILE names
 }
 
 // PhaseCheckpoint is the phase of a rank that saves a checkpoint. Any other ends it. PhaseExit is that of one that is
@@ -45,6 +46,11 @@ func Parse(datagram []byte) (Message, error) {
 				return Message{}, fmt.Errorf("%s=%.40q: want a word of 1 to %d letters, digits, _ and -", name, value, maxPhase)
 			}
 			m.Phase = value
+		case "X_GANGRUN_STOP_FILE":
+			if value != "1" {
+				return Message{}, fmt.Errorf("%s=%.40q: want 1", name, value)
+			}
+			m.Looks = true
 		case "STOPPING":
 			if value == "1" {
 				m.Phase = PhaseExit

@@ -41,6 +41,7 @@ type rank struct {
 	step    *int64
 	phase   string
 	stepped bool // since the phase was told
+	looks   bool
 }
 
 // Listen makes the socket at path, which must not exist. Something is put into changed, without waiting, whenever
@@ -104,7 +105,7 @@ func (s *Socket) hear(datagram []byte) error {
 		return fmt.Errorf("a message of more than %d bytes", maxDatagram)
 	}
 	m, err := Parse(datagram)
-	if err != nil || m.Step == nil && m.Phase == "" {
+	if err != nil || m.Step == nil && m.Phase == "" && !m.Looks {
 		return err
 	}
 	r, known := s.ranks[m.Rank]
@@ -117,6 +118,7 @@ func (s *Socket) hear(datagram []byte) error {
 	if m.Phase != "" {
 		r.phase, r.stepped = m.Phase, false
 	}
+	r.looks = r.looks || m.Looks
 	s.ranks[m.Rank] = r
 	return nil
 }
