@@ -91,6 +91,13 @@ func (p *Process) Await(text string) {
 	}
 }
 
+// Output is what the process has printed so far, on either output.
+func (p *Process) Output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.all)
+}
+
 // PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
