@@ -196,7 +196,7 @@ func (t *turn) awaitSave(members []member) Decision {
 		case m.own && !t.served(m):
 			name := m.Name
 			if who := t.service(m).Who; who != "" {
-				name += " (" + who + ")"
+				name += ": " + who
 			}
 			failed = append(failed, name)
 		}

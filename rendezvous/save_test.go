@@ -144,7 +144,7 @@ func TestSaveIsNotToBeHad(t *testing.T) {
 			s.settle(ActSave)
 			s.put("c", missedIt)
 			s.settle(ActStop)
-		}, "asked to save at step 6, and not done: c (rank 1 (at step 7))"},
+		}, "asked to save at step 6, and not done: c: rank 1 (at step 7)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := savingStage(t)

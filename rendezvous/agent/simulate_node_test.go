@@ -12,6 +12,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/supervisor/node"
 )
 
 // simNode is one incarnation of one node: its agent, its way to the store, and its workers.
@@ -281,6 +282,10 @@ func (s *sim) byHand(op store.Op) {
 
 func (s *sim) leave(n *simNode) {
 	s.leaves++
+	if s.looks {
+		n.later(0, func() { n.step(node.Signaled{Signal: node.SIGTERM}) })
+		return
+	}
 	n.later(0, n.agent.Leave)
 }
 

@@ -76,6 +76,7 @@ func (s *sim) jobWritten(kv store.KV) {
 		return
 	}
 	s.job = j
+	s.agreedOn(j)
 	s.say("job: %s round %d seq %d (%v)", j.Phase, j.Round, j.Seq, j.Stop)
 	if j.Phase == rendezvous.Failed && s.fatals == 0 {
 		s.violate("R5: the job ends with %+v, and no worker has failed for good", j.End)

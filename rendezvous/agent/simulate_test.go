@@ -68,6 +68,8 @@ type simConfig struct {
 	volatile bool          // the store may be lost
 	nameless bool          // the run has no uid of its own
 	saves    bool          // the workers save checkpoints, which all nodes can read
+	looks    bool          // the workers look at the file that tells when all save, and tell their steps
+	together bool          // and nothing keeps them from doing so
 	fatal    bool          // the first failure is fatal
 	side     bool          // the node at place 0 has a role that restarts alone
 	calm     bool          // workers whose peers are gone hang, they do not fail
@@ -90,6 +92,7 @@ func simConfigOf(seed int64) simConfig {
 		nameless: rng.IntN(4) == 0, fatal: rng.IntN(20) == 0, side: seed%7 == 0,
 		saves: seed%3 == 0, skew: []time.Duration{0, time.Minute, time.Hour}[seed%5%3],
 	}
+	c.looks = seed%4 == 1
 	if seed%10 == 0 { // as many as have their members in a list
 		c.n = 17 + c.n
 	}
@@ -161,6 +164,7 @@ type sim struct {
 	records
 	saved
 	*hosts
+	agreements
 }
 
 func (s *sim) now() time.Duration { return time.Since(s.began) }
@@ -283,6 +287,9 @@ func (s *sim) finish() {
 			why += fmt.Sprintf("\n   %s runs %q: %s", n.incarnation, n.runs, n.why)
 		}
 		s.violate("no progress: phase %s of round %d%s", j.Phase, j.Round, why)
+	}
+	if s.together {
+		s.allSaved()
 	}
 	if j.Budget.Total > s.failures || j.Budget.Preemptions > s.leaves {
 		s.violate("R2: %d restarts charged for %d failures, %d preemptions for %d leaves",

@@ -24,6 +24,8 @@ type workers struct {
 	failure exitcodes.Finding // of the first, once it has failed
 	found   [2]exitcodes.Finding
 	tick    time.Time // is under way
+	at      int64     // the step that they have finished
+	stopAt  string    // what they have been told of the step at which all save
 }
 
 // ordered follows an order.
@@ -32,6 +34,10 @@ func (n *simNode) ordered(o agent.Order) {
 	case o.Start != nil:
 		n.start = o.Start
 		n.step(node.Begin{Round: o.Start.Round.Number})
+	case o.Ask != nil:
+		n.step(node.Ask{Round: o.Ask.Round})
+	case o.Save != nil:
+		n.step(node.Save{Round: o.Save.Round, Step: o.Save.Step, Why: o.Save.Why, Departure: o.Save.Departure})
 	case o.Stop != nil:
 		n.step(node.Stop{Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite})
 	case o.End != nil:
@@ -44,7 +50,11 @@ func (n *simNode) ordered(o agent.Order) {
 // step has the node take an event, and does what follows.
 func (n *simNode) step(first node.Event) {
 	if n.workers.node == nil {
-		n.workers.node, _ = node.New(node.Policy{Node: n.name, Grace: 5 * time.Second, RestartGrace: 5 * time.Second}, time.Now())
+		policy := node.Policy{Node: n.name, Grace: 5 * time.Second, RestartGrace: 5 * time.Second}
+		if n.s.looks {
+			policy.Grace, policy.StopSignals = simGrace, []node.Signal{node.SIGTERM}
+		}
+		n.workers.node, _ = node.New(policy, time.Now())
 	}
 	for events := []node.Event{first}; len(events) > 0; events = events[1:] {
 		for _, e := range n.workers.node.Step(events[0], time.Now()) {
@@ -95,11 +105,18 @@ func (n *simNode) effect(e node.Effect) node.Event {
 		n.s.say("%s: has stopped round %d", n.incarnation, e.Round)
 		n.agent.Gone(e.Round, e.Outcome, e.Step)
 	case node.Leave:
-		if e.Sick != "" {
+		switch {
+		case e.Sick != "":
 			n.agent.LeaveSick(e.Sick)
-		} else {
+		case e.Saves:
+			n.agent.LeaveAfterSave()
+		default:
 			n.agent.Leave()
 		}
+	case node.Serve:
+		n.agent.Serve(e.Service)
+	case node.Tell:
+		return n.tell(e)
 	}
 	return nil
 }
@@ -111,8 +128,11 @@ func (n *simNode) begins() {
 	s.startedWorkers(n, start.Round, start.Rank)
 	n.runs, n.round = roundID(start.Round.Store, start.Round.Number), start.Round.Number
 	n.started++
-	n.halting, n.failure = false, exitcodes.Finding{}
+	n.halting, n.failure, n.stopAt, n.at = false, exitcodes.Finding{}, "", 0
 	mine := n.started
+	if s.looks && !n.alone() {
+		n.later(0, func() { n.trains(mine) })
+	}
 	s.after(simWork+s.random(time.Second), func() { // workers do not stand still when their gangrun does
 		n.later(0, func() {
 			if n.started == mine && n.runs != "" && !n.halting {

@@ -26,6 +26,7 @@ import (
 // party is the nodes of one job, and the workers that they have started. The workers are probes: they tell the test
 // where they stand and do what it says.
 type party struct {
+	limit time.Duration // of its nodes, where that is more than that of others
 	t     *testing.T
 	mode  string // run or launch
 	flags []string
@@ -326,7 +327,7 @@ func (p *party) startCommand(name string, flags, command []string) *node {
 		argv = append(argv, "--node", name)
 	}
 	argv = slices.Concat(argv, p.flags, flags, command)
-	n := &node{&harness.Running{Process: harness.Start(p.t, limit, p.env, argv...), Log: log}, name}
+	n := &node{&harness.Running{Process: harness.Start(p.t, max(limit, p.limit), p.env, argv...), Log: log}, name}
 	p.nodes = append(p.nodes, n)
 	return n
 }

@@ -40,6 +40,7 @@ func (s *saving) begin(i int) *node {
 func newSaving(t *testing.T, ranks int, env ...string) *saving {
 	p := sharedParty(t, "2", "--notice-signal", "USR1@2m", "--grace", "40s", "--restart-backoff", "1ms:1ms")
 	p.mode, p.flags[0] = "launch", "--nnodes"
+	p.limit = 10 * time.Minute // a node lives as long as it is not called away itself
 	p.flags = append(p.flags, "--checkpoint-dir", p.dir+"/checkpoints")
 	s := &saving{party: p, ranks: ranks, env: env}
 	s.nodes = []*node{s.begin(0), s.begin(1)}
