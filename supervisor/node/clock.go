@@ -54,6 +54,13 @@ func (c *clock) limit(killAt, saveBy time.Time) {
 	}
 }
 
+// ask has SIGTERM due at the time, unless it is earlier.
+func (c *clock) ask(at time.Time) {
+	if c.runs() && !c.killed() {
+		c.termAt = earlier(c.termAt, at)
+	}
+}
+
 // expedite makes the clock run out at until, checkpoint or not.
 func (c *clock) expedite(until time.Time) {
 	if c.runs() && !c.killed() {

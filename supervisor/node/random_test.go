@@ -37,10 +37,11 @@ type machine struct {
 	ended   bool // the job has said so
 	probing bool // the machine is checked
 	joined  bool // the job knows of the node
+	looks   bool // its workers look at the stop file
 }
 
 func walk(t *testing.T, seed uint64) {
-	m := &machine{t: t, r: rand.New(rand.NewPCG(seed, 1)), now: noon, count: 1 + int(seed%3), running: map[int]bool{}}
+	m := &machine{t: t, r: rand.New(rand.NewPCG(seed, 1)), now: noon, count: 1 + int(seed%3), running: map[int]bool{}, looks: seed%2 == 0}
 	p := Policy{
 		StartedAt: noon, Grace: 25 * s, RestartGrace: 5 * s, SaveGrace: time.Duration(seed%2) * 55 * s,
 		StopSignals: []Signal{SIGTERM, SIGINT}, HookTimeout: 30 * s, OnExit: []string{"a"}, OnJobEnd: []string{"b"},
@@ -105,7 +106,22 @@ func (m *machine) something() {
 	case k < 15 && len(m.running) > 0:
 		m.step(Paused{Worker: m.any(), By: []Signal{0, SIGTSTP, SIGTTIN, SIGSTOP}[m.r.IntN(4)], Stopped: m.r.IntN(2) == 0})
 	case k < 16:
-		m.step(Reported{{Step: step(int64(m.r.IntN(9))), Saving: m.r.IntN(3) == 0}})
+		told := Report{Step: step(int64(m.r.IntN(9))), Saving: m.r.IntN(3) == 0}
+		if m.looks { // and most of its ranks look at the file
+			told.Most, told.Looks, told.Leaving = told.Step, m.r.IntN(9) > 0, m.r.IntN(5) == 0
+		}
+		all := Reported{told, told, told}
+		m.step(all[:m.count])
+	case k < 17 && m.begun > m.gone && m.looks && m.r.IntN(2) == 0:
+		if m.r.IntN(2) == 0 {
+			m.step(Ask{Round: m.begun})
+			break
+		}
+		save := Save{Round: m.begun, Departure: m.r.IntN(2) == 0}
+		if m.r.IntN(3) > 0 {
+			save.Step = step(int64(m.r.IntN(12)))
+		}
+		m.step(save)
 	case k < 17 && m.left > 0:
 		m.left--
 		m.aloneMaybe()
@@ -262,6 +278,12 @@ func (m *machine) do(effects []Effect) {
 				m.hook = false
 				m.answers = append(m.answers, Exited{Worker: Hook, At: m.now, Alone: m.isAlone()})
 			}
+		case Tell:
+			told := Told{Round: e.Round}
+			if m.r.IntN(8) == 0 {
+				told.Err = "x"
+			}
+			m.answers = append(m.answers, told)
 		case FlushHook:
 			m.answers = append(m.answers, HookFlushed{})
 		case Flush:

@@ -143,7 +143,7 @@ func (n *Node) leaveAfterSave(r *stopRequest, to Signal) {
 		}
 		w.yields = false
 		w.clock.limit(until, n.request.saveBy)
-		w.clock.termAt = earlier(w.clock.termAt, n.lastCall(until))
+		w.clock.ask(n.lastCall(until))
 		if w.paused {
 			n.resume(i) // a stopped process cannot save
 		}
@@ -195,7 +195,7 @@ func (n *Node) saveDue() {
 	if s == nil || s.over {
 		return
 	}
-	if !s.answerAt.IsZero() && !n.now.Before(s.answerAt) {
+	if !s.answerAt.IsZero() && !n.now.Before(earlier(s.answerAt, n.pace.knownAt(n.now))) {
 		n.answer()
 	}
 	if !s.agreed && !s.aloneAt.IsZero() && !n.now.Before(s.aloneAt) {
@@ -214,7 +214,7 @@ func (n *Node) saveDue() {
 			w.lets = true
 			last := n.now.Add(afterSaving)
 			w.clock.limit(last.Add(n.policy.RestartGrace), last.Add(n.policy.RestartGrace))
-			w.clock.termAt = earlier(w.clock.termAt, last)
+			w.clock.ask(last)
 		}
 	}
 }
@@ -296,10 +296,10 @@ func (n *Node) endSave(why string) {
 // hurrySave tells a worker that was asked to save, and has not, to stop by a signal now: in the middle of its save, it
 // gets that when this is done.
 func (n *Node) hurrySave(w *worker, killAt, saveBy time.Time) {
-	if n.request == nil { // else it has its own time
+	if n.request == nil || !w.clock.runs() { // else it has its own time
 		w.clock.limit(killAt, saveBy)
 	}
-	w.clock.termAt = n.now
+	w.clock.ask(n.now)
 }
 
 // lastCalled tells a worker that has not saved in time to stop.

@@ -211,11 +211,18 @@ func (w *world) took() string {
 		case Gone:
 			say("gone %s", e.Outcome.Verdict)
 		case Leave:
-			if e.Sick != "" {
+			switch {
+			case e.Sick != "":
 				say("leave sick")
-			} else {
+			case e.Saves:
+				say("leave after the save")
+			default:
 				say("leave")
 			}
+		case Serve:
+			say("serve %s", served(e))
+		case Tell:
+			say("tell %s", e.Text)
 		case StartHook:
 			say("hook %d", e.Number)
 		case StopSelf:
@@ -238,6 +245,25 @@ func (w *world) took() string {
 	}
 	w.done = nil
 	return strings.TrimSpace(strings.Join(list, ", "))
+}
+
+// served is what the job was told of a save, in short.
+func served(s Serve) string {
+	text := "looks"
+	switch {
+	case !s.Looks:
+		text = "blind"
+	case s.Served:
+		text = "done"
+	case s.Answered && s.Step == nil:
+		text = "at no step"
+	case s.Answered:
+		text = fmt.Sprintf("at %d, %v each, within %v", *s.Step, time.Duration(s.Each), time.Duration(s.Within))
+	}
+	if s.Who != "" {
+		text += ": " + s.Who
+	}
+	return text
 }
 
 // wants fails the test where something else was done.

@@ -28,6 +28,8 @@ func TestParse(t *testing.T) {
 		{"X_GANGRUN_STEP=-1", 0, nil, "", "X_GANGRUN_STEP"},
 		{"X_GANGRUN_STEP=1.5", 0, nil, "", "X_GANGRUN_STEP"},
 		{"X_GANGRUN_STEP", 0, nil, "", "X_GANGRUN_STEP"},
+		{"X_GANGRUN_STOP_FILE=1\nX_GANGRUN_RANK=3", 3, nil, "", ""},
+		{"X_GANGRUN_STOP_FILE=yes", 0, nil, "", "X_GANGRUN_STOP_FILE"},
 		{"X_GANGRUN_RANK=9999999999", 0, nil, "", "X_GANGRUN_RANK"},
 		{"\x00\xff=\n\n=", -1, nil, "", ""},
 		{"X_GANGRUN_PHASE=checkpoint", -1, nil, "checkpoint", ""},
