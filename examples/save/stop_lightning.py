@@ -1,11 +1,14 @@
-"""For PyTorch Lightning: Trainer(callbacks=[StopTogether("checkpoints")]). Without gangrun it does nothing."""
+"""For Lightning: Trainer(callbacks=[StopTogether("checkpoints")]). Without gangrun it does nothing."""
 
-import lightning
+try:
+    from lightning.pytorch import Callback
+except ImportError:
+    from pytorch_lightning import Callback
 
 from stop import stops_at
 
 
-class StopTogether(lightning.Callback):
+class StopTogether(Callback):
     """All ranks save at the same step, and leave, when gangrun asks them to."""
 
     def __init__(self, directory):
