@@ -51,7 +51,7 @@ test-operators:
 # release and each of its packages installed; the page in a browser, where there is none.
 test-long:
 	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./supervisor/hang ./test/hang ./test/page ./test/release/... \
-	  + $(RUNS) -run TestTroubles ./test/rounds
+	  + $(RUNS) -run 'TestTroubles|TestAllSaveAtTheSameStep' ./test/rounds
 
 # Data races need the C compiler.
 race:

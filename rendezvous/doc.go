@@ -53,6 +53,10 @@
 // says so (CutOff), and nothing is charged (R6). Pinned ranks are kept, others stay while the node lives, and a
 // replacement takes the hole (R7); a job that shrinks closes its holes, since training wants ranks without any.
 //
+// A node that is called away, or a command that suspends the job, does not end a round at once whose members look for it:
+// save.go has all of them save at one step, agreed through Job.Save, and the round stops after that. Nothing of what is
+// promised rests on it: a save that does not come about ends as a departure without one.
+//
 // # What the shell around it must do
 //
 // The leader: fold every put of a node's key into Observe; read the store's revision before deciding and pass it as

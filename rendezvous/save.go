@@ -9,8 +9,8 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// Save is a save that all ranks of a round are to make at the same step, and leave with it: the round stops once they
-// have. It stands in the job's record from the moment in which the nodes are asked how far they are until the next
+// Save is a save that all ranks of a round are to make at the same step, and to leave after it: the round stops once
+// they have. It stands in the job's record from the moment in which the nodes are asked how far they are until the next
 // round begins.
 type Save struct {
 	Round int       `json:"round"`
@@ -112,7 +112,7 @@ func (t *turn) served(m member) bool {
 	return t.job.saving() && t.job.Save.Agreed && (t.service(m).Served || m.standing == done)
 }
 
-// save goes on with a save that all make, or begins one. What ends the round otherwise has been looked for before.
+// save continues a save that all make, or begins one. What ends the round otherwise has been looked for before.
 func (t *turn) save(members []member) (Decision, bool) {
 	if !t.job.saving() {
 		for _, m := range members {
@@ -130,7 +130,7 @@ func (t *turn) save(members []member) (Decision, bool) {
 }
 
 // agree agrees on the step as soon as all have answered. Where one does not look at the file, the round stops as without
-// it: its ranks would leave at a step of their own, and the others could not go on without them.
+// it: its ranks would leave at a step of their own, and the others could not continue without them.
 func (t *turn) agree(members []member) Decision {
 	s := *t.job.Save
 	var silent, blind []string

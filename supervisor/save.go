@@ -20,7 +20,7 @@ func (s *Supervisor) stopFile(round int) string {
 
 func (s *Supervisor) stopPath(round int) string { return s.scratch.path(fmt.Sprintf("stop-%d", round)) }
 
-// tell has the ranks told at which step they save and leave. The file is there as a whole or not at all; that it outlives
+// tell has the ranks told at which step they save and leave. The file appears atomically; that it outlives
 // a power failure is of no use to anybody, and to wait for the disk may take longer than there is time.
 func (s *Supervisor) tell(e node.Tell) {
 	path := s.stopPath(e.Round)

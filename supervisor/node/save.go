@@ -251,7 +251,7 @@ func (n *Node) agree(step *int64, why string, departure bool) {
 	n.do(Tell{Round: n.round(), Text: rendezvous.StopText(step)})
 }
 
-// told goes on without the file where it could not be written.
+// told continues without the file where it could not be written.
 func (n *Node) told(ev Told) {
 	if ev.Err != "" && ev.Round == n.round() && n.state == Running && n.save != nil && !n.save.over {
 		n.endSave("the file for it could not be written: " + ev.Err)

@@ -46,7 +46,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// TestServesOthers is a node that stays: its ranks leave because another one does, and it goes on with the next round.
+// TestServesOthers is a node that stays: its ranks leave because another one does, and it continues with the next round.
 func TestServesOthers(t *testing.T) {
 	w := trains(t, Policy{})
 	w.at(1*s, Ask{Round: 3}).wants("serve at 8, 100ms each, within 25s")

@@ -175,7 +175,7 @@ func notice(t *testing.T, ranks, times int, seed int64) {
 	s.all(s.nodes, preempted)
 }
 
-// TestNobodyLooksAtTheFile ends a training as before that does not look at the file, and says so.
+// TestNobodyLooksAtTheFile ends a training run as before that does not look at the file, and says so.
 func TestNobodyLooksAtTheFile(t *testing.T) {
 	training(t)
 	harness.Peer(t, "torch/bin/torchrun")

@@ -12,7 +12,7 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// TestCallbacks stops trainings of Lightning and of transformers' Trainer that have the callbacks of examples/save: each saves
+// TestCallbacks stops training runs of Lightning and of transformers' Trainer that have the callbacks of examples/save: each saves
 // at the step that it was told, and leaves. Without gangrun they train to their end.
 func TestCallbacks(t *testing.T) {
 	for name, checkpoint := range map[string]string{"stop_lightning.py": "step=%.ckpt", "stop_trainer.py": "checkpoint-%/trainer_state.json"} {

@@ -228,7 +228,7 @@ func verbCommands(p *program) []*cli.Command {
 	return []*cli.Command{
 		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again"),
 		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
-		verbCommand(p, rendezvous.VerbSuspend, "stop all workers of a job until it is resumed"),
+		verbCommand(p, rendezvous.VerbSuspend, "stop all workers of a job until it is resumed, after a save at the same step where they look at GANGRUN_STOP_FILE"),
 		verbCommand(p, rendezvous.VerbResume, "resume a suspended job"),
 		unbanCommand(p),
 	}

@@ -96,7 +96,7 @@ func (o *options) common() []*setting {
 		{name: "pod-grace", group: groupStopping, hint: "TIME", parse: duration(&o.podGrace), standard: "unknown",
 			usage: "the pod's terminationGracePeriodSeconds; --grace has to be below it"},
 		{name: "notice-signal", group: groupStopping, hint: "SIGNAL[@TIME]", parse: o.parseNotice, standard: "none",
-			usage: "the signal by which the scheduler says that the end is near, and how long before, such as USR1@120s: then the workers are told to stop"},
+			usage: "the signal by which the scheduler says that the end is near, and how long before, such as USR1@120s: then the workers save, all at the same step where they look at GANGRUN_STOP_FILE, and stop"},
 		{name: "time-limit", group: groupStopping, hint: "TIME", parse: positive(&o.TimeLimit), standard: "none",
 			usage: "after its start the run on this node has to be over; --grace before that the workers are told to stop"},
 		{name: "leftovers", group: groupStopping, hint: "kill|term|leave", standard: "kill",
