@@ -65,7 +65,7 @@ func TestSaveOnDeparture(t *testing.T) {
 	if d := s.settle(); len(d.Why.Nodes) != 1 || d.Why.Nodes[0] != "c" {
 		t.Errorf("waits for %+v, want c", d.Why)
 	}
-	s.put("c", says(s, 41, 80*time.Millisecond, time.Hour))
+	s.put("c", says(s, 39, 80*time.Millisecond, time.Hour))
 	s.settle(ActSave)
 	save := s.v.Job.Save
 	if !save.Agreed || save.Step == nil || *save.Step != 41+25 || save.By.Sub(s.now) != 20*time.Second {
