@@ -43,12 +43,14 @@ func (a *Agent) LeaveAfterSave() {
 // counts as a step is no step of the gang's.
 func (n *node) saves() {
 	j := n.reading.Job
-	if j == nil || j.Save == nil || j.Phase != rendezvous.Running || j.RunUID != n.self.RunUID || n.reading.Store != n.self.Store ||
-		j.Save.Round != n.record.Round || j.Round != n.record.Round || n.record.State != rendezvous.NodeRunning || !n.started || n.halted ||
-		!j.Spec.Gang(n.record.Role) {
+	if j == nil || j.Save == nil || j.Phase != rendezvous.Running || !j.Spec.Gang(n.record.Role) {
 		return
 	}
 	s := j.Save
+	ours := n.record.State == rendezvous.NodeRunning && n.started && !n.halted
+	if !ours || j.RunUID != n.self.RunUID || n.reading.Store != n.self.Store || j.Round != n.record.Round || s.Round != j.Round {
+		return
+	}
 	if !n.asked {
 		n.asked = true
 		n.order(Order{Ask: &Ask{Round: s.Round}})
