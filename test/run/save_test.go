@@ -44,6 +44,10 @@ func TestSave(t *testing.T) {
 			argv = append(append(argv, "--"), steps(t)...)
 			r := &harness.Running{Process: harness.Start(t, limit, []string{"FAIL_ONCE=" + filepath.Join(dir, "failed")}, argv...), Log: log}
 			r.Await("five steps")
+			if tt.ranks == 2 {
+				r.Await("[0] five steps")
+				r.Await("[1] five steps")
+			}
 			if tt.sig != 0 {
 				r.Signal(tt.sig)
 			}
