@@ -12,8 +12,8 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// busy is a store that many other jobs write to, a thousand times a second: its revision is another one whenever somebody
-// looks, and a watch has to be asked how far it is.
+// busy is a store that many other jobs write to, a thousand times a second: its revision is another one whenever
+// somebody looks, and a watch has to be asked how far it is.
 type busy struct {
 	store.Store
 	began time.Time
@@ -71,8 +71,8 @@ func (b *busyWatch) Updates() <-chan store.Update { return b.out }
 
 func (b *busyWatch) Sync(int64) { b.Watcher.Sync(0) }
 
-// TestOthersWriteToTheStore has a member fall silent while other jobs write to the same store: the leader decides when the
-// member's time is over, and asks the store no more than now and then.
+// TestOthersWriteToTheStore has a member fall silent while other jobs write to the same store: the leader decides when
+// the member's time is over, and asks the store no more than now and then.
 func TestOthersWriteToTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewInMemory()
@@ -118,8 +118,8 @@ func (a *ahead) Commit(_ context.Context, txn store.Txn) (store.Result, error) {
 func (*ahead) Updates() <-chan store.Update { return nil }
 func (*ahead) Sync(int64)                   {}
 
-// TestNothingIsDecidedBeyondWhatIsProven: when the view has come to what the store had when it was asked, it is unknown what has
-// happened since: a member whose time was not over then may be back.
+// TestNothingIsDecidedBeyondWhatIsProven: when the view has come to what the store had when it was asked, it is unknown
+// what has happened since: a member whose time was not over then may be back.
 func TestNothingIsDecidedBeyondWhatIsProven(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now, a := began, &ahead{rev: 10}
@@ -133,7 +133,9 @@ func TestNothingIsDecidedBeyondWhatIsProven(t *testing.T) {
 	}
 	l.view = rendezvous.View{
 		Token: "s", Rev: 10,
-		Job: &rendezvous.Job{V: 1, Store: "s", RunUID: "u", Phase: rendezvous.Running, NextRound: 1, Spec: rendezvous.DefaultSpec(2)},
+		Job: &rendezvous.Job{
+			V: 1, Store: "s", RunUID: "u", Phase: rendezvous.Running, NextRound: 1, Spec: rendezvous.DefaultSpec(2),
+		},
 		Round: &rendezvous.Round{
 			V: 1, Store: "s", RunUID: "u", Fence: rendezvous.Duration(rendezvous.DefaultFence),
 			Members: []rendezvous.Member{member("a"), member("b")},
