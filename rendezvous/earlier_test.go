@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTheStoreWentBack puts the record of an earlier round in the place of the newest, where no leader remembers that. One of
-// its members has been replaced since. What stops then is charged to nobody, and no number is given twice.
+// TestTheStoreWentBack puts the record of an earlier round in the place of the newest, where no leader remembers that.
+// One of its members has been replaced since. What stops then is charged to nobody, and no number is given twice.
 func TestTheStoreWentBack(t *testing.T) {
 	for name, stopsFirst := range map[string]string{"a member that is still there": "a", "one that came since": "b"} {
 		t.Run(name, func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTheLastCallOfANewStore: below the most nodes a job in a new store waits for the fence time and for the last call, for both
-// from the moment on from which there were enough, and not for one after the other.
+// TestTheLastCallOfANewStore: below the most nodes a job in a new store waits for the fence time and for the last
+// call, for both from the moment on from which there were enough, and not for one after the other.
 func TestTheLastCallOfANewStore(t *testing.T) {
 	for name, test := range map[string]struct {
 		lastCall, enough, begins time.Duration // from the start of the store

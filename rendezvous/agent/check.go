@@ -9,9 +9,9 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// check compares what the node knows with the store, once in the time of a renewal: its own key and the job's record, in
-// one small read, which takes along how far the workers have come when that is due. Updates can be missed, and a key can
-// be deleted or overwritten by anybody while the lease lives; nothing else would ever show it.
+// check compares what the node knows with the store, once in the time of a renewal: its own key and the job's record,
+// in one small read, which takes along how far the workers have come when that is due. Updates can be missed, and a
+// key can be deleted or overwritten by anybody while the lease lives; nothing else would ever show it.
 type check struct {
 	results chan checked
 	busy    bool

@@ -79,8 +79,8 @@ const (
 	mostRequests = 6
 )
 
-// TestWhatARoundCosts counts what passes between the nodes and their store in a restart: for each node no more of it where
-// there are more nodes.
+// TestWhatARoundCosts counts what passes between the nodes and their store in a restart: for each node no more of it
+// where there are more nodes.
 func TestWhatARoundCosts(t *testing.T) {
 	var first, bytes float64
 	for _, n := range []int{4, 16, 64, 256} {

@@ -126,8 +126,8 @@ func (n *node) run() {
 	}
 }
 
-// missing reads again what should have come long ago: the round that the job's record speaks of. Who has missed it until it
-// stops has to say, too, that nothing of it runs.
+// missing reads again what should have come long ago: the round that the job's record speaks of. Who has missed it
+// until it stops has to say, too, that nothing of it runs.
 func (n *node) missing() {
 	j, r := n.reading.Job, n.reading.Round
 	if j == nil || j.Phase != rendezvous.Running && j.Phase != rendezvous.Stopping ||

@@ -8,8 +8,8 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// TestAKeyThatHasComeAndGone: the leader hears in one update that a member's key was put and is gone again. The member was
-// there, and is silent since then and no longer.
+// TestAKeyThatHasComeAndGone: the leader hears in one update that a member's key was put and is gone again. The member
+// was there, and is silent since then and no longer.
 func TestAKeyThatHasComeAndGone(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	l := &leader{Agent: &Agent{}, rows: map[string]store.KV{}, bad: map[string]string{}}

@@ -46,8 +46,8 @@ func (r reached) differs(there reached) bool {
 	return r.value != "" && (r.value != there.value || r.lease != there.lease)
 }
 
-// due reports whether it is to be written while the workers run: at once where they may hang, since then somebody compares
-// the nodes.
+// due reports whether it is to be written while the workers run: at once where they may hang, since then somebody
+// compares the nodes.
 func (r reached) due(there reached) bool {
 	return r.differs(there) && (r.still || r.lease != there.lease || r.round != there.round || r.at-there.at >= progressEach)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store/storetest"
 )
 
-// TestProgressed: how far the nodes have come stands in the store, on the node's lease: written at most once a minute while
-// steps move, soon after they stand still, and with the word that workers have failed or are gone. Of nodes that all got
-// nowhere the one that is behind is the cause.
+// TestProgressed: how far the nodes have come stands in the store, on the node's lease: written at most once a minute
+// while steps move, soon after they stand still, and with the word that workers have failed or are gone. Of nodes that
+// all got nowhere the one that is behind is the cause.
 func TestProgressed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewInMemory()

@@ -99,8 +99,8 @@ type Update struct {
 	Reset   bool
 	Changed []KV
 	Deleted []Deletion
-	// Passed is what was put and is there no more: what its key was on each other lease that it had, where two updates were
-	// made one.
+	// Passed is what was put and is there no more: what its key was on each other lease that it had, where two updates
+	// were made one.
 	Passed []KV
 	// Rev is the revision up to which the reader has now seen every change of the selected keys.
 	Rev int64

@@ -1,8 +1,8 @@
 package store
 
-// With is this update and a later one of the same watch in one: what a reader knows after both. Of what is in between it
-// sees no more than what was there on another lease, in Passed: for who counts silence, a key that has come and gone was there.
-// Of two stores nothing can be told together.
+// With is this update and a later one of the same watch in one: what a reader knows after both. Of what is in between
+// it sees no more than what was there on another lease, in Passed: for who counts silence, a key that has come and
+// gone was there. Of two stores nothing can be told together.
 func (u Update) With(later Update) (both Update, ok bool) {
 	if later.Reset {
 		return later, true

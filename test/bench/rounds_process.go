@@ -14,12 +14,13 @@ import (
 	"time"
 )
 
-// partiesServing, as the first argument, makes this program some nodes of a job: its etcd, how many nodes there are, which is
-// the first of these, and how many are. So what one process has to decode for all its nodes is not what is measured.
+// partiesServing, as the first argument, makes this program some nodes of a job: its etcd, how many nodes there are,
+// which is the first of these, and how many are. So what one process has to decode for all its nodes is not what is
+// measured.
 const partiesServing = "round-parties"
 
-// Each line that such a process reads makes a node fail in a round, each that it writes tells that one has started: when, and
-// which round, or why it never will.
+// Each line that such a process reads makes a node fail in a round, each that it writes tells that one has started:
+// when, and which round, or why it never will.
 func serveParties(args []string) error {
 	var n [3]int
 	for i := range n {

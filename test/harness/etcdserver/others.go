@@ -16,9 +16,9 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// Others are etcds of other releases, as programs: each that GANGRUN_TEST_ETCD names, a list with colons between, as Debian
-// 12's 3.4.23, whose progress answers overtake events; and with GANGRUN_TEST_LONG=1 those of the releases before the linked
-// one, which are built here from etcd's own main.
+// Others are etcds of other releases, as programs: each that GANGRUN_TEST_ETCD names, a list with colons between, as
+// Debian 12's 3.4.23, whose progress answers overtake events; and with GANGRUN_TEST_LONG=1 those of the releases
+// before the linked one, which are built here from etcd's own main.
 func Others(t *testing.T) []string {
 	t.Helper()
 	programs := filepath.SplitList(os.Getenv("GANGRUN_TEST_ETCD"))
