@@ -178,6 +178,9 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	for k, c := range c.answers.joined(workers[of[0]].world(), ranks) {
 		stands[k].Collectives = c
 	}
+	if late := comesLate(c.answers.torch); late != "" {
+		s.log.Warn("torch's flight recorder tells who came later than the others to the collectives, again and again", "late", late)
+	}
 	who, tells := guilty(c, stands, of, findings)
 	evidence := tells
 	if who < 0 {

@@ -2,11 +2,18 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence/flight"
+	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/straggler"
 )
 
 // dumpsTime is how long files of torch's watchdog are waited for: their disk may be what hangs.
@@ -35,16 +42,94 @@ func dumps(dir string, workers []*worker, of []int, since time.Time) (map[int]fl
 			continue
 		}
 		env := func(name string) string { return environ.Get(w.env, name) }
-		for _, path := range flight.Dumps(env, dir, w.spec.Rank) {
-			r, _, err := flight.ReadDump(path, since)
-			if err == nil {
-				records[w.spec.Rank] = r
-				break
-			}
-			if !errors.Is(err, os.ErrNotExist) && unread == nil {
-				unread = err
-			}
+		path := flight.Dump(env, dir, w.spec.Rank)
+		if path == "" {
+			continue
+		}
+		r, err := flight.ReadDump(path, since)
+		switch {
+		case err == nil:
+			records[w.spec.Rank] = r
+		case !errors.Is(err, os.ErrNotExist) && unread == nil:
+			unread = err
 		}
 	}
 	return records, unread
+}
+
+// comesLate says which ranks came to the collectives of the job later than the others, again and again, by the records of
+// ranks of one machine, whose clock is one; empty where none did.
+func comesLate(records map[int]flight.Record) string {
+	type arrival struct {
+		rank int
+		flight.Call
+	}
+	var all []arrival
+	for rank, r := range records {
+		g, _ := r.World()
+		for _, c := range r.Calls {
+			if c.Group == g.Name && !c.Pair {
+				all = append(all, arrival{rank, c})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b arrival) int { return a.Created.Compare(b.Created) })
+	named, watch := map[int]straggler.Named{}, straggler.New()
+	for rank := range records {
+		watch.Expect(rank)
+	}
+	for _, a := range all {
+		for _, n := range watch.Told(a.rank, a.Number, 0, a.Created) {
+			if named[n.Rank] = n; n.Over {
+				delete(named, n.Rank)
+			}
+		}
+	}
+	var list []string
+	for _, rank := range slices.Sorted(maps.Keys(named)) {
+		n := named[rank]
+		list = append(list, fmt.Sprintf("rank %d in %d of %d, by %v", rank, n.Late, n.Steps, n.Excess.Round(time.Millisecond/10)))
+	}
+	return strings.Join(list, "; ")
+}
+
+// tellDumps says what torch's watchdog has written of a round that has failed: a collective that takes too long ends
+// ranks, and their records tell whom they waited for. The verdict does not follow from it.
+func (s *Supervisor) tellDumps(workers []*worker) {
+	var of []int
+	var since time.Time
+	failed := false
+	for i, w := range workers {
+		failed = failed || w.outcome.Stop == exitcodes.NotStopped && w.outcome.Status != (exitcodes.Status{})
+		if w.startedAt.After(since) {
+			since = w.startedAt
+		}
+		of = append(of, i)
+	}
+	if !failed || len(workers) < 2 {
+		return
+	}
+	records, err := within(dumpsTime, func() (map[int]flight.Record, error) { return dumps(s.cfg.Dir, workers, of, since) }, nil)
+	if err != nil {
+		s.log.Warn("what torch's flight recorder has written is not read", "err", err)
+	}
+	if len(records) < len(workers) {
+		return
+	}
+	var stands []hang.Stand
+	var ranks []int
+	for i, w := range workers {
+		stands, ranks = append(stands, hang.Stand{Name: w.name(i)}), append(ranks, w.spec.Rank)
+	}
+	a := answers{torch: records}
+	a.groups(stands, ranks)
+	for i, c := range a.joined(workers[0].world(), ranks) {
+		stands[i].Collectives = c
+	}
+	if who, why := hang.Blame(stands); who >= 0 {
+		s.log.Warn("torch's flight recorder tells for which rank the others waited", "rank", workers[who].spec.Rank, "why", why)
+	}
+	if late := comesLate(records); late != "" {
+		s.log.Warn("torch's flight recorder tells who came later than the others to the collectives, again and again", "late", late)
+	}
 }

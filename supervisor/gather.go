@@ -102,6 +102,8 @@ func (s *Supervisor) amend(hung bool) {
 		ev := node.Amended{Findings: findings}
 		if hung {
 			ev.Hung = s.blame(c, workers, findings)
+		} else {
+			s.tellDumps(workers)
 		}
 		return ev
 	})

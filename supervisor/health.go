@@ -35,6 +35,7 @@ type health struct {
 
 // watch begins to watch when workers run, and ends when they are gone.
 func (s *Supervisor) watch() {
+	s.watchPace()
 	switch state := s.node.State(); {
 	case state == node.Running && s.health == nil && s.cfg.Hang.Mode != hang.Off:
 		n := len(s.round.workers)

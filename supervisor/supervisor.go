@@ -24,6 +24,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/process"
+	"github.com/gangrun/gangrun/supervisor/straggler"
 )
 
 // Supervisor is one run of the gang on this node.
@@ -54,6 +55,7 @@ type Supervisor struct {
 	children    *children          // of the examiner
 	examiner    *examiner          // of the machine
 	health      *health            // of the workers that run; nil while none do
+	stragglers  *straggler.Watch   // over the ranks that run; nil while none do
 	first       []node.Effect
 	timer       *time.Timer
 }

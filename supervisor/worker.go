@@ -11,6 +11,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/progress"
+	"github.com/gangrun/gangrun/supervisor/straggler"
 )
 
 // worker is one process of the current round, as the machine sees it; what becomes of it the node knows.
@@ -71,6 +72,7 @@ func (s *Supervisor) forget() {
 // hear hands on what the workers have reported, if any can.
 func (s *Supervisor) hear() {
 	var reports node.Reported
+	var stragglers []straggler.Named
 	now := time.Now()
 	for i, w := range s.round.workers {
 		if w.notify == nil {
@@ -87,11 +89,15 @@ func (s *Supervisor) hear() {
 			s.cfg.Agent.Stepped(step)
 		}
 		reports[i].Saving = w.notify.Saving()
-		said := w.notify.Stopping()
+		said, told := w.notify.Stopping(), w.notify.Reports()
 		reports[i].Most, reports[i].Looks, reports[i].Blind, reports[i].Leaving = said.Most, said.Looks, said.Blind, said.Leaving
-		s.health.told(i, w.spec.Rank, w.notify.Reports(), now)
+		s.health.told(i, w.spec.Rank, told, now)
+		stragglers = append(stragglers, s.pace(w.spec.Rank, told)...)
 	}
 	if reports != nil {
 		s.step(reports)
+	}
+	for _, n := range stragglers {
+		s.step(node.Straggles(n))
 	}
 }

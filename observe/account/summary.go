@@ -67,6 +67,8 @@ type Summary struct {
 	// moment: no event tells it.
 	Behind     *Behind           `json:"behind,omitempty"`
 	Checkpoint *event.Checkpoint `json:"checkpoint,omitempty"`
+	// Stragglers are the ranks of this node for which the others wait, the worst first.
+	Stragglers []event.Straggler `json:"stragglers,omitempty"`
 
 	StartedAt time.Time `json:"startedAt"`
 	At        time.Time `json:"at"` // of this summary; the end, where there is one

@@ -18,6 +18,7 @@ import (
 const (
 	mostDisruptions = 64
 	mostReasons     = 64 // more are added up as ReasonOther
+	mostStragglers  = 64
 )
 
 // ReasonOther stands for reasons beyond the first 64, and ReasonAsked for those who ask for a restart.
@@ -47,11 +48,12 @@ type Tally struct {
 	banned     []string
 	restarted  int
 
-	progress  progress
-	earlier   time.Duration // of progress.kept, what another process has done
-	training  time.Duration // of all steps
-	sources   map[Source]time.Duration
-	stepTimes Histogram
+	stragglers map[int]event.Straggler // of this round, by rank
+	progress   progress
+	earlier    time.Duration // of progress.kept, what another process has done
+	training   time.Duration // of all steps
+	sources    map[Source]time.Duration
+	stepTimes  Histogram
 
 	ran       bool // the workers of this round
 	stepping  bool // a step was told in this round
@@ -120,9 +122,21 @@ func (t *Tally) Add(e event.Event) {
 		if t.stepping {
 			t.spend(CheckpointSave, e.At)
 		}
+	case event.StragglerFound:
+		if e.Straggler != nil && len(t.stragglers) < mostStragglers {
+			if t.stragglers == nil {
+				t.stragglers = map[int]event.Straggler{}
+			}
+			t.stragglers[e.Straggler.Rank] = *e.Straggler
+		}
+	case event.StragglerOver:
+		if e.Straggler != nil {
+			delete(t.stragglers, e.Straggler.Rank)
+		}
 	case event.CheckpointSaved:
 		t.checkpoint = e.Checkpoint
 	case event.RoundStopping:
+		clear(t.stragglers)
 		if e.Stopping != nil {
 			if t.now() != Unknown {
 				t.spend(t.now(), e.At)
@@ -425,6 +439,13 @@ func (d *disruption) shown() Disruption {
 	return s
 }
 
+// named are the stragglers, the worst first.
+func (t *Tally) named() []event.Straggler {
+	return slices.SortedFunc(maps.Values(t.stragglers), func(a, b event.Straggler) int {
+		return cmp.Or(-cmp.Compare(a.ExcessSeconds, b.ExcessSeconds), a.Rank-b.Rank)
+	})
+}
+
 // Seconds are d's, to the millisecond.
 func Seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
 
@@ -435,7 +456,7 @@ func (t *Tally) At(now time.Time) Summary {
 		now = t.last.At
 	}
 	s := Summary{
-		V: 1, Job: t.last.Job, Node: t.last.Node, Role: t.last.Role, Source: t.last.Source, Run: t.last.Run,
+		V: 1, Stragglers: t.named(), Job: t.last.Job, Node: t.last.Node, Role: t.last.Role, Source: t.last.Source, Run: t.last.Run,
 		Phase: t.phase, Since: t.since, Leaving: t.leaving, Round: t.round, Workers: t.workers, Exits: t.exits,
 		StepAt: t.progress.at, StepTime: Seconds(t.progress.stepTime()), Checkpoint: t.checkpoint,
 		StartedAt: t.started.At, At: now, Elapsed: Seconds(now.Sub(t.started.At)),

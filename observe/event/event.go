@@ -20,6 +20,8 @@ const (
 	Progress        Type = "progress"         // every worker that reports has finished the step; at most every 5 s
 	SavingBegan     Type = "saving.began"     // a worker says that it saves a checkpoint
 	SavingEnded     Type = "saving.ended"     // none does any more
+	StragglerFound  Type = "straggler.found"  // the others wait for a rank, step after step
+	StragglerOver   Type = "straggler.over"   // they do not any more
 	CheckpointSaved Type = "checkpoint.saved" // a newer checkpoint is known of
 	RoundStopping   Type = "round.stopping"   // the first worker has ended, or the workers are told to
 	WorkerFailed    Type = "worker.failed"    // a worker has failed by itself, and this is why
@@ -32,8 +34,8 @@ const (
 // Types are all of them.
 func Types() []Type {
 	return []Type{
-		RunStarted, RoundBegan, RoundRunning, Progress, SavingBegan, SavingEnded, CheckpointSaved, RoundStopping,
-		WorkerFailed, RoundEnded, Leaving, RunEnded, EventsDropped,
+		RunStarted, RoundBegan, RoundRunning, Progress, SavingBegan, SavingEnded, StragglerFound, StragglerOver,
+		CheckpointSaved, RoundStopping, WorkerFailed, RoundEnded, Leaving, RunEnded, EventsDropped,
 	}
 }
 
@@ -59,6 +61,7 @@ type Event struct {
 	Began      *Began      `json:"began,omitempty"`
 	Running    *Running    `json:"running,omitempty"`
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+	Straggler  *Straggler  `json:"straggler,omitempty"`
 	Stopping   *Stopping   `json:"stopping,omitempty"`
 	Failed     *Failed     `json:"failed,omitempty"`
 	RoundEnd   *RoundEnd   `json:"roundEnd,omitempty"`
@@ -131,6 +134,28 @@ type Checkpoint struct {
 	Step     int64     `json:"step"`
 	Modified time.Time `json:"modified"`
 }
+
+// Straggler is a rank for which the others wait, step after step.
+type Straggler struct {
+	Rank  int `json:"rank"`
+	Late  int `json:"late"` // in so many
+	Steps int `json:"steps"`
+	// ExcessSeconds is by how much longer than the others it took in a step, on average, and StepSeconds how long the whole
+	// step was.
+	ExcessSeconds float64 `json:"excessSeconds"`
+	StepSeconds   float64 `json:"stepSeconds"`
+	// By says by what it was found.
+	By Sign `json:"by"`
+}
+
+// Sign is what shows a straggler.
+type Sign string
+
+// The signs.
+const (
+	ByOwnTime Sign = "own"     // the ranks tell how much of a step is their own
+	ByArrival Sign = "arrival" // when they come to the same step
+)
 
 // Stopping is why a round stops on this node.
 type Stopping struct {

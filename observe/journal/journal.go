@@ -80,6 +80,10 @@ func entry(e event.Event) (text string, priority journal.Priority, fields map[st
 		if r := e.Began.Restart; r != nil {
 			text, reason = fmt.Sprintf("the round begins after a %s", r.Kind), r.Reason
 		}
+	case event.StragglerFound:
+		text, priority = fmt.Sprintf("the others wait for rank %d, step after step", e.Straggler.Rank), journal.PriWarning
+	case event.StragglerOver:
+		text = fmt.Sprintf("the others do not wait for rank %d any more", e.Straggler.Rank)
 	case event.CheckpointSaved:
 		text = fmt.Sprintf("checkpoint of step %d at %s", e.Checkpoint.Step, e.Checkpoint.Path)
 	case event.RoundStopping:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/observe/account"
+	"github.com/gangrun/gangrun/observe/event"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -84,9 +85,13 @@ var (
 		"Workers that have ended, by how: succeeded, failed by themselves, stopped.", "how")
 	step = describe("step",
 		"The last step that every worker of this node which reports has finished; NaN when none was told.")
-	stepMax  = describe("step_max", "The highest step that was ever told; NaN when none was.")
-	stepAt   = describe("step_timestamp_seconds", "When the last new step was told; NaN when none was.")
-	saved    = describe("checkpoint_step", "The step of the newest checkpoint that is known of; NaN when there is none.")
+	stepMax    = describe("step_max", "The highest step that was ever told; NaN when none was.")
+	stepAt     = describe("step_timestamp_seconds", "When the last new step was told; NaN when none was.")
+	saved      = describe("checkpoint_step", "The step of the newest checkpoint that is known of; NaN when there is none.")
+	stragglers = describe("stragglers", "Ranks of this node for which the others wait, step after step.")
+	straggler  = describe("straggler_rank", "The one of them that takes longest; -1 when there is none.")
+	excess     = describe("straggler_excess_seconds",
+		"By how much longer than the others that one takes in a step; 0 when there is none.")
 	savedAge = describe("checkpoint_age_seconds",
 		"The age of the newest checkpoint that is known of; NaN when there is none.")
 	budgetUsed = describe("restart_budget_used", "Restarts without progress that the job has used up.")
@@ -111,7 +116,8 @@ var (
 // Describe names the metrics.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		build, phase, round, workers, exits, step, stepMax, stepAt, saved, savedAge, budgetUsed, budgetMax, banned, restarts,
+		build, phase, round, workers, exits, step, stepMax, stepAt, stragglers, straggler, excess, saved, savedAge,
+		budgetUsed, budgetMax, banned, restarts,
 		disrupted, elapsed, training, productive, goodput, badput, stepTimes, recovery, dropped,
 	} {
 		out <- d
@@ -151,6 +157,13 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge(step, number(s.Step))
 	gauge(stepMax, number(s.StepMax))
 	gauge(stepAt, seconds(s.StepAt))
+	gauge(stragglers, float64(len(s.Stragglers)))
+	worst := event.Straggler{Rank: -1}
+	if len(s.Stragglers) > 0 {
+		worst = s.Stragglers[0]
+	}
+	gauge(straggler, float64(worst.Rank))
+	gauge(excess, worst.ExcessSeconds)
 	if ckpt := s.Checkpoint; ckpt != nil {
 		gauge(saved, float64(ckpt.Step))
 		gauge(savedAge, max(now.Sub(ckpt.Modified).Seconds(), 0))

@@ -207,3 +207,35 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 }
+
+// TestStragglers: the worst that is named now is shown, until it is none, or its round is over.
+func TestStragglers(t *testing.T) {
+	r := newRun()
+	zero := 0
+	about := func(rank int, seconds float64) *event.Straggler {
+		return &event.Straggler{Rank: rank, ExcessSeconds: seconds}
+	}
+	wants := func(count, rank, excess float64) {
+		t.Helper()
+		now := r.gather(t)
+		if now["gangrun_stragglers"] != count || now["gangrun_straggler_rank"] != rank || now["gangrun_straggler_excess_seconds"] != excess {
+			t.Errorf("%v, %v, %v", now["gangrun_stragglers"], now["gangrun_straggler_rank"], now["gangrun_straggler_excess_seconds"])
+		}
+	}
+	wants(0, -1, 0)
+	r.add(0, event.Event{Type: event.RunStarted})
+	r.add(0, event.Event{Type: event.RoundBegan, Round: &zero, Began: &event.Began{}})
+	r.add(1, event.Event{Type: event.StragglerFound, Straggler: about(5, 0.01)})
+	r.add(2, event.Event{Type: event.StragglerFound, Straggler: about(3, 0.02)})
+	wants(2, 3, 0.02)
+	r.add(3, event.Event{Type: event.StragglerOver, Straggler: about(3, 0)})
+	wants(1, 5, 0.01)
+	for rank := range 1000 {
+		r.add(3, event.Event{Type: event.StragglerFound, Straggler: about(rank, 0)})
+	}
+	if n := r.gather(t)["gangrun_stragglers"]; n > 64 {
+		t.Error(n)
+	}
+	r.add(4, event.Event{Type: event.RoundStopping, Round: &zero, Stopping: &event.Stopping{By: event.ByWorker}})
+	wants(0, -1, 0)
+}

@@ -91,6 +91,8 @@ func (r *Recorder) Step(at time.Time, ev node.Event, effects []node.Effect) []ev
 		if why := saidWrong(effects); why != "" {
 			r.stops(at, event.ByHealth, why)
 		}
+	case node.Straggles:
+		r.straggles(at, ev)
 	case node.Accused:
 		r.stops(at, event.ByHealth, "a worker "+ev.Why)
 	case node.Stop:
@@ -279,6 +281,30 @@ func (r *Recorder) reported(at time.Time, reports node.Reported) {
 		}
 		r.emit(event.Event{At: at, Type: kind})
 	}
+}
+
+// straggles tells of a rank that makes the others wait.
+func (r *Recorder) straggles(at time.Time, s node.Straggles) {
+	if !r.active {
+		return
+	}
+	e := event.Event{At: at, Type: event.StragglerFound, Straggler: &event.Straggler{
+		Rank: s.Rank, Late: s.Late, Steps: s.Steps, By: event.ByArrival,
+		ExcessSeconds: seconds(s.Excess), StepSeconds: seconds(s.Step),
+	}}
+	if s.Own {
+		e.Straggler.By = event.ByOwnTime
+	}
+	if s.Over {
+		e.Type = event.StragglerOver
+	}
+	r.tell()
+	r.emit(e)
+}
+
+// seconds are d's, to the millisecond.
+func seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
 }
 
 // Place is where the workers of the round are right now, which events tell only now and then.

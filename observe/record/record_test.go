@@ -286,3 +286,24 @@ func TestNow(t *testing.T) {
 		t.Errorf("after the round: %+v", p)
 	}
 }
+
+// TestStraggler: it is told when a rank is named, and when it is none any more.
+func TestStraggler(t *testing.T) {
+	w := newWorld(t, 2)
+	w.at(0, node.Straggles{Rank: 1}) // before any round: of nobody
+	w.at(1, node.Begin{Run: "u", Round: 0}).at(2, steps(7, 7))
+	w.events = nil
+	w.at(3, node.Straggles{Rank: 1, Own: true, Late: 45, Steps: 50, Excess: 20400 * time.Microsecond, Step: 150 * time.Millisecond})
+	w.at(4, node.Straggles{Rank: 1, Over: true, Late: 20, Steps: 50})
+	var got []string
+	for _, e := range w.events {
+		got = append(got, fmt.Sprintf("%s %+v", e.Type, *e.Straggler))
+	}
+	want := []string{
+		"straggler.found {Rank:1 Late:45 Steps:50 ExcessSeconds:0.02 StepSeconds:0.15 By:own}",
+		"straggler.over {Rank:1 Late:20 Steps:50 ExcessSeconds:0 StepSeconds:0 By:arrival}",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -150,6 +150,17 @@ type (
 	// Reported is what the workers say of themselves, one element for each.
 	Reported []Report
 
+	// Straggles says that a rank makes the others wait, step after step, or does so no more.
+	Straggles struct {
+		Rank int
+		Over bool
+		// Own says that the ranks have told what of a step was their own; else it is by when they come to the same step.
+		Own         bool
+		Late, Steps int           // it was late in so many of the last steps
+		Excess      time.Duration // on average, by which it took longer than the others
+		Step        time.Duration // the average length of a step
+	}
+
 	// Accused says that a worker's health is not what it should be: it is stopped, and this is why it ends.
 	Accused struct {
 		Worker int
@@ -209,6 +220,7 @@ func (Alone) event()       {}
 func (Judged) event()      {}
 func (Amended) event()     {}
 func (Reported) event()    {}
+func (Straggles) event()   {}
 func (Accused) event()     {}
 func (Hung) event()        {}
 func (Dumped) event()      {}

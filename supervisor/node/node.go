@@ -172,6 +172,8 @@ func (n *Node) Step(ev Event, now time.Time) []Effect {
 		n.amended(ev)
 	case Reported:
 		n.reported(ev)
+	case Straggles:
+		n.straggles(ev)
 	case Accused:
 		n.accuse(&n.workers[ev.Worker], ev.Why)
 	case Hung:

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Message is what one datagram says, as far as gangrun knows the words.
@@ -13,6 +14,8 @@ type Message struct {
 	Step  *int64 // X_GANGRUN_STEP: the step that was just finished; nil when not given
 	Phase string // X_GANGRUN_PHASE: what it does from now on; "" when not given
 	Looks bool   // X_GANGRUN_STOP_FILE=1: it looks at the file that GANGRUN_STOP_FILE names
+	// Own is X_GANGRUN_OWN_USEC: how much of the step the rank has spent without waiting for others; 0 when not given.
+	Own time.Duration
 }
 
 // PhaseCheckpoint is the phase of a rank that saves a checkpoint. Any other ends it. PhaseExit is that of one that is
@@ -51,6 +54,12 @@ func Parse(datagram []byte) (Message, error) {
 				return Message{}, fmt.Errorf("%s=%.40q: want 1", name, value)
 			}
 			m.Looks = true
+		case "X_GANGRUN_OWN_USEC":
+			n, err := number(name, value, math.MaxInt64/int64(time.Microsecond))
+			if err != nil {
+				return Message{}, err
+			}
+			m.Own = time.Duration(n) * time.Microsecond
 		case "STOPPING":
 			if value == "1" {
 				m.Phase = PhaseExit

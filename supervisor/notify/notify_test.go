@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParse(t *testing.T) {
@@ -34,6 +35,10 @@ func TestParse(t *testing.T) {
 		{"\x00\xff=\n\n=", -1, nil, "", ""},
 		{"X_GANGRUN_PHASE=checkpoint", -1, nil, "checkpoint", ""},
 		{"X_GANGRUN_PHASE=train_2-B\nX_GANGRUN_STEP=5\nX_GANGRUN_RANK=1", 1, step(5), "train_2-B", ""},
+		{"X_GANGRUN_OWN_USEC=-1", 0, nil, "", "X_GANGRUN_OWN_USEC"},
+		{"X_GANGRUN_OWN_USEC=0.2", 0, nil, "", "X_GANGRUN_OWN_USEC"},
+		{"X_GANGRUN_OWN_USEC=9223372036854775807", 0, nil, "", "X_GANGRUN_OWN_USEC"},
+		{"X_GANGRUN_STEP=1\nX_GANGRUN_OWN_USEC=9223372036854775", -1, step(1), "", ""},
 		{"STOPPING=1", -1, nil, "exit", ""},
 		{"STOPPING=0", -1, nil, "", ""},
 		{"X_GANGRUN_PHASE=" + strings.Repeat("x", 32), -1, nil, strings.Repeat("x", 32), ""},
@@ -98,6 +103,13 @@ func TestSocket(t *testing.T) {
 	fmt.Fprint(c, "X_GANGRUN_STEP=7\nX_GANGRUN_RANK=1")
 	if step, known := s.Step(); !known || step != 7 {
 		t.Errorf("step %d (%v), want 7: the slowest rank's", step, known)
+	}
+	fmt.Fprint(c, "X_GANGRUN_STEP=99\nX_GANGRUN_RANK=0\nX_GANGRUN_OWN_USEC=1500")
+	s.Step()
+	for _, r := range s.Reports() {
+		if want := map[int]time.Duration{0: 1500 * time.Microsecond}[r.Rank]; r.Own != want || time.Since(r.At) > time.Minute {
+			t.Errorf("rank %d: own %v at %v, want %v", r.Rank, r.Own, r.At, want)
+		}
 	}
 	if err := s.Problem(); err != nil {
 		t.Error(err)

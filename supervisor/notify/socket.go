@@ -42,6 +42,8 @@ type rank struct {
 	phase   string
 	stepped bool // since the phase was told
 	looks   bool
+	own     time.Duration
+	at      time.Time // the step was told
 }
 
 // Listen makes the socket at path, which must not exist. Something is put into changed, without waiting, whenever
@@ -113,7 +115,7 @@ func (s *Socket) hear(datagram []byte) error {
 		return errors.New("too many ranks on one socket")
 	}
 	if m.Step != nil {
-		r.step, r.stepped = m.Step, true
+		r.step, r.stepped, r.own, r.at = m.Step, true, m.Own, time.Now()
 	}
 	if m.Phase != "" {
 		r.phase, r.stepped = m.Phase, false
@@ -156,6 +158,9 @@ type Report struct {
 	Phase string // "" when it has told none
 	// Stepped tells that the step came after the phase.
 	Stepped bool
+	// Own is how much of the step the rank has spent without waiting for others; 0 when it has not told. At is when it came.
+	Own time.Duration
+	At  time.Time
 }
 
 // Reports are what the ranks that report here have said last, in no order.
@@ -164,7 +169,7 @@ func (s *Socket) Reports() []Report {
 	defer s.mu.Unlock()
 	list := make([]Report, 0, len(s.ranks))
 	for n, r := range s.ranks {
-		list = append(list, Report{Rank: n, Step: r.step, Phase: r.phase, Stepped: r.stepped})
+		list = append(list, Report{Rank: n, Step: r.step, Phase: r.phase, Stepped: r.stepped, Own: r.own, At: r.at})
 	}
 	return list
 }

@@ -20,12 +20,7 @@ func runOnNodes(t *testing.T, how, sign string, env []string, flags ...string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint := free.Addr().String()
-	free.Close()
+	endpoint := freeAddress(t)
 	env = append([]string{"OMP_NUM_THREADS=1", "PYTHON_EXEC=" + harness.Peer(t, "torch/bin/python3")}, env...)
 	var started [2]*harness.Process
 	for i := range started {
@@ -34,6 +29,7 @@ func runOnNodes(t *testing.T, how, sign string, env []string, flags ...string) (
 			harness.Binary(t), "launch", "--nnodes", "2", "--node-rank", fmt.Sprint(i), "--node", fmt.Sprintf("node%d", i),
 			"--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "hangs",
 			"--log-dir", nodes[i].dir, "--termination-log", filepath.Join(nodes[i].dir, "message"),
+			"--events", filepath.Join(nodes[i].dir, "events"),
 		}, flags...)
 		started[i] = harness.Start(t, limit, env, append(argv, script, how, sign)...)
 	}
@@ -43,6 +39,16 @@ func runOnNodes(t *testing.T, how, sign string, env []string, flags ...string) (
 		nodes[i].dir = filepath.Join(nodes[i].dir, "*")
 	}
 	return nodes
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	return free.Addr().String()
 }
 
 // TestNodes: one rank of four on two nodes gets nowhere. Both nodes say which, and where it stands, and leave the stacks

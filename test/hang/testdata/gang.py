@@ -9,6 +9,7 @@ import sys
 import time
 
 import torch
+import torch._C._distributed_c10d as c10d
 import torch.distributed as dist
 
 how, sign, steps = sys.argv[1], sys.argv[2], 30
@@ -85,6 +86,23 @@ if path:
     print(f"resumed at {first}", flush=True)
 if how == "healthy":
     time.sleep(6)
+if how == "slow":  # rank 2 takes a fifth longer for its data; all then wait for it
+    for step in range(1, 81):
+        began = time.monotonic()
+        time.sleep(0.12 if rank == 2 and step > int(os.environ.get("FAST_UNTIL", 0)) else 0.1)
+        own = int((time.monotonic() - began) * 1e6)
+        if sign == "late":
+            tell(f"X_GANGRUN_STEP={step}")
+        dist.all_reduce(torch.ones(1000))
+        if sign == "own":
+            tell(f"X_GANGRUN_STEP={step}\nX_GANGRUN_OWN_USEC={own}")
+        if sign == "after":
+            tell(f"X_GANGRUN_STEP={step}")
+    if os.environ.get("TORCH_FR_DUMP_TEMP_FILE"):  # as torch's watchdog does of NCCL
+        c10d._dump_fr_trace_file(rank)
+        dist.barrier()
+        sys.exit(1 if rank == 0 else 0)
+    steps = 0
 for step in range(first + 1, steps + 1):
     if rank == 2 and step == steps and os.environ["GANGRUN_ROUND"] == "0":
         if how == "sleep":
