@@ -1,4 +1,6 @@
-"""Tells gangrun how far this rank is, in the protocol of sd_notify: a datagram to the socket that NOTIFY_SOCKET names."""
+"""Tells gangrun how far this rank is, in the protocol of sd_notify: a datagram to the socket that NOTIFY_SOCKET names.
+
+Without a supervisor that listens nothing happens, so that a script which uses it runs as well without gangrun."""
 
 import os
 import socket
@@ -6,12 +8,21 @@ import socket
 _socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
 
-def step(number):
-    """Says that a step is done. Without a supervisor that listens it does nothing."""
+def step(number, own=0.0):
+    """Says that a step is done. own is how many seconds of it this rank has spent without waiting for others, as for its
+    data: if one rank takes longer than the others again and again, gangrun names it."""
+    _tell(f"X_GANGRUN_STEP={number}\nX_GANGRUN_OWN_USEC={int(own * 1e6)}")
+
+
+def phase(name):
+    """Says what this rank does from now on, until its next step: eval and checkpoint may take long."""
+    _tell(f"X_GANGRUN_PHASE={name}")
+
+
+def _tell(message):
     address = os.environ.get("NOTIFY_SOCKET")
     if address:
-        message = f"X_GANGRUN_STEP={number}\nX_GANGRUN_RANK={os.environ.get('RANK', 0)}"
         try:
-            _socket.sendto(message.encode(), address)
+            _socket.sendto(f"{message}\nX_GANGRUN_RANK={os.environ.get('RANK', 0)}".encode(), address)
         except OSError:
             pass  # training does not depend on who listens
