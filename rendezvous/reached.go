@@ -14,6 +14,8 @@ type Reached struct {
 	Round int    `json:"round"`
 	Step  *int64 `json:"step,omitempty"`  // the least that one of them has told
 	Phase string `json:"phase,omitempty"` // of that one
+	// Still says that they have got nowhere for so long that it may be a hang: half of the time is over.
+	Still bool `json:"still,omitempty"`
 	// Checkpoint is the step of the newest whole checkpoint that the node knows of.
 	Checkpoint *int64 `json:"checkpoint,omitempty"`
 }
@@ -45,33 +47,76 @@ func (t *turn) compared(stop Stop, members []member) Stop {
 	if o := stop.Outcome; o == nil || o.Reason != exitcodes.ReasonHang || len(members) < 2 {
 		return stop
 	}
-	var behind []string
-	var least, most int64
-	told := 0
+	var c comparison
 	for _, m := range members {
-		p := t.Reached[m.Name]
-		if p == nil || p.Step == nil || p.Round != stop.Round || !t.gang(m) { // others count steps of their own
+		if p := t.Reached[m.Name]; p != nil && p.Round == stop.Round && t.gang(m) { // others count steps of their own
+			c.add(m.Name, p)
+		}
+	}
+	if c.told < 2 {
+		return stop
+	}
+	if c.least < c.most && len(c.behind) == 1 {
+		stop.Node, t.behind = c.behind[0], c.behind[0]
+	}
+	stop.Message = cut(fmt.Sprintf("%s; %s", stop.Message, c))
+	return stop
+}
+
+// comparison is which nodes have come least far.
+type comparison struct {
+	behind      []string
+	phases      []string // of those
+	least, most int64
+	told        int
+}
+
+func (c *comparison) add(name string, p *Reached) {
+	if p.Step == nil {
+		return
+	}
+	if c.told++; c.told == 1 || *p.Step < c.least {
+		c.behind, c.phases, c.least = nil, nil, *p.Step
+	}
+	if *p.Step == c.least {
+		c.behind, c.phases = append(c.behind, name), append(c.phases, p.Phase)
+	}
+	c.most = max(c.most, *p.Step)
+}
+
+// String is for a person, where at least two have told a step.
+func (c comparison) String() string {
+	if c.least == c.most {
+		return fmt.Sprintf("all nodes that tell have told step %d", c.least)
+	}
+	who := few(c.behind)
+	if len(c.behind) == 1 && c.phases[0] != "" && c.phases[0] != "train" {
+		who += " (" + c.phases[0] + ")"
+	}
+	return fmt.Sprintf("behind: %s, at step %d of %d", who, c.least, c.most)
+}
+
+// StandsStill says how far the nodes have come if all that tell steps have got nowhere for half of the time after which it
+// is a hang; empty where one gets on, or where there are not two to compare.
+func StandsStill(v View) string {
+	if v.Job == nil || v.Round == nil || v.Job.Phase != Running || v.Job.Round != v.Round.Number {
+		return ""
+	}
+	var c comparison
+	for _, m := range v.Round.Members {
+		p := v.Reached[m.Name]
+		if p == nil || p.Round != v.Round.Number || v.Job.Spec.restart(m.Role) != RestartGang {
 			continue
 		}
-		if told++; told == 1 || *p.Step < least {
-			behind, least = nil, *p.Step
+		if !p.Still {
+			return ""
 		}
-		if *p.Step == least {
-			behind = append(behind, m.Name)
-		}
-		most = max(most, *p.Step)
+		c.add(m.Name, p)
 	}
-	switch {
-	case told < 2:
-	case least == most:
-		stop.Message = cut(fmt.Sprintf("%s; all nodes that tell have told step %d", stop.Message, least))
-	case len(behind) == 1:
-		stop.Node, t.behind = behind[0], behind[0]
-		fallthrough
-	default:
-		stop.Message = cut(fmt.Sprintf("%s; behind: %s, at step %d of %d", stop.Message, few(behind), least, most))
+	if c.told < 2 {
+		return ""
 	}
-	return stop
+	return c.String()
 }
 
 // few lists names, bounded.

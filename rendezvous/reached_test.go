@@ -95,3 +95,37 @@ func TestReachedIsSmall(t *testing.T) {
 		t.Error("a long phase is read")
 	}
 }
+
+// TestStandsStill: the nodes are compared when all that tell stand still, those of another round and of roles that restart
+// alone aside.
+func TestStandsStill(t *testing.T) {
+	at := func(round int, step int64, phase string, still bool) *Reached {
+		return &Reached{V: 1, Round: round, Step: &step, Phase: phase, Still: still}
+	}
+	for name, test := range map[string]struct {
+		reached map[string]*Reached
+		want    string
+	}{
+		"one is behind":    {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 29, "eval", true), "c": at(3, 30, "", true)}, "behind: b (eval), at step 29 of 30"},
+		"two are":          {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 29, "", true), "c": at(3, 29, "train", true)}, "behind: b, c, at step 29 of 30"},
+		"none is":          {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 30, "", true)}, "all nodes that tell have told step 30"},
+		"one gets on":      {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 29, "", false), "c": at(3, 30, "", true)}, ""},
+		"one tells":        {map[string]*Reached{"a": at(3, 30, "", true)}, ""},
+		"of another round": {map[string]*Reached{"a": at(3, 30, "", true), "b": at(2, 29, "", true)}, ""},
+		"of a role that restarts alone": {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 30, "", true), "e": at(3, 1, "", false)},
+			"all nodes that tell have told step 30"},
+		"nobody": {nil, ""},
+	} {
+		v := View{
+			Job:   &Job{Phase: Running, Round: 3, Spec: Spec{Roles: map[string]RolePolicy{"evaluator": {Restart: RestartSelf}}}},
+			Round: &Round{Number: 3, Members: []Member{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "e", Role: "evaluator"}}}, Reached: test.reached,
+		}
+		if got := StandsStill(v); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+		v.Job.Phase = Stopping
+		if got := StandsStill(v); got != "" {
+			t.Errorf("%s, while it stops: %q", name, got)
+		}
+	}
+}

@@ -49,6 +49,7 @@ type leader struct {
 	watch store.Watcher
 
 	view     rendezvous.View
+	still    bool                   // it was said that all nodes stand still
 	rows     map[string]store.KV    // as they are in the store
 	puts     []rendezvous.Put       // of nodes, since the last look
 	bad      map[string]string      // keys that cannot be read, and why

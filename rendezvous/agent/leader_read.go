@@ -34,10 +34,11 @@ func (l *leader) decode(u store.Update) {
 			l.passed(name, kv)
 		}
 	}
-	other := false
+	other, reached := false, false
 	for _, kv := range u.Changed {
 		if name, found := strings.CutPrefix(kv.Key, progress); found {
 			l.decodeProgress(name, kv)
+			reached = true
 			continue
 		}
 		l.news = true
@@ -54,6 +55,18 @@ func (l *leader) decode(u store.Update) {
 	if other || len(u.Deleted) > 0 || u.Reset {
 		l.decodeJob()
 	}
+	if reached {
+		l.warnOfStandstill()
+	}
+}
+
+// warnOfStandstill says once which nodes are behind when all stand still: each of them knows only its own ranks.
+func (l *leader) warnOfStandstill() {
+	why := rendezvous.StandsStill(l.view)
+	if why != "" && !l.still {
+		l.log.Warn("the job may hang: on all nodes half of the time is over", "nodes", why)
+	}
+	l.still = why != ""
 }
 
 // decodeProgress notes how far a node has come. One that cannot be read tells nothing.

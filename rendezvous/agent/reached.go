@@ -33,7 +33,7 @@ func (n *node) reachedNow() reached {
 		return reached{}
 	}
 	now := p.Reached
-	now.V = 1
+	now.V, now.Still = 1, p.still
 	value, err := rendezvous.Encode(&now)
 	if err != nil {
 		return reached{}
@@ -49,7 +49,7 @@ func (r reached) differs(there reached) bool {
 // due reports whether it is to be written while the workers run: at once where they may hang, since then somebody
 // compares the nodes.
 func (r reached) due(there reached) bool {
-	return r.differs(there) && (r.still || r.lease != there.lease || r.round != there.round || r.at-there.at >= progressEach)
+	return r.differs(there) && (r.still || there.still || r.lease != there.lease || r.round != there.round || r.at-there.at >= progressEach)
 }
 
 func (n *node) putReached(r reached) store.Op {

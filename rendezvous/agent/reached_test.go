@@ -65,7 +65,7 @@ func TestProgressed(t *testing.T) {
 		less++
 		other.Progressed(rendezvous.Reached{Step: &less}, true)
 		time.Sleep(DefaultLease/3 + tick)
-		stands(`{"v":1,"round":0,"step":600}`, `{"v":1,"round":0,"step":599}`)
+		stands(`{"v":1,"round":0,"step":600}`, `{"v":1,"round":0,"step":599,"still":true}`)
 
 		// Both go on by ten before they hang.
 		last, less = 610, 609

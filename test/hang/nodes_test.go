@@ -112,3 +112,13 @@ func TestFlightRecorder(t *testing.T) {
 		t.Errorf("%q, want 4 files", files)
 	}
 }
+
+// TestNodesHalfTime: when half of the time is over one of the nodes says how far all of them are.
+func TestNodesHalfTime(t *testing.T) {
+	long(t)
+	nodes := runOnNodes(t, "sleep", "told", nil, "--hang-timeout", "14s")
+	const said = `msg="the job may hang: on all nodes half of the time is over" nodes="all nodes that tell have told step 29"`
+	if n := strings.Count(nodes[0].Stderr+nodes[1].Stderr, said); n != 1 {
+		t.Errorf("said %d times, want once: %s\n%s", n, nodes[0].Stderr, nodes[1].Stderr)
+	}
+}
