@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -184,7 +185,8 @@ func (a answers) groups(stands []hang.Stand, ranks []int) {
 	for i, rank := range ranks {
 		r := a.torch[rank]
 		stands[i].Pairs = r.Receives()
-		for _, g := range r.Groups {
+		for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
+			g := r.Groups[name]
 			if g.Enqueued < 0 {
 				continue
 			}

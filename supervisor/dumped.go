@@ -19,8 +19,8 @@ import (
 // dumpsTime is how long files of torch's watchdog are waited for: their disk may be what hangs.
 const dumpsTime = 2 * time.Second
 
-// dumped takes what torch's watchdog has written of workers since the last progress was seen, where no rank has answered:
-// what came before tells of another moment of each.
+// dumped takes what torch's watchdog has written of workers since the last progress was seen, where no rank has
+// answered: what came before tells of another moment of each.
 func (a *answers) dumped(dir string, workers []*worker, of []int, since time.Time) {
 	if len(a.torch) > 0 || since.IsZero() {
 		return
@@ -57,8 +57,8 @@ func dumps(dir string, workers []*worker, of []int, since time.Time) (map[int]fl
 	return records, unread
 }
 
-// comesLate says which ranks came to the collectives of the job later than the others, again and again, by the records of
-// ranks of one machine, whose clock is one; empty where none did.
+// comesLate says which ranks came to the collectives of the job later than the others, again and again, by the records
+// of ranks of one machine, whose clock is one; empty where none did.
 func comesLate(records map[int]flight.Record) string {
 	type arrival struct {
 		rank int

@@ -28,8 +28,8 @@ def main():
     x = numpy.arange(8, dtype="float32").reshape(-1, 1)
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    with tempfile.TemporaryDirectory() as folder:
-        saves = keras.callbacks.ModelCheckpoint(os.path.join(folder, "{epoch}.keras"))
+    with tempfile.TemporaryDirectory() as directory:
+        saves = keras.callbacks.ModelCheckpoint(os.path.join(directory, "{epoch}.keras"))
         model.fit(x, 2 * x, batch_size=2, epochs=3, verbose=0, validation_data=(x, 2 * x), callbacks=[Report(), saves])
     print("done")
 

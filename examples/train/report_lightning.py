@@ -54,9 +54,9 @@ def main():
             return torch.optim.SGD(self.parameters(), lr=0.001)
 
     data = torch.utils.data.DataLoader(torch.arange(8.0).reshape(-1, 1), batch_size=2)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         lightning.Trainer(
-            default_root_dir=folder, max_epochs=3, accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Report()]
+            default_root_dir=directory, max_epochs=3, accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Report()]
         ).fit(Line(), data, data)
     print("done")
 

@@ -39,11 +39,11 @@ def main():
             return {"loss": torch.nn.functional.mse_loss(y, labels), "logits": y}
 
     data = [{"x": torch.tensor([float(i)]), "labels": torch.tensor([2.0 * i])} for i in range(8)]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         Trainer(
             model=Line(),
             args=TrainingArguments(
-                folder, max_steps=12, eval_strategy="steps", eval_steps=4, save_steps=4, report_to=[], use_cpu=True, disable_tqdm=True
+                directory, max_steps=12, eval_strategy="steps", eval_steps=4, save_steps=4, report_to=[], use_cpu=True, disable_tqdm=True
             ),
             train_dataset=data,
             eval_dataset=data,

@@ -140,7 +140,7 @@ type Straggler struct {
 	Rank  int `json:"rank"`
 	Late  int `json:"late"` // in so many
 	Steps int `json:"steps"`
-	// ExcessSeconds is by how much longer than the others it took in a step, on average, and StepSeconds how long the whole
+	// ExcessSeconds is how much longer than those of the others its steps were, on average, and StepSeconds how long the whole
 	// step was.
 	ExcessSeconds float64 `json:"excessSeconds"`
 	StepSeconds   float64 `json:"stepSeconds"`

@@ -91,7 +91,7 @@ var (
 	stragglers = describe("stragglers", "Ranks of this node for which the others wait, step after step.")
 	straggler  = describe("straggler_rank", "The one of them that takes longest; -1 when there is none.")
 	excess     = describe("straggler_excess_seconds",
-		"By how much longer than the others that one takes in a step; 0 when there is none.")
+		"How much longer than the others each step of that one is; 0 when there is none.")
 	savedAge = describe("checkpoint_age_seconds",
 		"The age of the newest checkpoint that is known of; NaN when there is none.")
 	budgetUsed = describe("restart_budget_used", "Restarts without progress that the job has used up.")

@@ -6,8 +6,8 @@ import "fmt"
 type Group struct {
 	Name string // the same in all of its ranks
 	What string // for a person
-	// Joined is the number of the last collective that the rank has enqueued there, Completed of the last that has come to
-	// its end. Call is the first that has not; empty where it is not known.
+	// Joined is the number of the last collective that the rank has enqueued there, Completed of the last that has
+	// come to its end. Call is the first that has not; empty where it is not known.
 	Joined, Completed int64
 	Call              string
 	// Whole says that all members are among the stands.
@@ -68,11 +68,11 @@ func (w *waits) waits(i int) bool {
 	return false
 }
 
-// byGroups finds the only one that others wait for and that itself waits for nobody. Who waits for it may be waited for,
-// too: then that one is not to blame. Where two wait for each other, as where ranks call in different orders, or where
-// members elsewhere may be waited for, nothing follows.
+// byGroups finds the only one that others wait for and that itself waits for nobody. Who waits for it may be waited
+// for, too: then that one is not to blame. Where two wait for each other, as where ranks call in different orders, or
+// where members elsewhere may be waited for, nothing follows.
 func byGroups(stands []Stand) (int, string) {
-	guilty, why := -1, ""
+	guilty, why, size := -1, "", 0
 	w := newWaits(stands)
 	for i, s := range stands {
 		for _, g := range s.Groups {
@@ -83,8 +83,8 @@ func byGroups(stands []Stand) (int, string) {
 				if guilty >= 0 && guilty != missing {
 					return -1, ""
 				}
-				if guilty < 0 {
-					guilty, why = missing, fmt.Sprintf("it has not joined collective %d of %s, in which %s stands", g.Completed+1, g.What, stands[i].Name)
+				if n := len(w.of[g.Name]); guilty < 0 || n < size { // the smaller group says more
+					guilty, size, why = missing, n, fmt.Sprintf("it has not joined collective %d of %s, in which %s stands", g.Completed+1, g.What, stands[i].Name)
 					if g.Call != "" {
 						why += ": " + g.Call
 					}

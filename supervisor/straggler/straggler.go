@@ -1,8 +1,9 @@
-// Package straggler finds the rank for which the others wait, step after step, although all go on: in synchronous training
-// the slowest sets the pace, and every rank ends its steps at the same time, so that the length of a step tells nothing.
-// Two things do. The best is what a rank tells of a step that was its own, in which it waited for nobody: loading data, the
-// forward pass. Where not all tell that, it is how much later than the others a rank comes to the same step: who waits has
-// come before, and who tells its steps only after it has waited comes with the others, so that nobody is named.
+// Package straggler finds the rank for which the others wait, step after step, although all go on: in synchronous
+// training the slowest sets the pace, and every rank ends its steps at the same time, so that the length of a step
+// tells nothing. Two things do. The best is what a rank tells of a step that was its own, in which it waited for
+// nobody: loading data, the forward pass. Where not all tell that, it is how much later than the others a rank comes
+// to the same step: who waits has come before, and who tells its steps only after it has waited comes with the others,
+// so that nobody is named.
 //
 // It is pure: ranks, steps and times go in, and names come out. What it remembers is bounded.
 package straggler
@@ -12,9 +13,10 @@ import (
 	"time"
 )
 
-// When a rank is a straggler. Of ranks of the same speed each is late in less than half of the steps, whatever the noise.
+// When a rank is a straggler. Of ranks of the same speed each is late in less than half of the steps, whatever the
+// noise.
 const (
-	window   = 50   // steps that are looked at
+	window   = 50   // steps that count
 	often    = 0.8  // of them it was late
 	seldom   = 0.5  // of them: it is none any more
 	late     = 1.05 // times what the others took
@@ -28,7 +30,7 @@ const (
 type Watch struct {
 	ranks map[int]*rank
 	open  []*step // oldest first
-	last  int64   // the newest step that was looked at
+	last  int64   // the newest step that all have told
 	some  bool    // there was one
 	ended time.Time
 }
@@ -82,19 +84,18 @@ func (w *Watch) Expect(number int) {
 	}
 }
 
-// Told takes that a rank has finished a step, of which so much was its own; 0 where it does not say. It returns the ranks
-// about which that tells something new.
+// Told takes that a rank has finished a step, of which so much was its own; 0 where it does not say. It returns the
+// ranks about which that tells something new.
 func (w *Watch) Told(number int, at int64, own time.Duration, now time.Time) (named []Named) {
 	w.Expect(number)
 	if w.ranks[number] == nil {
 		return nil
 	}
-	if w.some && at <= w.last { // late by steps: that is not for a watch over ranks that wait for each other; or it starts over
-		if w.last-at > mostOpen {
-			w.forget()
-		} else {
-			return nil
+	if w.some && at <= w.last {
+		if w.last-at <= mostOpen {
+			return nil // too late by whole steps: those ranks do not wait for each other
 		}
+		w.forget()
 	}
 	i := slices.IndexFunc(w.open, func(s *step) bool { return s.number == at })
 	if i < 0 {
@@ -115,7 +116,7 @@ func (w *Watch) Told(number int, at int64, own time.Duration, now time.Time) (na
 	return named
 }
 
-// forget begins anew with the steps, as an epoch does that counts from 0.
+// forget starts over with the steps, as an epoch does that counts from 0.
 func (w *Watch) forget() {
 	w.open, w.some, w.ended = nil, false, time.Time{}
 }

@@ -13,8 +13,8 @@ const ms = time.Millisecond
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// train simulates synchronous training: in each step every rank does its own part, and all wait for the slowest. tell says
-// what a rank tells and when.
+// train simulates synchronous training: in each step every rank does its own part, and all wait for the slowest. tell
+// says what a rank tells and when.
 func train(w *Watch, steps int, now time.Time, own func(rank, step int) time.Duration, ranks int,
 	tell func(own, slowest time.Duration) (at, told time.Duration)) (said []string, end time.Time) {
 	for n := range steps {
@@ -93,8 +93,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// TestForgets: steps that start from 0, that were left out, that only some tell, and what is told twice, name nobody and
-// take no room.
+// TestForgets: steps that start from 0, that were left out, that only some tell, and what is told twice, name nobody
+// and take no room.
 func TestForgets(t *testing.T) {
 	w := New()
 	_, now := train(w, 60, noon, func(int, int) time.Duration { return 100 * ms }, 3, tellsOwn)
@@ -111,7 +111,8 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// TestNoise: with steps of a heavy-tailed length in every rank nobody is named, and one that is slower is, and no other. make test takes a sample of the seeds.
+// TestNoise: with steps of a heavy-tailed length in every rank nobody is named, and one that is slower is, and no
+// other. make test takes a sample of the seeds.
 func TestNoise(t *testing.T) {
 	seeds := uint64(20)
 	if os.Getenv("GANGRUN_TEST_LONG") != "" {

@@ -85,6 +85,7 @@ func (l *lab) prepare(beside string) error {
 		l.find(name, name, "")
 	}
 	l.find(torchrunName, "torch", "bin/torchrun")
+	l.find(ftLauncherName, "nvrx", "bin/ft_launcher")
 	return nil
 }
 

@@ -10,7 +10,7 @@
 // kept is no failure of this program: what a time is worth depends on the machine. It exits with 1 when something
 // could not be measured or came to a wrong end.
 //
-// test/peers/install inits torch provides the other programs; those that are not there are left out. The orphans and
+// test/peers/install inits torch nvrx provides the other programs; those that are not there are left out. The orphans and
 // the start as PID 1 need root.
 package main
 
@@ -37,6 +37,7 @@ var measurements = []struct {
 	{"memory", "resident memory while nothing happens", (*lab).memory},
 	{"restart", "death of a worker to its successor's first instruction", (*lab).restart},
 	{"launch", "two ranks under launch: start, restart, and the memory beside eight", (*lab).launch},
+	{"hangs", "a rank that dies or stands still to its successor, and what it takes to watch", (*lab).hangs},
 	{"output", "a gibibyte of output through gangrun", (*lab).output},
 	{"rules", "the log rules on a line that none of them fits", (*lab).rules},
 	{"checkpoints", "choosing a checkpoint among many, of a large one, and in an object store", (*lab).checkpoints},

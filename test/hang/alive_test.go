@@ -15,9 +15,9 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
-// TestTakeTheirTime has real processes take their time in the ways in which training does, longer than the limit: none of
-// them is ended. With --hang-timeout 3s what they do is told, where it is not short; with defaults, which takes minutes,
-// nothing is. make test takes a sample of the former.
+// TestTakeTheirTime has real processes take their time in the ways in which training does, longer than the limit: none
+// of them is ended. With --hang-timeout 3s what they do is told, where it is not short; with defaults, which takes
+// minutes, nothing is. make test takes a sample of the former.
 func TestTakeTheirTime(t *testing.T) {
 	hows := []string{"eval", "checkpoint", "first", "recompile", "traceback", "final", "stopped"}
 	type run struct {

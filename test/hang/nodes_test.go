@@ -99,17 +99,37 @@ func TestNodesGoOn(t *testing.T) {
 	}
 }
 
-// TestFlightRecorder: with torch's control plane the rank that has joined fewer collectives is told, also where no stack
-// could tell it, and what each rank's flight recorder has is kept.
+// TestFlightRecorder: the rank that has joined fewer collectives, of the whole job or of a smaller group, is told by torch's
+// flight recorder, also where no stack could tell it: over torch's control plane, and by what its watchdog writes into files.
+// What each rank's recorder has is kept.
 func TestFlightRecorder(t *testing.T) {
 	long(t)
-	e := gang{how: "leave", sign: "told", flags: []string{
-		"--hang-timeout", "3s", "--max-restarts", "0", "--torch-control-plane", "--python-stacks", "off",
-	}}.run(t)
-	e.says(t, 212, exitcodes.ReasonHang, "rank 2 got nowhere", "it has joined 29 collectives, the others more")
-	files, _ := filepath.Glob(filepath.Join(e.dir, "hang_*", "rank*-flight.json"))
-	if len(files) != 4 {
-		t.Errorf("%q, want 4 files", files)
+	dump := filepath.Join(t.TempDir(), "trace_")
+	const missing = "it has not joined collective 30 of process group "
+	for name, test := range map[string]struct {
+		how   string
+		flags []string
+		env   []string
+		says  string
+		kept  string
+	}{
+		"the whole job":        {"leave", []string{"--torch-control-plane"}, nil, "it has joined 29 collectives, the others more", "json"},
+		"a group":              {"groups", []string{"--torch-control-plane"}, nil, missing, "json"},
+		"a group, by a pickle": {"groups", nil, []string{"TORCH_FR_DUMP_TEMP_FILE=" + dump}, missing, "pickle"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := gang{how: test.how, sign: "told", env: test.env, flags: append([]string{
+				"--hang-timeout", "4s", "--max-restarts", "0", "--python-stacks", "off",
+			}, test.flags...)}.run(t)
+			e.says(t, 212, exitcodes.ReasonHang, "rank 2 got nowhere", test.says)
+			if test.how == "groups" && !strings.Contains(e.Message.Message, "in which rank 3 stands: all_reduce") {
+				t.Error(e.Message.Message)
+			}
+			files, _ := filepath.Glob(filepath.Join(e.dir, "hang_*", "rank*-flight."+test.kept))
+			if len(files) != 4 {
+				t.Errorf("%q, want 4 files", files)
+			}
+		})
 	}
 }
 

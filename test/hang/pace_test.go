@@ -42,9 +42,9 @@ func (e ended) stragglers(t *testing.T) (ranks []string) {
 	return ranks
 }
 
-// TestStraggler: a rank of four on two nodes takes a fifth longer for its data. It is named, those that wait for it are
-// not, and nothing is ended: where the ranks tell what of a step is their own, and where they tell a step before they wait.
-// What they tell after that names nobody.
+// TestStraggler: a rank of four on two nodes takes a fifth longer for its data. It is named, those that wait for it
+// are not, and nothing is ended: where the ranks tell what of a step is their own, and where they tell a step before
+// they wait. What they tell after that names nobody.
 func TestStraggler(t *testing.T) {
 	for sign, named := range map[string]bool{"own": true, "late": true, "after": false} {
 		t.Run(sign, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// dump is a record in testdata: what torch 2.15 has written of four ranks, two groups of two and the group of all, and one
-// as NCCL's, with stacks.
+// dump is a record in testdata: what torch 2.15 has written of four ranks, two groups of two and the group of all, and
+// one as NCCL's, with stacks.
 func dump(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name+".pickle"))

@@ -101,7 +101,8 @@ const (
 	mostMembers = 1 << 16
 )
 
-// assemble makes a record of its parts. Only calls tell which group a number stands for; that of all ranks is the first.
+// assemble makes a record of its parts. Only calls tell which group a number stands for; that of all ranks is the
+// first.
 func assemble(configs []config, statuses map[string]status, entries []entry) (groups map[string]Group, calls []Call) {
 	groups = map[string]Group{}
 	names, descriptions := map[string]string{world: world}, map[string]string{}

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 
 import torch
@@ -80,6 +81,7 @@ batches = None
 if how == "loader" and rank == 2:
     batches = iter(torch.utils.data.DataLoader(Numbers(), num_workers=1, prefetch_factor=1))
 
+groups = [dist.new_group([0, 1]), dist.new_group([2, 3])] if how == "groups" else None
 first, path = 0, os.environ.get("GANGRUN_RESUME_PATH")
 if path:
     first = torch.load(path)["step"]
@@ -131,6 +133,12 @@ for step in range(first + 1, steps + 1):
                 load(batches)
     if batches:
         load(batches)
+    if groups:
+        if step == steps and os.environ.get("TORCH_FR_DUMP_TEMP_FILE"):
+            threading.Timer(1.5, c10d._dump_fr_trace_file, [rank]).start()  # as torch's watchdog does of NCCL
+        if rank == 2 and step == steps:
+            sleep_in_step()
+        dist.all_reduce(torch.ones(1000), group=groups[rank // 2])
     total = torch.ones(1000)
     dist.all_reduce(total)
     time.sleep(0.05)
