@@ -2,109 +2,43 @@ package rounds_test
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
-	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
+	"github.com/gangrun/gangrun/test/harness/network"
 )
 
-// network is a network namespace that is linked to this one.
-type network struct {
-	t    *testing.T
-	name string
-	host string // the address of this end of the link
-}
-
-func newNetwork(t *testing.T) *network {
-	t.Helper()
-	harness.Program(t, "ip", "install iproute2")
-	if os.Geteuid() != 0 {
-		harness.Missing(t, "a network namespace", "run the tests as root")
-	}
-	id := 1 + rand.N(250)
-	n := &network{t: t, name: fmt.Sprintf("gangrun%d-%d", os.Getpid(), id), host: fmt.Sprintf("10.213.%d.1", id)}
-	if out, err := exec.Command("ip", "netns", "add", n.name).CombinedOutput(); err != nil {
-		harness.Missing(t, "a network namespace ("+strings.TrimSpace(string(out))+")", "run the tests where ip netns works")
-	}
-	t.Cleanup(func() { n.ip("netns", "delete", n.name) })
-	here := fmt.Sprintf("gr%d", id)
-	n.ip("link", "add", here, "type", "veth", "peer", "name", "out", "netns", n.name)
-	n.ip("address", "add", n.host+"/24", "dev", here)
-	n.ip("link", "set", here, "up")
-	n.ip("-n", n.name, "address", "add", fmt.Sprintf("10.213.%d.2/24", id), "dev", "out")
-	n.ip("-n", n.name, "link", "set", "lo", "up")
-	n.heal()
-	return n
-}
-
-func (n *network) ip(args ...string) {
-	n.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		n.t.Errorf("ip %q: %v: %s", args, err, out)
-	}
-}
-
-func (n *network) cut()  { n.ip("-n", n.name, "link", "set", "out", "down") }
-func (n *network) heal() { n.ip("-n", n.name, "link", "set", "out", "up") }
-
-// cuts are the ways to cut the network off, each with what heals it: both directions; what comes from it, so that
-// nothing is heard of it, while it hears others; what goes to it, so that its requests arrive and no answer comes back;
-// and all of it, within the network, by a rule.
-var cuts = map[string]func(n *network) (heal func()){
-	"both directions": func(n *network) func() { n.cut(); return n.heal },
-	"from it": func(n *network) func() {
-		n.ip("-n", n.name, "route", "add", "blackhole", n.host+"/32")
-		return func() { n.ip("-n", n.name, "route", "delete", "blackhole", n.host+"/32") }
-	},
-	"to it": func(n *network) func() {
-		there := strings.TrimSuffix(n.host, ".1") + ".2/32"
-		n.ip("route", "add", "blackhole", there)
-		return func() { n.ip("route", "delete", "blackhole", there) }
-	},
-	"a firewall": func(n *network) func() { // which drops what it sees, and answers nobody
-		harness.Program(n.t, "iptables", "install iptables")
-		for _, chain := range []string{"INPUT", "OUTPUT"} {
-			n.ip("netns", "exec", n.name, "iptables", "-w", "-A", chain, "-j", "DROP")
-		}
-		return func() { n.ip("netns", "exec", n.name, "iptables", "-w", "-F") }
-	},
-}
-
 // apart is a job in which the last node is in a network of its own, and the store is not.
-func apart(t *testing.T, nodes string, last string) (*party, *network) {
+func apart(t *testing.T, nodes string, last string) (*party, *network.Space) {
 	t.Helper()
-	n := newNetwork(t)
-	store := storeOf(etcdserver.StartFor(t, n.host, 1, nil))
+	n := network.New(t)
+	space := n.Join()
+	store := storeOf(etcdserver.StartFor(t, n.Host, 1, nil))
 	p := newParty(t, append([]string{"--nodes", nodes, "--store", store, "--job", jobName(t), "--last-call", "1s"}, quickFence...)...)
 	p.in = func(node string) []string {
 		if node == last {
-			return []string{"ip", "netns", "exec", n.name}
+			return space.Enter()
 		}
 		return nil
 	}
-	return p, n
+	return p, space
 }
 
 // TestNodeIsCutOff takes one node's network away. It stops its workers long before the others would continue without
 // it, and when the network is back everybody goes on. That is nobody's failure.
 func TestNodeIsCutOff(t *testing.T) {
-	for name, cut := range cuts {
+	for name, cut := range network.Cuts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, network := apart(t, "2", "n1")
+			p, space := apart(t, "2", "n1")
 			nodes := p.startAll(2)
 			first := p.round(0, 2)
-			heal := cut(network)
+			heal := cut(space)
 			p.stopped(of(first, "n1"))
 			if p.gone(of(first, "n0")) {
 				t.Error("the others have stopped before the node that is cut off")
@@ -129,20 +63,20 @@ func TestOthersGoOn(t *testing.T) {
 	for _, lead := range []string{"n0", "n1"} {
 		t.Run(map[string]string{"n0": "member", "n1": "lead"}[lead], func(t *testing.T) {
 			t.Parallel()
-			p, network := apart(t, "1:2", "n1")
+			p, space := apart(t, "1:2", "n1")
 			first := []*node{p.start(lead, "--log-level=debug", "--last-call=10s")}
 			first[0].Await("this node leads")
 			other := map[string]string{"n0": "n1", "n1": "n0"}[lead]
 			nodes := map[string]*node{lead: first[0], other: p.start(other, "--last-call=10s")}
 			workers := p.round(0, 2)
-			network.cut()
+			space.Cut()
 			p.stopped(of(workers, "n1"))
 			if p.gone(of(workers, "n0")) {
 				t.Error("the others have stopped before the node that is cut off")
 			}
 			second := p.round(1, 1)
 			p.is(second, "n0")
-			network.heal()
+			space.Heal()
 			nodes["n1"].Await("round 1 runs without this node")
 			second[0].do("kill 9")
 			third := p.round(2, 2)

@@ -107,7 +107,7 @@ func TestCutOffWhileStopping(t *testing.T) {
 	for name, sig := range map[string]syscall.Signal{"notice": syscall.SIGUSR1, "stop": syscall.SIGTERM, "suspended": 0} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, network := apart(t, "1:2", "n1")
+			p, space := apart(t, "1:2", "n1")
 			p.flags = append(p.flags, "--notice-signal", "USR1@10h", "--grace", "10h")
 			nodes := p.startAll(2, "--last-call", "10s")
 			workers := p.round(0, 2)
@@ -122,7 +122,7 @@ func TestCutOffWhileStopping(t *testing.T) {
 			}
 			nodes[1].Signal(sig)
 			nodes[1].Await("stopping the workers")
-			network.cut()
+			space.Cut()
 			p.stopped(n1)
 			if sig == 0 {
 				p.all(nodes[:1], end{143, exitcodes.Suspended, exitcodes.ReasonSuspended})
@@ -140,14 +140,14 @@ func TestCutOffWhileStopping(t *testing.T) {
 // TestCutOffWithLeftovers is the same with a worker that has left somebody behind.
 func TestCutOffWithLeftovers(t *testing.T) {
 	t.Parallel()
-	p, network := apart(t, "2", "n1")
+	p, space := apart(t, "2", "n1")
 	p.start("n0")
 	n1 := p.startCommand("n1", []string{"--grace", "10h"},
 		[]string{"--", "sh", "-c", `(trap "" TERM; while :; do sleep 1; done) & trap "exit 0" TERM; echo training; wait`})
 	n1.Await("training")
 	n1.Signal(syscall.SIGTERM)
 	n1.Await("left processes behind")
-	network.cut()
+	space.Cut()
 	n1.Await("what still runs gets no more time")
 	p.all([]*node{n1}, preempted)
 }
