@@ -21,6 +21,9 @@ func (j *job) strike(f fault) {
 	case "cut", "delay", "lose packets", "narrow", "kill gangrun", "stop gangrun", "end pod":
 		told.Node = fmt.Sprint("n", f.node)
 	}
+	if j.hosted && f.node == 0 && f.kind == "cut" {
+		told.Kind = "cut off the store's host" // which has its store
+	}
 	heal, done := j.begin(f)
 	if !done {
 		return
@@ -62,6 +65,7 @@ func (j *job) begin(f fault) (heal func(), done bool) {
 }
 
 func (j *job) hurtWorker(f fault) (heal func(), done bool) {
+	j.until(2*fence, func() bool { return len(j.workers) > 0 })
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.workers) == 0 {
@@ -155,6 +159,9 @@ func (j *job) hurtLink(f fault) (heal func(), done bool) {
 	space := j.slot.spaces[f.node]
 	switch f.kind {
 	case "cut":
+		if j.hosted { // the other ways are about this machine, where the store is not
+			return network.Cuts[ways[f.pick%2*3]](space), true
+		}
 		return network.Cuts[ways[f.pick%4]](space), true
 	case "lose packets":
 		return space.Lose([]float64{0.05, 0.2, 0.4}[f.pick%3]), true

@@ -40,13 +40,16 @@ func (f fault) String() string {
 
 func (p plan) String() string {
 	text := fmt.Sprintf("seed %d: %s, %d nodes of %d", p.seed, p.mode, p.nodes, p.ranks)
-	for name, is := range map[string]bool{
-		"store within gangrun": p.hosted, "elastic": p.elastic, "pinned": p.pinned, "unique": p.unique, "containers": p.container,
-		"own directories": p.own, "renames": p.renames, "helpers": p.helper, "hangs": p.hangs, "records": p.records, "fatal": p.fatal,
-		"early": p.early,
+	for _, trait := range []struct {
+		name string
+		is   bool
+	}{
+		{"store within gangrun", p.hosted}, {"elastic", p.elastic}, {"pinned", p.pinned}, {"unique", p.unique},
+		{"containers", p.container}, {"own directories", p.own}, {"renames", p.renames}, {"helpers", p.helper}, {"hangs", p.hangs},
+		{"records", p.records}, {"fatal", p.fatal}, {"early", p.early},
 	} {
-		if is {
-			text += ", " + name
+		if trait.is {
+			text += ", " + trait.name
 		}
 	}
 	return text

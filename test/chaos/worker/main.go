@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -39,6 +40,7 @@ type worker struct {
 type orders struct{ hang, tear, fail, eat atomic.Bool }
 
 func main() {
+	debug.SetTraceback("crash") // a SIGSEGV ends this process by a signal, as it ends others
 	var w worker
 	flag.StringVar(&w.dir, "dir", "", "")
 	flag.StringVar(&w.saves, "saves", "", "")
@@ -72,7 +74,7 @@ func number(names ...string) int {
 func (w *worker) introduce() {
 	w.at = history.Record{
 		Node: os.Getenv("GANGRUN_NODE_NAME"), Pod: number("CHAOS_POD"), Round: number("GANGRUN_ROUND"),
-		Rank: number("RANK", "PET_NODE_RANK"), World: max(number("WORLD_SIZE"), 1),
+		Rank: number("RANK", "PET_NODE_RANK"), World: max(number("WORLD_SIZE", "PET_NNODES"), 1),
 		Decision: os.Getenv("GANGRUN_RESUME_DECISION"), Path: os.Getenv("GANGRUN_RESUME_PATH"),
 		Meet: net.JoinHostPort(os.Getenv("MASTER_ADDR"), os.Getenv("MASTER_PORT")),
 	}
