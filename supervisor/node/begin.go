@@ -69,7 +69,7 @@ func (n *Node) prepared(p Prepared) {
 
 func (n *Node) forked(f Forked) {
 	w := &n.workers[f.Worker]
-	w.pid, w.startedAt = f.PID, n.now
+	w.pid, w.startedAt, n.alone = f.PID, n.now, false
 	n.policy.Terminal.Handed, n.ran = f.Handed, true
 	n.log(slog.LevelDebug, "worker started", "pid", f.PID, "round", n.round())
 	if next := f.Worker + 1; next < len(n.workers) {

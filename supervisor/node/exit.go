@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -10,9 +11,6 @@ import (
 
 // exited handles the end of a worker, or of the hook.
 func (n *Node) exited(ev Exited) {
-	if ev.Alone {
-		n.alone = true
-	}
 	if ev.Worker == Hook {
 		n.hookExited(ev)
 		return
@@ -21,14 +19,24 @@ func (n *Node) exited(ev Exited) {
 		n.log(slog.LevelDebug, "worker ended", "pid", w.pid, "status", ev.Status.Number())
 		n.ended(ev.Worker, ev.Status, ev.At)
 	}
+	n.alone = n.alone || ev.Alone && !n.started()
 	n.clearedIfAlone()
 }
 
 // aloneNow goes on once nothing of any worker is left.
 func (n *Node) aloneNow() {
-	n.alone = true
+	n.alone = n.alone || !n.started()
 	n.clearedIfAlone()
 	n.hookOverIfAlone()
+}
+
+// started reports whether a worker or a hook was started whose end is not known yet. Word that nothing is left is older
+// than that, then: it says nothing of what was started meanwhile, nor of what that leaves behind.
+func (n *Node) started() bool {
+	if n.state == Hooking {
+		return !n.hooks.ended
+	}
+	return slices.ContainsFunc(n.workers, func(w worker) bool { return w.pid != 0 && !w.ended })
 }
 
 // ended notes the end of a worker, and asks for the evidence about it.

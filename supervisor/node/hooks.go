@@ -175,6 +175,7 @@ func (n *Node) hookExited(ev Exited) {
 		return
 	}
 	h.ended, h.status = true, ev.Status
+	n.alone = n.alone || ev.Alone
 	switch {
 	case n.alone || n.policy.Leftovers == LeftoversLeave:
 		n.hookOver()

@@ -299,6 +299,32 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+// TestLateWordOfNothingLeft hears that gangrun had no child when it has started another one since: what that one leaves
+// behind is removed all the same before the next round.
+func TestLateWordOfNothingLeft(t *testing.T) {
+	left := []Process{{PID: 9, Name: "sleep"}}
+	const removed = "SIGTERM to what is left"
+	t.Run("of the round before", func(t *testing.T) {
+		w := newWorld(t, Policy{}).start(0, 0).at(1*s, Alone{})
+		w.took()
+		w.left = left
+		w.exits(2*s, 0, 137).wants("failing retry, " + removed)
+	})
+	t.Run("of a rank that ended before the next was there", func(t *testing.T) {
+		w := newWorld(t, Policy{}, ranks(2)...).start(0, 0)
+		w.took()
+		w.at(1*s, Exited{Worker: 0, At: noon.Add(1 * s), Alone: true})
+		w.left = left
+		w.exits(2*s, 1, 137).wants("failing retry, " + removed)
+	})
+	t.Run("of the workers, when a hook runs", func(t *testing.T) {
+		w := newWorld(t, Policy{OnExit: []string{"a"}}).start(0, 0).exits(1*s, 0, 0).end(1*s).at(2*s, Alone{})
+		w.took()
+		w.left = left
+		w.at(3*s, Exited{Worker: Hook}).wants(removed)
+	})
+}
+
 // TestFlush ends what is still to be written out with the grace, or a second signal.
 func TestFlush(t *testing.T) {
 	begin := func(p Policy) *world {
