@@ -21,7 +21,7 @@ UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoin
 RUNS    := -count=1 -p 1 -timeout 20m
 SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
-.PHONY: all build release demo test test-operators test-long race fuzz lint vulncheck peers bench clean
+.PHONY: all build release demo test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
 
 all: build
 
@@ -51,7 +51,15 @@ test-operators:
 # release and each of its packages installed; the page in a browser, where there is none.
 test-long:
 	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./supervisor/hang ./test/hang ./test/page ./test/release/... \
-	  + $(RUNS) -run 'TestTroubles|TestAllSaveAtTheSameStep' ./test/rounds
+	  + $(RUNS) -run 'TestTroubles|TestAllSaveAtTheSameStep' ./test/rounds + $(RUNS) -timeout 60m -run TestPlanted ./test/chaos
+
+# Jobs that are broken on purpose, as many as begin within MINUTES; SEED is the first one's, and JOBS how many. What goes
+# wrong is tried again with fewer faults, for 10 minutes.
+MINUTES ?= 10
+SEED    ?= 0
+JOBS    ?= 0
+chaos:
+	$(GO) test $(RUNS) -v -timeout 0 -run '^TestChaos$$' ./test/chaos -chaos.seed $(SEED) -chaos.minutes $(MINUTES) -chaos.jobs $(JOBS) -chaos.shrink 10m
 
 # Data races need the C compiler.
 race:

@@ -2,12 +2,13 @@
 package mutants
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gangrun/gangrun/test/harness/mutant"
 )
 
 // Each mutant is one promise that is not kept. Its tests are those that run with it in the usual time.
@@ -35,6 +36,10 @@ var mutants = []struct{ name, file, old, new, packages string }{
 	{
 		"the start guard is dropped by the agent", "agent/agent.go",
 		"return int64(a.clock()) < a.mayStart.Load()", "return true", "./agent",
+	},
+	{
+		"a stop is forgotten while the store does not answer", "react.go",
+		"	case s.Guard.Expired(at):\n		return hurry(", "	case false:\n		return hurry(", ". ./agent",
 	},
 	{
 		"a lease is taken over without proof", "agent/writer.go",
@@ -114,29 +119,7 @@ func TestEveryMutantIsFound(t *testing.T) {
 	}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			path, err := filepath.Abs(filepath.Join("..", m.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			source, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Count(string(source), m.old) != 1 {
-				t.Fatalf("%s has not one %q", m.file, m.old)
-			}
-			mutated, overlay := filepath.Join(t.TempDir(), "mutated.go"), filepath.Join(t.TempDir(), "overlay.json")
-			paths, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutated}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, data := range map[string][]byte{
-				mutated: []byte(strings.Replace(string(source), m.old, m.new, 1)), overlay: paths,
-			} {
-				if err := os.WriteFile(name, data, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			overlay := mutant.Overlay(t, filepath.Join("..", m.file), m.old, m.new)
 			args := append([]string{"test", "-count=1", "-failfast", "-timeout", "2m", "-overlay", overlay}, strings.Fields(m.packages)...)
 			cmd := exec.CommandContext(t.Context(), "go", args...)
 			cmd.Dir = ".."

@@ -105,8 +105,8 @@ func (j *job) hurtGangrun(f fault) (heal func(), done bool) {
 		return nil, done
 	case "end pod":
 		p, done := j.signal(f.node, syscall.SIGTERM)
-		if done {
-			p.told = true
+		if done && p.told == 0 {
+			p.told = history.Now()
 		}
 		return nil, done
 	}

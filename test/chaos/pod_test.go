@@ -22,7 +22,7 @@ type pod struct {
 	note   string // the termination log
 	cmd    *exec.Cmd
 	killed bool
-	told   bool
+	told   int64
 	ended  bool
 }
 

@@ -48,6 +48,7 @@ var rules = []struct {
 	{"R7: ranks are stable", stableRanks},
 	{"R3: one verdict", oneVerdict},
 	{"R5: local trouble stays local", local},
+	{"a stop is obeyed", obeyed},
 	{"R6: workers stop in time without the store", stopInTime},
 	{"R6: a short outage stops nobody", outageStopsNobody},
 	{"the same loss", sameLoss},
@@ -288,10 +289,22 @@ func local(v *view) (wrong []string) {
 		}
 		m, ok := read(e)
 		switch want, may := alone[e.Code]; {
-		case !may || e.Code == 143 && !e.Told:
+		case !may || e.Code == 143 && e.Told == 0:
 			wrong = append(wrong, fmt.Sprintf("gangrun %d of %s exits with %d: %s", e.Pod, e.Node, e.Code, e.Message))
 		case ok && (m.ExitCode != e.Code || m.Verdict != want):
 			wrong = append(wrong, fmt.Sprintf("gangrun %d of %s exits with %d, and says %s", e.Pod, e.Node, e.Code, e.Message))
+		}
+	}
+	return wrong
+}
+
+// patience is how long a gangrun may take that is told to stop: the grace, what is left behind, a store that does not answer.
+const patience = 30 * time.Second
+
+func obeyed(v *view) (wrong []string) {
+	for _, e := range v.Ends {
+		if took := time.Duration(e.At - e.Told); e.Told > 0 && took > patience && !v.paused(e.Node, e.Told, e.At) {
+			wrong = append(wrong, fmt.Sprintf("gangrun %d of %s was told to stop %v before it ended", e.Pod, e.Node, took))
 		}
 	}
 	return wrong

@@ -69,7 +69,7 @@ func good() history.Job {
 	}
 	message := json.RawMessage(`{"verdict":"success","reason":"Succeeded","exitCode":0}`)
 	j.Ends = []history.End{
-		{Node: "b", Pod: 0, At: 39 * second, Code: 143, Told: true, Message: json.RawMessage(`{"verdict":"preempted","reason":"Preempted","exitCode":143}`)},
+		{Node: "b", Pod: 0, At: 39 * second, Code: 143, Told: 38 * second, Message: json.RawMessage(`{"verdict":"preempted","reason":"Preempted","exitCode":143}`)},
 		{Node: "a", At: 43 * second, Message: message}, {Node: "b", Pod: 1, At: 43 * second, Message: message},
 	}
 	j.Faults = []history.Fault{
@@ -135,7 +135,8 @@ func TestEveryRuleIsBroken(t *testing.T) {
 		{"R3: one verdict", func(j *history.Job) { j.Ends[2].Message = nil }},
 		{"R3: one verdict", func(j *history.Job) { j.Fatal = "a" }},
 		{"R5: local trouble stays local", func(j *history.Job) { j.Ends[0].Code = 65 }},
-		{"R5: local trouble stays local", func(j *history.Job) { j.Ends[0].Told = false }},
+		{"R5: local trouble stays local", func(j *history.Job) { j.Ends[0].Told = 0 }},
+		{"a stop is obeyed", func(j *history.Job) { j.Ends[0].Told = second }},
 		{"R6: workers stop in time without the store", func(j *history.Job) {
 			add(j, history.Record{At: 32 * second, Kind: history.Stepped, Node: "b", Round: 1, Rank: 1, World: 2, Step: 3})
 		}},

@@ -62,7 +62,7 @@ type End struct {
 	At      int64
 	Code    int
 	Killed  bool            // by the test, with SIGKILL
-	Told    bool            // by the test, with SIGTERM
+	Told    int64           // when the test sent it SIGTERM; 0 if it did not
 	Message json.RawMessage // the termination log, nil when there is none
 }
 
