@@ -110,6 +110,9 @@ func newPlan(seed uint64, m machine) plan {
 	p.hosted, p.elastic, p.pinned, p.unique = one(3), one(4), one(3), one(2)
 	p.container, p.own, p.renames, p.helper, p.hangs = m.networks && one(2), one(3), one(2), one(2), one(2)
 	p.records, p.fatal, p.early = one(5), one(6), one(4)
+	if p.fatal { // launch starts again after any failure, as torchrun does
+		p.mode, p.ranks = "run", 1
+	}
 	if p.hosted { // only then may another host take its place
 		p.unique, p.records = true, false
 	}
