@@ -76,7 +76,7 @@ func forgetsAndNetworks(p plan, m machine) bool { return !p.records && m.network
 var kinds = []kind{
 	{"kill worker", 4, 0, "", always},
 	{"crash worker", 2, 0, "", always},
-	{"tear", 2, 0, "", always},
+	{"tear", 4, 0, "", always},
 	{"stop worker", 2, 5 * time.Second, "", always},
 	{"hang worker", 1, 0, "", always},
 	{"out of memory", 1, 0, "", func(_ plan, m machine) bool { return m.cgroup }},
@@ -108,7 +108,7 @@ func newPlan(seed uint64, m machine) plan {
 		p.mode, p.ranks = "run", 1
 	}
 	p.hosted, p.elastic, p.pinned, p.unique = one(3), one(4), one(3), one(2)
-	p.container, p.own, p.renames, p.helper, p.hangs = m.networks && one(2), one(3), one(2), one(2), one(2)
+	p.container, p.own, p.renames, p.helper, p.hangs = m.networks && one(2), one(2), one(2), one(2), one(2)
 	p.records, p.fatal, p.early = one(5), one(6), one(4)
 	if p.fatal { // launch starts again after any failure, as torchrun does
 		p.mode, p.ranks = "run", 1

@@ -90,7 +90,7 @@ func TestRanks(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	text := table.State(table.Tree(31)[0]).String()
-	for _, want := range []string{"pid 31 (loader (x) y) state T, parent 21", "waits in: do_poll", "command: loader (x) y -x", "kernel stack: not readable"} {
+	for _, want := range []string{"pid 31 (loader (x) y) state T, parent 21", "waits in: do_poll", "command: loader (x) y, arguments: 1\n", "kernel stack: not readable"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %q", want, text)
 		}

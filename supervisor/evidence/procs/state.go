@@ -11,7 +11,7 @@ import (
 // State is where a process stands in the kernel.
 type State struct {
 	Process
-	Command string // its command line, at most some bytes of it
+	Command string // its program, and how many arguments that has; not what they are: people give passwords there
 	Waits   string // the kernel's function in which it waits; empty where that is not to be seen
 	Call    string // the number of its system call and what it was given, or "running"; empty likewise
 	Stack   string // of it in the kernel; empty where that is not to be read, as by anybody but root
@@ -27,7 +27,10 @@ const (
 // State looks at one process.
 func (t Table) State(p Process) State {
 	s := State{Process: p}
-	s.Command = strings.ReplaceAll(strings.TrimRight(t.text(p.PID, "cmdline"), "\x00"), "\x00", " ")
+	if line := strings.TrimRight(t.text(p.PID, "cmdline"), "\x00"); line != "" {
+		program, _, _ := strings.Cut(line, "\x00")
+		s.Command = fmt.Sprintf("%s, arguments: %d", program, strings.Count(line, "\x00"))
+	}
 	s.Waits, s.Call, s.Stack = t.text(p.PID, "wchan"), t.text(p.PID, "syscall"), t.text(p.PID, "stack")
 	if s.Waits == "0" { // it runs, or may not be seen
 		s.Waits = ""
