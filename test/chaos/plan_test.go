@@ -113,6 +113,7 @@ func newPlan(seed uint64, m machine) plan {
 	if p.fatal { // launch starts again after any failure, as torchrun does
 		p.mode, p.ranks = "run", 1
 	}
+	p.early = p.early && !p.own
 	if p.hosted { // only then may another host take its place
 		p.unique, p.records = true, false
 	}

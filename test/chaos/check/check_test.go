@@ -40,7 +40,7 @@ func good() history.Job {
 	for step := 1; step <= 20; step++ {
 		states = append(states, history.State(states[step-1], step))
 	}
-	j := history.Job{Nodes: 2, Pinned: map[string]int{"a": 0, "b": 1}, Half: 8 * time.Second}
+	j := history.Job{Nodes: 2, Ranks: 1, Pinned: map[string]int{"a": 0, "b": 1}, Half: 8 * time.Second}
 	write := func(at int64, kind history.Kind, round, rank, step int) {
 		r := history.Record{At: at + int64(rank), Kind: kind, Node: []string{"a", "b"}[rank], Round: round, Rank: rank, World: 2, Step: step}
 		if kind == history.Open || kind == history.Done {

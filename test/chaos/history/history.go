@@ -69,6 +69,7 @@ type End struct {
 // Job is all of it.
 type Job struct {
 	Nodes   int
+	Ranks   int            // on each
 	Elastic bool           // fewer nodes may do
 	Pinned  map[string]int // node to its rank, where the ranks were given
 	Own     bool           // each node saves in a directory of its own
