@@ -32,6 +32,7 @@ type worker struct {
 
 	at     history.Record // who it is and where it stands
 	log    *os.File
+	first  int // the step at which it began
 	notify net.Conn
 	orders orders
 }
@@ -99,6 +100,7 @@ func (w *worker) run() error {
 	if told := os.Getenv("GANGRUN_RESUME_STEP"); told != "" && told != strconv.Itoa(w.at.Step) {
 		state = "told step " + told
 	}
+	w.first = w.at.Step
 	w.write(history.Open, state, "")
 	w.at.Path, w.at.Decision, w.at.Meet = "", "", ""
 	for _, text := range beside {
@@ -180,7 +182,7 @@ func (w *worker) write(kind history.Kind, state, text string) {
 // alone is what a rank does whose peers are gone, as collectives do: it fails with what gloo says, or never returns.
 func (w *worker) alone(err error) {
 	w.write(history.Lost, "", err.Error())
-	if w.hangs {
+	if w.hangs && w.seen() {
 		forever()
 	}
 	fmt.Fprintln(os.Stderr, "Traceback (most recent call last):\n  File \"/app/train.py\", line 9, in <module>\n    dist.all_reduce(x)")
@@ -188,10 +190,13 @@ func (w *worker) alone(err error) {
 	os.Exit(1)
 }
 
+// seen reports whether gangrun has seen enough steps to tell a hang: before two of them it knows no limit.
+func (w *worker) seen() bool { return w.at.Step >= w.first+4 }
+
 // obey does what the test has said meanwhile.
 func (w *worker) obey() {
 	switch {
-	case w.orders.hang.Load():
+	case w.orders.hang.Load() && w.seen():
 		forever()
 	case w.orders.fail.Load():
 		fmt.Fprintln(os.Stderr, "Traceback (most recent call last):\n  File \"/app/train.py\", line 7, in <module>\n    main()\nValueError: the loss is not a number")
