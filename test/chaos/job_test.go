@@ -294,7 +294,7 @@ func (j *job) run() {
 	if !j.early {
 		j.until(time.Minute, func() bool { return len(j.workers) >= j.plan.nodes-1 })
 	}
-	if j.own { // some nodes with a first checkpoint, and some without, end with 65, as docs/reliability.md says
+	if j.own { // where some nodes have a first checkpoint and some have none, the job exits with 65, as docs/reliability.md says
 		j.until(time.Minute, j.allHaveSaved)
 	}
 	for _, f := range j.faults {
@@ -338,7 +338,7 @@ func (j *job) allHaveSaved() bool {
 	return true
 }
 
-// failForGood has a worker fail with what no restart mends.
+// failForGood has a worker fail so that no restart helps.
 func (j *job) failForGood() {
 	for range 20 {
 		told := false
@@ -377,7 +377,7 @@ func (j *job) sleep(d time.Duration) bool {
 	return true
 }
 
-// until waits for something that is looked at with the lock held.
+// until waits for something that is read with the lock held.
 func (j *job) until(limit time.Duration, ok func() bool) bool {
 	for until := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
 		j.mu.Lock()

@@ -114,7 +114,7 @@ func (j *job) follow(p *pod) {
 		e.Message = []byte(strings.TrimSpace(string(text)))
 	}
 	j.past.Ends = append(j.past.Ends, e)
-	if e.Code < 128 && !e.Killed { // unshare ends with 1 when what it has started was killed
+	if e.Code < 128 && !e.Killed { // unshare exits with 1 when what it has started was killed
 		j.nodes[p.node].final = true
 		return
 	}

@@ -81,7 +81,7 @@ func flat(t *testing.T, who string, before, after use, between int) {
 	}
 }
 
-// worker fails until the last round; in the first and the last of those that are looked at it waits until that is done.
+// worker fails until the last round; in the first and the last round that the test measures, it waits until that is done.
 const worker = `r=$GANGRUN_ROUND
 case $r in FIRST|LAST) : >DIR/at-NODE-$r; until [ -e DIR/go-$r ]; do sleep 0.05; done;; esac
 [ $r -ge LAST ] && exit 0

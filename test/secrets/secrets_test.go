@@ -60,7 +60,7 @@ func TestPlanted(t *testing.T) {
 	hook := httptest.NewServer(&hooked)
 	defer hook.Close()
 	file := func(name, text string) string {
-		path := filepath.Join(t.TempDir(), name) // not below dir, which is looked through
+		path := filepath.Join(t.TempDir(), name) // not below dir, all of which is searched
 		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

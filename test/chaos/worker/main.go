@@ -37,7 +37,7 @@ type worker struct {
 	orders orders
 }
 
-// orders are what the test says; each is looked at between two steps.
+// orders are what the test says; each is read between two steps.
 type orders struct{ hang, tear, fail, eat atomic.Bool }
 
 func main() {

@@ -28,7 +28,7 @@ func store(path string, step int, state string, renames, torn bool) error {
 	if _, err := f.Write(data[:len(data)/2]); err != nil {
 		return err
 	}
-	time.Sleep(rand.N(100 * time.Millisecond)) // a disk takes its time, and whoever is killed meanwhile leaves half of it
+	time.Sleep(rand.N(300 * time.Millisecond)) // a disk takes its time, and whoever is killed meanwhile leaves half of it
 	if torn {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		forever()
