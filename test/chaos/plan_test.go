@@ -116,6 +116,7 @@ func newPlan(seed uint64, m machine) plan {
 	p.early = p.early && !p.own
 	if p.hosted { // only then may another host take its place
 		p.unique, p.records = true, false
+		p.elastic = false // its end goes with its host, and who comes after that waits for another
 	}
 	if p.elastic { // nobody is missed: a node that nobody replaces keeps its disk, and what its gangrun left behind
 		p.own, p.pinned, p.helper = false, false, p.helper && p.container
