@@ -11,17 +11,13 @@ import (
 	"github.com/gangrun/gangrun/test/harness/mutant"
 )
 
-// planted are promises that are broken in gangrun itself, one at a time. A leader that does not compare what it writes
-// over is not among them: two have to decide in the same moment for that, as in the simulator (rendezvous/mutants).
+// planted are promises that are broken in gangrun itself, one at a time. Two others are left to rendezvous/mutants, since
+// 200 faults do not bring about what shows them: a leader that does not compare what it writes over needs two that decide
+// in the same moment, and a resume vote that ignores a node one that was stopped while it alone still saved.
 var planted = []struct{ name, file, old, new string }{
 	{
 		"a node acknowledges before its workers are gone", "rendezvous/agent/order.go",
 		"	n.order(Order{Stop: stop})\n", "	n.order(Order{Stop: stop})\n	n.gone(step.Round, rendezvous.Outcome{}, nil)\n",
-	},
-	{
-		"the resume vote ignores a node", "rendezvous/resume.go",
-		"		own := slices.Clone(n.Checkpoints.Steps)\n",
-		"		own := slices.Clone(n.Checkpoints.Steps)\n		if n.name == nodes[len(nodes)-1].name {\n			own = slices.Clone(nodes[0].Checkpoints.Steps)\n		}\n",
 	},
 	{
 		"a stop is forgotten while the store does not answer", "rendezvous/react.go",
