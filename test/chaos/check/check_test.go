@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,17 +15,19 @@ import (
 // TestKnowsNothing reads what the checker imports: the standard library and histories.
 func TestKnowsNothing(t *testing.T) {
 	for _, dir := range []string{".", "../history"} {
-		packages, err := parser.ParseDir(token.NewFileSet(), dir, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
 		}
-		for _, p := range packages {
-			for name, file := range p.Files {
-				for _, i := range file.Imports {
-					path := strings.Trim(i.Path.Value, `"`)
-					if strings.Contains(path, "gangrun") && !strings.HasSuffix(path, "/test/chaos/history") {
-						t.Errorf("%s imports %s", name, path)
-					}
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range file.Imports {
+				path := strings.Trim(i.Path.Value, `"`)
+				if strings.Contains(path, "gangrun") && !strings.HasSuffix(path, "/test/chaos/history") {
+					t.Errorf("%s imports %s", name, path)
 				}
 			}
 		}

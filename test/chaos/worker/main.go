@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -202,13 +203,8 @@ func (w *worker) obey() {
 		fmt.Fprintln(os.Stderr, "Traceback (most recent call last):\n  File \"/app/train.py\", line 7, in <module>\n    main()\nValueError: the loss is not a number")
 		os.Exit(1)
 	case w.orders.eat.Load():
-		var eaten [][]byte
-		for {
-			more := make([]byte, 1<<20)
-			for i := range more {
-				more[i] = 1
-			}
-			eaten = append(eaten, more)
+		for eaten := []byte{}; ; {
+			eaten = append(eaten, bytes.Repeat([]byte{1}, 1+len(eaten))...)
 		}
 	}
 }
