@@ -88,7 +88,7 @@ func (s *Supervisor) hear() {
 			reports[i].Step = &step
 			s.cfg.Agent.Stepped(step)
 		}
-		reports[i].Saving = w.notify.Saving()
+		reports[i].Saving, reports[i].Total = w.notify.Saving(), w.notify.Total()
 		said, told := w.notify.Stopping(), w.notify.Reports()
 		reports[i].Most, reports[i].Looks, reports[i].Blind, reports[i].Leaving = said.Most, said.Looks, said.Blind, said.Leaving
 		s.health.told(i, w.spec.Rank, told, now)

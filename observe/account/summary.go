@@ -63,6 +63,10 @@ type Summary struct {
 	StepMax  *int64     `json:"stepMax,omitempty"`
 	StepAt   time.Time  `json:"stepAt,omitzero"` // when it was told
 	StepTime float64    `json:"stepSeconds,omitzero"`
+	// Steps is how many the training run has in all, and Remaining the time that the others will take, at the pace of this
+	// round; left out where no worker has told how many, or none has been timed.
+	Steps     *int64   `json:"steps,omitempty"`
+	Remaining *float64 `json:"remainingSeconds,omitempty"`
 	// Behind is who of this node's workers is behind the others; left out where those that report are level. It is of the
 	// moment: no event tells it.
 	Behind     *Behind           `json:"behind,omitempty"`

@@ -4,9 +4,6 @@
 package account
 
 import (
-	"cmp"
-	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -69,19 +66,6 @@ type Tally struct {
 	causes      map[string]*cause // by reason
 	reasons     map[string]int    // of restarts
 	recoveries  map[Source]*Histogram
-}
-
-// disruption is one whose cost still grows.
-type disruption struct {
-	Disruption
-	key  string // of its cause; empty while that is not known
-	cost map[Source]time.Duration
-}
-
-type cause struct {
-	count int
-	time  time.Duration
-	steps int64
 }
 
 // Add takes the next event. Events of other processes, and those that were added before, are left alone.
@@ -199,35 +183,6 @@ func (t *Tally) Phase() (Phase, time.Time) { return t.phase, t.since }
 
 func (t *Tally) enter(p Phase, at time.Time) { t.phase, t.since = p, at }
 
-// spend books the time up to at.
-func (t *Tally) spend(on Source, at time.Time) {
-	d := at.Sub(t.mark)
-	if d <= 0 {
-		return
-	}
-	t.mark = at
-	t.book(on, d)
-}
-
-func (t *Tally) book(on Source, d time.Duration) {
-	t.sources[on] += d
-	if t.open != nil {
-		t.open.cost[on] += d
-	}
-}
-
-// train books the time up to at as training.
-func (t *Tally) train(at time.Time) time.Duration {
-	d := at.Sub(t.mark)
-	if d <= 0 {
-		return 0
-	}
-	t.mark = at
-	t.training += d
-	t.progress.made(d)
-	return d
-}
-
 func (t *Tally) began(e event.Event) {
 	t.spend(t.now(), e.At)
 	t.enter(Starting, e.At)
@@ -251,31 +206,6 @@ func (t *Tally) began(e event.Event) {
 	default:
 		t.unknown = true
 	}
-}
-
-// settle notes why the last round was interrupted.
-func (t *Tally) settle(kind event.Kind, reason string) {
-	if t.open == nil {
-		return
-	}
-	t.open.Kind, t.open.Reason = kind, reason
-	t.open.key = t.keyOf(kind, reason)
-	t.causes[t.open.key].count++
-}
-
-// keyOf is what a reason is added up under. From then on there is a cause of it.
-func (t *Tally) keyOf(kind event.Kind, reason string) string {
-	if kind == event.Asked {
-		reason = ReasonAsked
-	}
-	reason = cmp.Or(reason, ReasonOther)
-	if _, found := t.causes[reason]; !found && len(t.causes) >= mostReasons {
-		reason = ReasonOther
-	}
-	if t.causes[reason] == nil {
-		t.causes[reason] = &cause{}
-	}
-	return reason
 }
 
 // rewind goes back to a step: what was made beyond it is lost.
@@ -331,48 +261,12 @@ func (t *Tally) roundEnded(e event.Event) {
 		t.stopAt, t.stopping = e.At, event.Stopping{By: event.ByJob, Why: "the round was given up before its workers ran"}
 	}
 	if !t.succeeded {
-		t.close(false) // an earlier one from which training has never come back
-		t.open = &disruption{cost: map[Source]time.Duration{}, Disruption: Disruption{
-			At: t.stopAt, By: t.stopping.By, Why: t.stopping.Why, Cause: t.cause,
-		}}
-		if t.round != nil {
-			t.open.Round = *t.round
-		}
-		if t.cause != nil {
-			t.open.Node = e.Node
-		}
+		t.interrupted(e)
 	}
-	switch {
-	case !t.stepping && (t.progress.any || !t.ran):
-		t.spend(Startup, t.stopAt)
-	case !t.stepping:
-		t.spend(Unknown, t.stopAt)
-	case t.succeeded || t.stopping.By == event.ByOutside:
-		t.spend(Other, t.stopAt)
-	default:
-		if cut := t.mark.Add(t.progress.stepTime()); cut.Before(t.stopAt) {
-			t.spend(LostProgress, cut)
-			t.spend(Detection, t.stopAt)
-		} else {
-			t.spend(LostProgress, t.stopAt)
-		}
-	}
+	t.spendToStop()
 	t.spend(Stop, e.At)
 	t.enter(Forming, e.At)
 	t.workers, t.stepping = 0, false
-}
-
-// now is what the time is that passes; Unknown where only the next event tells.
-func (t *Tally) now() Source {
-	switch {
-	case t.phase == Starting:
-		return Startup
-	case t.phase != Forming:
-		return Unknown
-	case t.succeeded:
-		return Other
-	}
-	return Rendezvous
 }
 
 func (t *Tally) ended(e event.Event) {
@@ -383,124 +277,6 @@ func (t *Tally) ended(e event.Event) {
 		return
 	}
 	t.restarts = e.End.Restarts
-	if t.open != nil {
-		reason := e.End.Reason
-		if c := e.End.RootCause; c != nil {
-			reason = cmp.Or(c.Reason, reason)
-			t.open.Node = cmp.Or(c.Node, t.open.Node)
-		}
-		kind := event.Failure
-		if e.End.Verdict == exitcodes.Preempted || e.End.Verdict == exitcodes.Suspended {
-			kind = event.Departure
-		}
-		t.settle(kind, reason)
-	}
+	t.settleEnd(*e.End)
 	t.close(true)
-}
-
-// close ends the disruption that is open: training goes on, or the run has ended.
-func (t *Tally) close(final bool) {
-	d := t.open
-	if d == nil {
-		return
-	}
-	t.open = nil
-	d.Over, d.Final = true, final
-	for phase, h := range t.recoveries {
-		h.Add(d.cost[phase], 1)
-	}
-	if c := t.causes[d.key]; c != nil {
-		for _, spent := range d.cost {
-			c.time += spent
-		}
-		if d.LostSteps != nil {
-			c.steps += *d.LostSteps
-		}
-	}
-	shown := d.shown()
-	if t.first == nil {
-		t.first = &shown
-	}
-	t.disruptions = append(t.disruptions, shown)
-	if !t.All && len(t.disruptions) > mostDisruptions {
-		t.disruptions = slices.Delete(t.disruptions, 0, 1)
-	}
-}
-
-func (d *disruption) shown() Disruption {
-	s := d.Disruption
-	s.Cost = map[Source]float64{}
-	var total time.Duration
-	for source, spent := range d.cost {
-		s.Cost[source] = Seconds(spent)
-		total += spent
-	}
-	s.Total = Seconds(total)
-	return s
-}
-
-// named are the stragglers, the worst first.
-func (t *Tally) named() []event.Straggler {
-	return slices.SortedFunc(maps.Values(t.stragglers), func(a, b event.Straggler) int {
-		return cmp.Or(-cmp.Compare(a.ExcessSeconds, b.ExcessSeconds), a.Rank-b.Rank)
-	})
-}
-
-// Seconds are d's, to the millisecond.
-func Seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
-
-// At is the account at now, or at the end of the run where that came before.
-func (t *Tally) At(now time.Time) Summary {
-	now = event.Time(now)
-	if t.end != nil || now.Before(t.last.At) {
-		now = t.last.At
-	}
-	s := Summary{
-		V: 1, Stragglers: t.named(), Job: t.last.Job, Node: t.last.Node, Role: t.last.Role, Source: t.last.Source, Run: t.last.Run,
-		Phase: t.phase, Since: t.since, Leaving: t.leaving, Round: t.round, Workers: t.workers, Exits: t.exits,
-		StepAt: t.progress.at, StepTime: Seconds(t.progress.stepTime()), Checkpoint: t.checkpoint,
-		StartedAt: t.started.At, At: now, Elapsed: Seconds(now.Sub(t.started.At)),
-		Productive: Seconds(t.progress.kept - t.earlier), Training: Seconds(t.training), Badput: map[Source]float64{},
-		Restarts: t.restarts, Banned: t.banned, Restarted: t.restarted, First: t.first,
-		Disruptions: slices.Clone(t.disruptions), Causes: []Cause{},
-	}
-	if t.progress.any {
-		step, most := t.progress.step, t.progress.most
-		s.Step, s.StepMax = &step, &most
-		if elapsed := now.Sub(t.started.At); elapsed > 0 {
-			ratio := math.Round((t.progress.kept-t.earlier).Seconds()/elapsed.Seconds()*1e6) / 1e6
-			s.Goodput = &ratio
-		}
-	}
-	passed, on := now.Sub(t.mark), t.now()
-	if on == Unknown {
-		s.Pending = Seconds(passed)
-	}
-	for _, source := range Sources() {
-		spent := t.sources[source]
-		if source == on && on != Unknown {
-			spent += passed
-		}
-		s.Badput[source] = Seconds(spent)
-	}
-	if t.open != nil {
-		s.Disruptions = append(s.Disruptions, t.open.shown())
-		if s.First == nil {
-			first := t.open.shown()
-			s.First = &first
-		}
-	}
-	if t.end != nil {
-		s.Outcome = t.end.End
-		if t.end.Step != nil {
-			s.Step = t.end.Step
-		}
-	}
-	for _, reason := range slices.Sorted(maps.Keys(t.causes)) {
-		c := t.causes[reason]
-		s.Causes = append(s.Causes, Cause{Reason: reason, Count: c.count, Seconds: Seconds(c.time), LostSteps: c.steps})
-	}
-	s.Reasons = maps.Clone(t.reasons)
-	slices.SortStableFunc(s.Causes, func(a, b Cause) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	return s
 }

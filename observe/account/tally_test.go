@@ -132,6 +132,28 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// TestRemaining: what is left takes as long as it does at the pace of this round.
+func TestRemaining(t *testing.T) {
+	of := func(steps int64) func(*event.Event) { return func(e *event.Event) { e.Steps = &steps } }
+	s := &story{}
+	s.add(0, event.RunStarted).begin(0, 0, event.Began{}).running(0).step(10, 1)
+	if end := s.At(noon.Add(11 * time.Second)); end.Steps != nil || end.Remaining != nil {
+		t.Errorf("nobody has said how many: %+v", end)
+	}
+	s.add(11, event.SavingBegan, of(100))
+	if end := s.At(noon.Add(12 * time.Second)); *end.Steps != 100 || end.Remaining != nil {
+		t.Errorf("no step was timed: %+v", end)
+	}
+	for steps, want := range map[int64]float64{100: 178, 3: 0} {
+		told := *s
+		one := int64(11)
+		told.add(30, event.Progress, of(steps), func(e *event.Event) { e.Step = &one })
+		if end := told.At(noon.Add(31 * time.Second)); end.Remaining == nil || *end.Remaining != want {
+			t.Errorf("%d steps: %v", steps, end.Remaining)
+		}
+	}
+}
+
 // TestUnknownResume is a training run that finds its checkpoint by itself: what is lost its first step tells.
 func TestUnknownResume(t *testing.T) {
 	s := &story{}

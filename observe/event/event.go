@@ -56,6 +56,9 @@ type Event struct {
 	Round *int   `json:"round,omitempty"` // the current one, or the last
 	Step  *int64 `json:"step,omitempty"`  // the last that every worker which reports has finished in this round
 
+	// Steps is how many steps the training run has in all; left out while no worker has told.
+	Steps *int64 `json:"steps,omitempty"`
+
 	// What there is to say of events of one type only.
 	Started    *Started    `json:"started,omitempty"`
 	Began      *Began      `json:"began,omitempty"`

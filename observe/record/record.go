@@ -54,6 +54,7 @@ type Recorder struct {
 
 	step   *int64 // of the round; nil: none was told
 	stepAt time.Time
+	total  *int64 // steps that the training run has; nil: nobody has told
 	told   *int64 // the last that an event has told
 	toldAt time.Time
 	before *int64 // the step with which the round before has ended
@@ -142,6 +143,7 @@ func (r *Recorder) emit(e event.Event) {
 	if e.Step == nil {
 		e.Step = r.step
 	}
+	e.Steps = r.total
 	r.out = append(r.out, e)
 }
 
@@ -261,6 +263,9 @@ func (r *Recorder) reported(at time.Time, reports node.Reported) {
 			highest = report.Step
 		}
 		saving = saving || report.Saving
+		if report.Total != nil {
+			r.total = report.Total
+		}
 	}
 	if lowest != nil {
 		r.behind = *highest - *lowest

@@ -261,6 +261,20 @@ func TestManyWorkers(t *testing.T) {
 	}
 }
 
+// TestTotal: how many steps there are is told with each event once a worker has said so, and kept over rounds.
+func TestTotal(t *testing.T) {
+	r, _ := New(Config{})
+	r.Step(noon, node.Begin{Run: "u"}, []node.Effect{node.Prepare{}})
+	total := int64(100)
+	told := r.Step(noon, node.Reported{{Step: step(1), Total: &total}, {Step: step(1)}}, nil)
+	again := r.Step(noon, node.Begin{Run: "u", Round: 1}, []node.Effect{node.Prepare{}})
+	for _, list := range [][]event.Event{told, again} {
+		if len(list) != 1 || list[0].Steps == nil || *list[0].Steps != 100 {
+			t.Errorf("%+v", list)
+		}
+	}
+}
+
 // TestNow: the slowest of those that report is known at any moment, by its rank, and by nobody's once the round is over.
 func TestNow(t *testing.T) {
 	w := newWorld(t, 3)

@@ -254,6 +254,7 @@ type Report struct {
 	Looks   bool
 	Blind   []int
 	Leaving bool
+	Total   *int64 // steps that the training run has in all; nil when it has not told
 }
 
 // Process is a living process below gangrun.

@@ -15,7 +15,8 @@ type Message struct {
 	Phase string // X_GANGRUN_PHASE: what it does from now on; "" when not given
 	Looks bool   // X_GANGRUN_STOP_FILE=1: it looks at the file that GANGRUN_STOP_FILE names
 	// Own is X_GANGRUN_OWN_USEC: how much of the step the rank has spent without waiting for others; 0 when not given.
-	Own time.Duration
+	Own   time.Duration
+	Total *int64 // X_GANGRUN_STEPS: how many steps the training run has in all; nil when not given
 }
 
 // PhaseCheckpoint is the phase of a rank that saves a checkpoint. Any other ends it. PhaseExit is that of one that is
@@ -38,6 +39,12 @@ func Parse(datagram []byte) (Message, error) {
 				return Message{}, err
 			}
 			m.Step = &n
+		case "X_GANGRUN_STEPS":
+			n, err := number(name, value, math.MaxInt64)
+			if err != nil {
+				return Message{}, err
+			}
+			m.Total = &n
 		case "X_GANGRUN_RANK":
 			n, err := number(name, value, maxRank)
 			if err != nil {

@@ -31,6 +31,8 @@ func TestParse(t *testing.T) {
 		{"X_GANGRUN_STEP", 0, nil, "", "X_GANGRUN_STEP"},
 		{"X_GANGRUN_STOP_FILE=1\nX_GANGRUN_RANK=3", 3, nil, "", ""},
 		{"X_GANGRUN_STOP_FILE=yes", 0, nil, "", "X_GANGRUN_STOP_FILE"},
+		{"X_GANGRUN_STEPS=100", -1, nil, "", ""},
+		{"X_GANGRUN_STEPS=many", 0, nil, "", "X_GANGRUN_STEPS"},
 		{"X_GANGRUN_RANK=9999999999", 0, nil, "", "X_GANGRUN_RANK"},
 		{"\x00\xff=\n\n=", -1, nil, "", ""},
 		{"X_GANGRUN_PHASE=checkpoint", -1, nil, "checkpoint", ""},
@@ -127,6 +129,13 @@ func TestSocket(t *testing.T) {
 	}
 	fmt.Fprint(c, "X_GANGRUN_STEP=8\nX_GANGRUN_RANK=1")
 	<-changed // from the first of all
+	if s.Total() != nil {
+		t.Error("a total from nobody")
+	}
+	fmt.Fprint(c, "X_GANGRUN_STEPS=500")
+	if step, _ := s.Step(); step != 7 && step != 8 || s.Total() == nil || *s.Total() != 500 {
+		t.Errorf("step %d of %v: how many there are is no step", step, s.Total())
+	}
 	s.Close()
 	if step, _ := s.Step(); step != 7 && step != 8 {
 		t.Errorf("step %d after the end", step)

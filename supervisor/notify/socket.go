@@ -33,6 +33,7 @@ type Socket struct {
 
 	mu      sync.Mutex
 	ranks   map[int]rank // -1 for a worker that does not say which it is
+	total   *int64       // steps of the training run, as told last
 	problem error
 }
 
@@ -107,8 +108,14 @@ func (s *Socket) hear(datagram []byte) error {
 		return fmt.Errorf("a message of more than %d bytes", maxDatagram)
 	}
 	m, err := Parse(datagram)
-	if err != nil || m.Step == nil && m.Phase == "" && !m.Looks {
+	if err != nil {
 		return err
+	}
+	if m.Total != nil {
+		s.total = m.Total
+	}
+	if m.Step == nil && m.Phase == "" && !m.Looks {
+		return nil
 	}
 	r, known := s.ranks[m.Rank]
 	if !known && len(s.ranks) >= maxRanks {
@@ -136,6 +143,13 @@ func (s *Socket) Step() (step int64, known bool) {
 		}
 	}
 	return step, known
+}
+
+// Total is how many steps the training run has in all, as told last; nil while nobody has told.
+func (s *Socket) Total() *int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
 }
 
 // Saving reports whether any rank that reports here is saving a checkpoint, by what was sent before the call.
