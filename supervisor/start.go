@@ -144,6 +144,7 @@ func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err 
 	}
 	if s.cfg.Hang.Mode != hang.Off {
 		w.progress = progress.NewReader(s.cfg.StepLines)
+		w.progress.Fits = s.cfg.SeenProfile
 	}
 	w.files[0] = os.Stdin
 	if w.spec.NoInput {

@@ -23,6 +23,9 @@ const mostLooked = 2 << 10
 
 // Reader reads the output of one worker, of its two streams. Its methods may be called from any goroutine.
 type Reader struct {
+	// Fits, when set, is told which profile was found to fit, once. It must not wait.
+	Fits func(name string)
+
 	mu      sync.Mutex
 	profile *Profile
 	tried   map[*Profile]int64 // the last step that each may have shown, where none is named
@@ -100,6 +103,9 @@ func (r *Reader) line(line []byte) {
 		if before, again := r.tried[p]; again && before != step {
 			r.profile, r.tried, r.sign.Profile = p, nil, p.Name
 			r.sign.Steps, r.sign.Step, r.sign.Stepped = 2, step, true
+			if r.Fits != nil {
+				r.Fits(p.Name)
+			}
 			return
 		}
 		r.tried[p] = step

@@ -58,6 +58,9 @@ func TestMistakes(t *testing.T) {
 		{"a message too large", []string{"run", "--termination-log-max", "10000"}, nil, []string{"--termination-log-max 10000", "4096"}},
 		{"a window", []string{"run", "--restart-window", "10"}, nil, []string{"--restart-window 10", "10/1h"}},
 		{"an unknown signal", []string{"run", "--signal-map", "15:FOO"}, nil, []string{"--signal-map 15:FOO"}},
+		{"a TrainJob that is none", []string{"run", "--trainjob-progress", "on"}, nil, []string{"--trainjob-progress on", "KUBEFLOW_TRAINER_SERVER_URL", "TrainJobStatus"}},
+		{"a TrainJob without a token", []string{"run", "--trainjob-progress", "on"},
+			[]string{"KUBEFLOW_TRAINER_SERVER_URL=https://x/y", "KUBEFLOW_TRAINER_SERVER_CA_CERT=/ca"}, []string{"KUBEFLOW_TRAINER_SERVER_TOKEN is not set"}},
 		{"an unknown command", []string{"rum"}, nil, []string{"rum", "run?"}},
 		{"an unknown flag of all", []string{"--verbose", "run"}, nil, []string{"--verbose"}},
 	}

@@ -37,6 +37,7 @@ type options struct {
 	unknown       string
 	stacks        string // on or off
 	framework     string // that the command is written with
+	trainJob      trainJob
 	quiet         bool
 	live          bool // one line on a terminal may show how the run gets on
 	logFormat     string
@@ -51,6 +52,7 @@ type options struct {
 
 func defaultOptions() *options {
 	o := &options{onExhausted: "auto", stopVerdict: "preempted", unknown: "fatal", stacks: "on", logFormat: logAuto}
+	o.trainJob.mode = "auto"
 	o.job, o.resuming = defaultJob(), defaultResuming()
 	o.SilentRestart = supervisor.SilentRestartFatal
 	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
@@ -339,6 +341,9 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	}
 	o.settleHangs()
 	if err := o.loadKeys(); err != nil {
+		return err
+	}
+	if err := o.findTrainJob(lookup); err != nil {
 		return err
 	}
 	if err := o.prepareHooks(settings); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/gangrun/gangrun/observe/metrics"
 	"github.com/gangrun/gangrun/observe/record"
 	"github.com/gangrun/gangrun/observe/serve"
+	"github.com/gangrun/gangrun/observe/trainjob"
 	"github.com/gangrun/gangrun/observe/webhook"
 	"github.com/gangrun/gangrun/supervisor/output"
 )
@@ -42,6 +43,7 @@ func (o *options) seenSettings() []*setting {
 			usage: "sign them with the secret in this file, whsec_ and base64; several, one on each line, while one takes the place of another"},
 		{name: "metrics-addr", group: groupSeen, hint: "HOST:PORT", parse: address(&o.seen.metrics), standard: "none",
 			usage: "listen here, such as at :9400, for requests to / (a page), /metrics (Prometheus), /healthz, /readyz and /status"},
+		o.trainJobSetting(),
 	}
 }
 
@@ -88,7 +90,7 @@ func address(p *string) func(string) error {
 // openSeen has the supervisor observed where somebody wants to see it. What it returns is called at the end.
 func (o *options) openSeen(console *output.Console) (done func()) {
 	journals, line := journal.Wanted() && !o.quiet, o.wantsLine()
-	if o.seen == (seen{}) && !manager.Wanted() && !journals && !line {
+	if o.seen == (seen{}) && !manager.Wanted() && !journals && !line && o.trainJob.server.URL == "" {
 		return func() {}
 	}
 	asks := make(chan chan struct{})
@@ -139,6 +141,11 @@ func (o *options) openSeen(console *output.Console) (done func()) {
 	if line {
 		stop := showLine(hub, console, colourful(os.Stderr))
 		closers = append(closers, func() error { stop(); return nil })
+	}
+	if cfg := o.trainJob.server; cfg.URL != "" {
+		cfg.At, cfg.Posts, cfg.Log = hub.At, o.postsProgress(), o.Log
+		p := trainjob.New(cfg)
+		closers = append(closers, func() error { p.Close(lastEvents); return nil })
 	}
 	if o.seen.metrics != "" {
 		stop := o.serve(hub, feed, asks, dropped)
