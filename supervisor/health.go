@@ -216,8 +216,12 @@ func (h *health) read(d *hang.Detector, i int, w *worker, now time.Time) {
 	h.tells(d, i, told, now)
 }
 
+// tellReachedEvery is how often the others are told at most how far the workers have come, while they report it.
+const tellReachedEvery = time.Second
+
 // tellReached tells the job how far the workers here have come: as far as the one that is behind.
 func (s *Supervisor) tellReached() {
+	s.reachedAt = time.Now()
 	reached := rendezvous.Reached{Round: s.round.start.Round.Number}
 	for _, w := range s.round.workers {
 		if step, told := w.step(); told && (reached.Step == nil || step < *reached.Step) {

@@ -52,6 +52,7 @@ type Supervisor struct {
 	unread      sync.Once          // it was said that output is not read
 	rest        []remaining        // what is left writes there
 	saved       *format.Checkpoint // the newest that the node was told of
+	reachedAt   time.Time          // when the job was told how far the workers have come
 	children    *children          // of the examiner
 	examiner    *examiner          // of the machine
 	health      *health            // of the workers that run; nil while none do

@@ -95,6 +95,9 @@ func (s *Supervisor) hear() {
 		stragglers = append(stragglers, s.pace(w.spec.Rank, told)...)
 	}
 	if reports != nil {
+		if now.Sub(s.reachedAt) >= tellReachedEvery { // while steps come in, nobody looks whether they do
+			s.tellReached()
+		}
 		s.step(reports)
 	}
 	for _, n := range stragglers {

@@ -22,6 +22,8 @@ type Job struct {
 	Members     []Member `json:"members"`
 	MemberCount int      `json:"memberCount"`
 	Workers     int      `json:"workers"` // of all members
+	// Steps is how far those have come that tell; left out where none does.
+	Steps *Steps `json:"steps,omitempty"`
 	// Stops are the latest, the newest last.
 	Stops []Stop `json:"stops"`
 	// Banned are the hosts that are kept out of the rounds.
@@ -37,6 +39,18 @@ type Member struct {
 	Name  string `json:"name"`
 	Role  string `json:"role,omitempty"`
 	Slots int    `json:"slots"`
+	// Step, Phase and Checkpoint are the newest that the node has told of this round.
+	Step       *int64 `json:"step,omitempty"`
+	Phase      string `json:"phase,omitempty"`
+	Checkpoint *int64 `json:"checkpointStep,omitempty"`
+}
+
+// Steps is how far the members have come.
+type Steps struct {
+	Told  int    `json:"told"` // how many members tell
+	Least int64  `json:"least"`
+	Most  int64  `json:"most"`
+	Node  string `json:"node"` // the first that is least far
 }
 
 // Stop is why a round of the job has stopped, and on which node.
@@ -64,8 +78,9 @@ type End struct {
 	Code    int    `json:"code"`
 }
 
-// JobOf is what the records say; nil without one. self is this node, which is always among those that are named.
-func JobOf(j *rendezvous.Job, r *rendezvous.Round, self string) *Job {
+// JobOf is what the records say, and how far the nodes have come; nil without a record. self is this node, which is
+// always among those that are named.
+func JobOf(j *rendezvous.Job, r *rendezvous.Round, reached map[string]*rendezvous.Reached, self string) *Job {
 	if j == nil {
 		return nil
 	}
@@ -103,23 +118,50 @@ func JobOf(j *rendezvous.Job, r *rendezvous.Round, self string) *Job {
 	}
 	if r != nil {
 		job.MemberCount = len(r.Members)
-		job.members(r, self)
+		job.members(r, reached, self)
 	}
 	return job
 }
 
-// members names those that have stopped a round, this node, and then the others in the order of their ranks.
-func (job *Job) members(r *rendezvous.Round, self string) {
-	var rest []Member
+// members names those that have stopped a round, the one that has come least far, this node, and then the others in the
+// order of their ranks.
+func (job *Job) members(r *rendezvous.Round, reached map[string]*rendezvous.Reached, self string) {
+	all := make([]Member, len(r.Members))
 	for rank, m := range r.Members {
 		job.Workers += m.Slots
-		member := Member{Rank: rank, Name: m.Name, Role: m.Role, Slots: m.Slots}
-		if m.Name == self || slices.ContainsFunc(job.Stops, func(s Stop) bool { return s.Node == m.Name }) {
-			job.Members = append(job.Members, member)
+		all[rank] = Member{Rank: rank, Name: m.Name, Role: m.Role, Slots: m.Slots}
+		if p := reached[m.Name]; p != nil && p.Round == r.Number {
+			all[rank].Step, all[rank].Phase, all[rank].Checkpoint = p.Step, p.Phase, p.Checkpoint
+			job.reached(m.Name, p.Step)
+		}
+	}
+	slowest := ""
+	if s := job.Steps; s != nil && s.Least < s.Most {
+		slowest = s.Node
+	}
+	var rest []Member
+	for _, m := range all {
+		if m.Name == self || m.Name == slowest || slices.ContainsFunc(job.Stops, func(s Stop) bool { return s.Node == m.Name }) {
+			job.Members = append(job.Members, m)
 		} else if len(rest) < mostMembers {
-			rest = append(rest, member)
+			rest = append(rest, m)
 		}
 	}
 	job.Members = append(job.Members, rest[:min(len(rest), max(0, mostMembers-len(job.Members)))]...)
 	slices.SortFunc(job.Members, func(a, b Member) int { return a.Rank - b.Rank })
+}
+
+// reached adds a member that tells.
+func (job *Job) reached(name string, step *int64) {
+	switch s := job.Steps; {
+	case step == nil:
+	case s == nil:
+		job.Steps = &Steps{Told: 1, Least: *step, Most: *step, Node: name}
+	default:
+		s.Told++
+		s.Most = max(s.Most, *step)
+		if *step < s.Least {
+			s.Least, s.Node = *step, name
+		}
+	}
 }

@@ -258,7 +258,7 @@ func TestSlowListener(t *testing.T) {
 
 // TestJobOf names those of a thousand members that have stopped a round, and this node; the others are counted.
 func TestJobOf(t *testing.T) {
-	if JobOf(nil, nil, "n") != nil {
+	if JobOf(nil, nil, nil, "n") != nil {
 		t.Error("a job without a record")
 	}
 	r := &rendezvous.Round{}
@@ -272,7 +272,16 @@ func TestJobOf(t *testing.T) {
 		Stop: &rendezvous.Stop{Round: 1, Node: "n800", Kind: "failure", Message: "why", At: at},
 		Bans: []rendezvous.Ban{{Host: "gpu-7", Until: at, Last: rendezvous.Fault{Round: 1, Node: "n800", Reason: "Hang", At: at}}},
 	}
-	job := JobOf(j, r, "n1000")
+	reached := map[string]*rendezvous.Reached{}
+	for i := range 1024 {
+		step := int64(500 + i%3)
+		reached[fmt.Sprint("n", i)] = &rendezvous.Reached{Round: r.Number, Step: &step}
+	}
+	least, old := int64(7), int64(3)
+	reached["n900"] = &rendezvous.Reached{Round: r.Number, Step: &least, Phase: "checkpoint", Checkpoint: &old}
+	reached["n901"] = &rendezvous.Reached{Round: r.Number - 1, Step: &old}
+	reached["n902"] = &rendezvous.Reached{Round: r.Number}
+	job := JobOf(j, r, reached, "n1000")
 	names := map[string]bool{}
 	for i, m := range job.Members {
 		if names[m.Name] = true; i > 0 && job.Members[i-1].Rank >= m.Rank {
@@ -287,6 +296,14 @@ func TestJobOf(t *testing.T) {
 	}
 	if len(job.Banned) != 1 || job.Banned[0] != (Banned{Host: "gpu-7", Until: at, Why: "Hang of n800 in round 1"}) {
 		t.Errorf("banned: %+v", job.Banned)
+	}
+	if s := job.Steps; s == nil || *s != (Steps{Told: 1022, Least: 7, Most: 502, Node: "n900"}) || !names["n900"] {
+		t.Errorf("%+v, %v", s, names)
+	}
+	for _, m := range job.Members {
+		if m.Name == "n900" && (*m.Step != 7 || m.Phase != "checkpoint" || *m.Checkpoint != 3) {
+			t.Errorf("%+v", m)
+		}
 	}
 	if len(job.Stops) != 2 || job.Stops[1].Message != "why" {
 		t.Errorf("%+v", job.Stops)

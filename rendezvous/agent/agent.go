@@ -114,6 +114,7 @@ type Agent struct {
 	mayStart atomic.Int64                      // until then, by the clock, in nanoseconds
 	saved    atomic.Pointer[format.Checkpoint] // the newest that is known of
 	progress atomic.Pointer[getsOn]
+	others   others
 	stepped  atomic.Pointer[int64] // the last step that a worker of this round has reported, nil when none has
 	// newest is the newest round that the node has heard of; the leader looks at it where the store has lost it.
 	newest atomic.Pointer[rendezvous.Round]

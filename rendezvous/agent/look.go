@@ -27,6 +27,8 @@ type Status struct {
 	Why   rendezvous.WhyNot          `json:"why"`
 	// Hosts are those on which something went wrong, by name.
 	Hosts map[string]rendezvous.HostState `json:"hosts,omitempty"`
+	// Reached is how far the workers of the nodes have come, while they run; up to a minute old.
+	Reached map[string]*rendezvous.Reached `json:"progress,omitempty"`
 	// Unreadable are keys with values that cannot be used, and why.
 	Unreadable map[string]string `json:"unreadable,omitempty"`
 	deserted   bool              // nobody stands for election
@@ -63,6 +65,7 @@ func (l *leader) status() Status {
 	l.puts = nil
 	s := Status{
 		Job: l.view.Job, Round: l.view.Round, Nodes: map[string]rendezvous.Node{}, Unreadable: maps.Clone(l.bad),
+		Reached: maps.Clone(l.view.Reached),
 	}
 	s.deserted = len(l.view.Candidates) == 0
 	for name, e := range l.view.Nodes {

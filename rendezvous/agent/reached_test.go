@@ -66,6 +66,16 @@ func TestProgressed(t *testing.T) {
 		other.Progressed(rendezvous.Reached{Step: &less}, true)
 		time.Sleep(DefaultLease/3 + tick)
 		stands(`{"v":1,"round":0,"step":600}`, `{"v":1,"round":0,"step":599,"still":true}`)
+		// Whoever asks a node hears of all, and those that cannot be read tell nothing.
+		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Put(progress+"x", []byte("{"))}})
+		if first := other.Reached(); first != nil {
+			t.Errorf("nobody has asked before: %v", first)
+		}
+		time.Sleep(tick)
+		if all := other.Reached(); len(all) != 2 || *all["node0"].Step != 600 || *all["node1"].Step != 599 {
+			t.Errorf("%v", all)
+		}
+		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(progress + "x")}})
 
 		// Both go on by ten before they hang.
 		last, less = 610, 609

@@ -150,7 +150,20 @@ func (s *story) members(n, round int, stops ...serve.Stop) *serve.Job {
 			},
 		)
 	}
-	return serve.JobOf(j, r, s.node)
+	return serve.JobOf(j, r, s.reached(r), s.node)
+}
+
+// reached is how far the nodes have come: all but one are level.
+func (s *story) reached(r *rendezvous.Round) map[string]*rendezvous.Reached {
+	all := map[string]*rendezvous.Reached{}
+	for i, m := range r.Members {
+		step := int64(5200)
+		if i == 1 {
+			step = 5197
+		}
+		all[m.Name] = &rendezvous.Reached{Round: r.Number, Step: &step, Phase: "train"}
+	}
+	return all
 }
 
 // told is a run of some hours, with three interruptions.

@@ -124,10 +124,10 @@ func (o *options) openSeen(console *output.Console) (done func()) {
 	}
 	var feed *serve.Feed
 	if o.seen.metrics != "" {
-		self, heard := o.Node, o.Agent.Heard
+		self, heard, reached := o.Node, o.Agent.Heard, o.Agent.Reached
 		feed = serve.NewFeed(func() *serve.Job {
 			job, round := heard()
-			return serve.JobOf(job, round, self)
+			return serve.JobOf(job, round, reached(), self)
 		})
 		receivers = append(receivers, feed.Take)
 	}

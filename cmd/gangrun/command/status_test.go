@@ -87,6 +87,11 @@ func training() agent.Status {
 			},
 		},
 		Why: rendezvous.WhyNot{Text: "waiting until the workers of n2 are gone"},
+		Reached: map[string]*rendezvous.Reached{
+			"n0": {Round: 1, Step: of(int64(1285))}, // before its round was over
+			"n2": {Round: 1, Step: of(int64(1295)), Checkpoint: of(int64(1200))},
+			"n9": {Round: 0, Step: of(int64(9999))},
+		},
 	}
 }
 

@@ -89,15 +89,28 @@ func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 // furthest is the highest step that the record knows of.
 func furthest(s agent.Status) string {
 	most := s.Job.Budget.Mark.Step
-	for _, n := range s.Nodes {
-		if n.Step != nil && (most == nil || *n.Step > *most) {
-			most = n.Step
+	for name := range s.Nodes {
+		if step, _ := came(s, name); step != nil && (most == nil || *step > *most) {
+			most = step
 		}
 	}
 	if most == nil {
 		return "not in the job's record"
 	}
 	return strconv.FormatInt(*most, 10)
+}
+
+// came is how far a node has come: what it has said of the round that is over, or says while its workers run.
+func came(s agent.Status, name string) (step, checkpoint *int64) {
+	n := s.Nodes[name]
+	step = n.Step
+	if c := n.Checkpoints; c != nil && c.Unit == "" && len(c.Steps) > 0 {
+		checkpoint = &c.Steps[0]
+	}
+	if p := s.Reached[name]; p != nil && p.Round == n.Round && n.State == rendezvous.NodeRunning {
+		step, checkpoint = cmp.Or(p.Step, step), cmp.Or(p.Checkpoint, checkpoint)
+	}
+	return step, checkpoint
 }
 
 // lastStop is why the last round stopped, or the run ended.
@@ -158,9 +171,9 @@ func statusRows(s agent.Status) []statusRow {
 	told := map[int]int{}
 	for name, n := range s.Nodes {
 		row := statusRow{
-			name: name, role: n.Role, rank: -1, state: string(n.State), round: n.Round, step: n.Step, slots: n.Slots,
-			address: n.Address,
+			name: name, role: n.Role, rank: -1, state: string(n.State), round: n.Round, slots: n.Slots, address: n.Address,
 		}
+		row.step, row.checkpoint = came(s, name)
 		if s.Round != nil {
 			row.rank = s.Round.Rank(name, n.Incarnation)
 			if row.rank < 0 && n.Rank != nil && n.Round == s.Round.Number { // it took another one's place in the round
@@ -170,13 +183,10 @@ func statusRows(s agent.Status) []statusRow {
 		if n.Leaving {
 			row.state += ", leaving"
 		}
-		if c := n.Checkpoints; c != nil && c.Unit == "" && len(c.Steps) > 0 {
-			row.checkpoint = &c.Steps[0]
-		}
 		if n.Outcome != nil && n.Outcome.Verdict != "success" {
 			row.failure = n.Outcome.Message
 		}
-		if n.Step != nil {
+		if n.Step != nil { // what nodes tell while they run is of different moments
 			furthest[n.Round] = max(furthest[n.Round], *n.Step)
 			told[n.Round]++
 		}
@@ -202,8 +212,8 @@ func statusRows(s agent.Status) []statusRow {
 		}
 	}
 	for i, r := range rows {
-		if r.step != nil && told[r.round] > 1 {
-			behind := furthest[r.round] - *r.step
+		if s.Nodes[r.name].Step != nil && told[r.round] > 1 {
+			behind := furthest[r.round] - *s.Nodes[r.name].Step
 			rows[i].behind = &behind
 		}
 	}
@@ -265,8 +275,8 @@ func showNodes(w io.Writer, s agent.Status, most int) {
 		fmt.Fprintln(w, notSaid+": not in the job's record; a node takes its own along when it ends")
 	case unsaid:
 		fmt.Fprintln(w,
-			notSaid+": not in the job's record. A node's step is there once a worker has failed or its round is over;")
-		fmt.Fprintln(w, "   while it runs, the node itself tells at --metrics-addr.")
+			notSaid+": not in the job's record. A node's step is there while its training reports or prints steps, up to a")
+		fmt.Fprintln(w, "   minute old, and once its round is over.")
 	}
 }
 
