@@ -15,8 +15,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/observe/account"
+	"github.com/gangrun/gangrun/observe/report"
 	"github.com/gangrun/gangrun/observe/serve"
+	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
@@ -38,12 +41,13 @@ func startNode(t *testing.T, name, store, dir string, env []string) *node {
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	train, _ := filepath.Abs("testdata/train.py")
-	n.Process = harness.Start(t, 2*limit, env, harness.Binary(t), "run", "--job", "three", "--node", name, "--nodes",
+	train, _ := filepath.Abs("testdata/together.py")
+	n.Process = harness.Start(t, 4*limit, env, harness.Binary(t), "run", "--job", "three", "--node", name, "--nodes",
 		"2:3",
 		"--store", store, "--events", n.dir+"/events", "--metrics-addr", address, "--termination-log", n.dir+"/message",
 		"--restart-backoff", "1ms:2ms", "--unknown", "retry", "--max-restarts", "10", "--fence-timeout", "16s",
-		"--restart-grace", "1s", "--grace", "2s",
+		"--restart-grace", "1s", "--grace", "2s", "--hang-timeout", "8s",
+		"--checkpoint-dir", dir+"/checkpoints", "--checkpoint-pattern", "step-*", "--checkpoint-marker", "DONE",
 		"--", harness.Program(t, "python3", "install python3"), train)
 	return n
 }
@@ -82,28 +86,41 @@ func (n *node) page() (status account.Summary, job serve.Job) {
 	return status, job
 }
 
-// shows compares the page with the status, and with what the job's record has to say.
-func (n *node) shows() {
+// shows compares the page with the status, and with what the job's record has to say. stops are those that the job has
+// had, each a node and a reason.
+func (n *node) shows(stops ...string) {
 	n.t.Helper()
 	s := n.look()
 	status, job := n.page()
 	if !maps.Equal(status.Reasons, s.Reasons) || status.Restarts != s.Restarts || *status.Round != *s.Round || *status.Step < *s.Step ||
-		status.Elapsed < s.Elapsed || status.Elapsed > s.Elapsed+10 ||
-		len(status.Disruptions) != len(s.Disruptions) {
+		status.Elapsed < s.Elapsed || status.Elapsed > s.Elapsed+10 || status.First.Reason != s.First.Reason ||
+		status.Checkpoint.Step < s.Checkpoint.Step || len(status.Disruptions) != len(s.Disruptions) {
 		n.t.Errorf("%s: the page says %+v, the status %+v", n.name, status, s)
+		return
 	}
-	var stops []string
+	for i := range s.Disruptions {
+		if known(status.Disruptions[i].LostSteps) != known(s.Disruptions[i].LostSteps) {
+			n.t.Errorf("%s: the page says %+v, the status %+v", n.name, status.Disruptions[i], s.Disruptions[i])
+		}
+	}
+	var said []string
 	for _, stop := range job.Stops {
-		stops = append(stops, stop.Node+" "+stop.Reason)
+		said = append(said, stop.Node+" "+stop.Reason)
 	}
-	if got := strings.Join(stops, ", "); job.Round != *s.Round || job.MemberCount != len(job.Members) ||
-		job.MemberCount < 2 ||
-		got != "n1 KilledBySIGKILL, n2 OutOfMemory" {
+	if job.Round != *s.Round || job.MemberCount != len(job.Members) || job.MemberCount < 2 || !slices.Equal(said, stops) {
 		n.t.Errorf("%s: of the job the page says %+v", n.name, job)
 	}
 	if page := n.get("/"); !strings.Contains(page, "<script>") {
 		n.t.Errorf("%s: %s", n.name, page)
 	}
+}
+
+// known is a number that may be missing.
+func known(n *int64) int64 {
+	if n == nil {
+		return -1
+	}
+	return *n
 }
 
 // reasons is what a metric counts, by reason.
@@ -117,9 +134,34 @@ func (n *node) reasons(metric string) map[string]int {
 	return counts
 }
 
-// TestThreeNodes is a job of three nodes of which one's worker is killed, another one's runs out of memory, and a
-// third node is lost. Whoever is asked says the same: events, status, metrics and message of each node, and the
-// report of all.
+// number is what a metric without labels says.
+func (n *node) number(metric string) float64 {
+	n.t.Helper()
+	found := regexp.MustCompile(`(?m)^` + metric + ` (\S+)$`).FindStringSubmatch(n.metrics)
+	if found == nil {
+		n.t.Fatalf("%s: no %s in\n%s", n.name, metric, n.metrics)
+	}
+	value, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return value
+}
+
+// asked is what gangrun status says of the job.
+func asked(t *testing.T, store string) agent.Status {
+	t.Helper()
+	result := harness.Run(t, limit, nil, harness.Binary(t), "status", "--store", store, "-o", "json", "three")
+	var s agent.Status
+	if err := json.Unmarshal([]byte(result.Stdout), &s); err != nil || s.Job == nil {
+		t.Fatalf("%v: %s%s", err, result.Stdout, result.Stderr)
+	}
+	return s
+}
+
+// TestThreeNodes is a job of three nodes that train in step, with five failures: a worker is killed, one runs out of
+// memory, one hangs, one dies while it saves a checkpoint, and a node is lost. Whoever is asked says the same: events,
+// status, page, metrics and message of each node, gangrun status, and the report of all.
 func TestThreeNodes(t *testing.T) {
 	t.Parallel()
 	store := strings.Join(etcdserver.StartFor(t, "127.0.0.1", 1, nil).Endpoints(), ",")
@@ -135,28 +177,54 @@ func TestThreeNodes(t *testing.T) {
 		}
 		os.RemoveAll(dir)
 	})
-	env := []string{"FAIL=0:n1:9:kill 1:n2:12:raise", "STEPS=100000", "STEP_TIME=0.05", "FINISH=" + dir + "/finish"}
+	for _, name := range []string{"shared", "checkpoints"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{
+		"FAIL=0:n1:9:kill 1:n2:12:raise 2:n0:17:hang 3:n0:20:tear", "NODES=n0 n1 n2",
+		"SHARED=" + dir + "/shared", "CHECKPOINTS=" + dir + "/checkpoints", "FINISH=" + dir + "/finish",
+	}
 	var nodes []*node
 	for i := range 3 {
 		nodes = append(nodes, startNode(t, fmt.Sprint("n", i), store, dir, env))
 	}
-	at := func(n *node, round int) func() bool {
+	at := func(n *node, round int, step int64) func() bool {
 		return func() bool {
 			s := n.look()
-			return s.Phase == account.Running && s.Round != nil && *s.Round == round && s.Step != nil &&
-				s.StepAt.After(s.Since)
+			return s.Phase == account.Running && s.Round != nil && *s.Round == round && s.StepAt.After(s.Since) &&
+				*s.Step > step
 		}
 	}
+	stops := []string{"n1 KilledBySIGKILL", "n2 OutOfMemory", "n0 Hang", "n0 KilledBySIGKILL"}
 	for _, n := range nodes {
-		harness.Eventually(t, limit, n.name+" in round 2", at(n, 2))
+		harness.Eventually(t, 2*limit, n.name+" in round 4", at(n, 4, 20))
 	}
 	for _, n := range nodes {
-		n.shows()
+		n.shows(stops...)
+	}
+	// Else they would hang before it counts as lost.
+	if err := os.WriteFile(dir+"/shared/LOST-n1", nil, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	nodes[1].Signal(syscall.SIGKILL)
 	lost, stay := nodes[1], []*node{nodes[0], nodes[2]}
 	for _, n := range stay {
-		harness.Eventually(t, limit, n.name+" in round 3", at(n, 3))
+		harness.Eventually(t, 2*limit, n.name+" in round 5", at(n, 5, 25))
+	}
+	// Each node's page has the others' steps, and so has gangrun status.
+	for _, n := range stay {
+		harness.Eventually(t, limit, "a page with the steps of both", func() bool {
+			_, job := n.page()
+			return job.Steps != nil && job.Steps.Told == 2 && job.Steps.Least > 20 && job.Steps.Most-job.Steps.Least < 200
+		})
+	}
+	during := asked(t, store)
+	for _, n := range stay {
+		if p := during.Reached[n.name]; p == nil || p.Round != 5 || known(p.Step) <= 20 || known(p.Checkpoint) < 20 {
+			t.Errorf("of %s gangrun status says %+v", n.name, p)
+		}
 	}
 	if err := os.WriteFile(dir+"/finish", nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -171,7 +239,18 @@ func TestThreeNodes(t *testing.T) {
 	}
 	lost.Wait()
 
-	want := map[string]int{"KilledBySIGKILL": 1, "OutOfMemory": 1, "NodeLost": 1}
+	want := map[string]int{"KilledBySIGKILL": 2, "OutOfMemory": 1, "Hang": 1, "NodeLost": 1}
+	const restarts = 5
+	ended := asked(t, store)
+	var said []string
+	for _, past := range ended.Job.History {
+		said = append(said, past.Node+" "+past.Reason)
+	}
+	if b := ended.Job.Budget; b.Total != restarts || ended.Job.End == nil || ended.Job.End.Verdict != exitcodes.Success ||
+		!slices.Equal(said, append(stops, "n1 NodeLost")) {
+		t.Errorf("gangrun status: %v, %+v, %+v", said, b, ended.Job.End)
+	}
+	mostLost := make([]int64, restarts) // steps, by any node
 	for _, n := range stay {
 		m, a := n.message(), n.account()
 		var s account.Summary
@@ -179,42 +258,51 @@ func TestThreeNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !maps.Equal(a.Reasons, want) || !maps.Equal(s.Reasons, want) ||
-			!maps.Equal(n.reasons("gangrun_restarts_total"),
-				want) ||
+			!maps.Equal(n.reasons("gangrun_restarts_total"), want) ||
 			!maps.Equal(n.reasons("gangrun_disruptions_total"), want) {
 			t.Errorf("%s: restarts %v, status %v, metrics %v", n.name, a.Reasons, s.Reasons,
 				n.reasons("gangrun_restarts_total"))
 		}
-		if a.Restarts.Used != m.Restarts.Used || s.Restarts != a.Restarts || *a.Step != *m.Step || *a.Round != *m.Round ||
-			a.Outcome.Verdict != m.Verdict || a.First.Reason != "KilledBySIGKILL" ||
-			s.First.Reason != a.First.Reason {
+		if a.Restarts.Used != m.Restarts.Used || a.Restarts.Total != restarts || s.Restarts != a.Restarts ||
+			int(n.number("gangrun_restart_budget_used")) != a.Restarts.Used ||
+			a.Outcome.Verdict != m.Verdict || a.First.Reason != "KilledBySIGKILL" || s.First.Reason != a.First.Reason {
 			t.Errorf("%s: events %+v\nstatus %+v\nmessage %+v", n.name, a, s, m)
 		}
+		if *a.Step != *m.Step || *a.Round != *m.Round || *s.Round != *m.Round || int(n.number("gangrun_round")) != *m.Round ||
+			int64(n.number("gangrun_step")) > *m.Step || *s.Step > *m.Step {
+			t.Errorf("%s: step %d of round %d by its events, %d of %d by its message, %d by its status, %v by its metrics", n.name,
+				*a.Step, *a.Round, *m.Step, *m.Round, *s.Step, n.number("gangrun_step"))
+		}
+		if a.Checkpoint.Step != *m.Checkpoint.Step || s.Checkpoint.Step > a.Checkpoint.Step || s.Checkpoint.Step < 25 ||
+			int64(n.number("gangrun_checkpoint_step")) > s.Checkpoint.Step {
+			t.Errorf("%s: checkpoint %d by its events, %d by its message, %d by its status, %v by its metrics", n.name,
+				a.Checkpoint.Step, *m.Checkpoint.Step, s.Checkpoint.Step, n.number("gangrun_checkpoint_step"))
+		}
 		took := m.FinishedAt.Sub(m.StartedAt).Seconds()
-		if took-a.Elapsed > 1 || a.Elapsed-took > 1 || s.Elapsed > a.Elapsed {
-			t.Errorf("%s took %v s by its message, %v by its events, %v by its status", n.name, took, a.Elapsed,
-				s.Elapsed)
+		if took-a.Elapsed > 1 || a.Elapsed-took > 1 || s.Elapsed > a.Elapsed ||
+			s.Elapsed-n.number("gangrun_job_elapsed_seconds_total") > 1 {
+			t.Errorf("%s took %v s by its message, %v by its events, %v by its status, %v by its metrics", n.name, took,
+				a.Elapsed, s.Elapsed, n.number("gangrun_job_elapsed_seconds_total"))
 		}
 		for i := range a.Disruptions {
-			if *a.Disruptions[i].LostSteps != *s.Disruptions[i].LostSteps ||
+			if known(a.Disruptions[i].LostSteps) != known(s.Disruptions[i].LostSteps) ||
 				a.Disruptions[i].Total != s.Disruptions[i].Total {
 				t.Errorf("%s: %+v, and by its status %+v", n.name, a.Disruptions[i], s.Disruptions[i])
 			}
+			mostLost[i] = max(mostLost[i], known(a.Disruptions[i].LostSteps))
+		}
+	}
+	// There is a checkpoint every five steps, and the failures come before steps 9, 12, 17 and 20, which others may have
+	// done by then. The one of step 20 is torn.
+	for i, reached := range []int64{9, 12, 17, 20} {
+		if from := (reached - 1) / 5 * 5; mostLost[i] < reached-1-from || mostLost[i] > reached-from {
+			t.Errorf("in round %d %d steps were lost", i, mostLost[i])
 		}
 	}
 
 	result := harness.Run(t, limit, nil, harness.Binary(t), "report", "-o", "json", dir+"/n0/events", dir+"/n1/events",
 		dir+"/n2/events")
-	var r struct {
-		Step        int64
-		Nodes       []struct{ Node string }
-		Disruptions []struct{ Reason, Node string }
-		Problems    []string
-		Causes      []struct {
-			Reason string
-			Count  int
-		}
-	}
+	var r report.Report
 	if err := json.Unmarshal([]byte(result.Stdout), &r); err != nil {
 		t.Fatalf("%v: %s", err, result.Stderr)
 	}
@@ -223,12 +311,19 @@ func TestThreeNodes(t *testing.T) {
 		counts[c.Reason] = c.Count
 	}
 	var who []string
-	for _, d := range r.Disruptions {
-		who = append(who, d.Reason+" "+d.Node)
+	for i, d := range r.Disruptions {
+		who = append(who, strings.TrimSpace(d.Node+" "+d.Reason))
+		if known(d.LostSteps) < mostLost[min(i, restarts-1)] { // the lost node has come as far as the others
+			t.Errorf("%d: %d steps were lost by the report, %d by events", i, known(d.LostSteps), mostLost[i])
+		}
 	}
-	if !maps.Equal(counts, want) || !slices.Equal(who, []string{"KilledBySIGKILL n1", "OutOfMemory n2", "NodeLost "}) ||
-		r.Step < 1 || len(r.Nodes) != 3 || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0],
-		"n1: its last gangrun has no end") {
+	a, m := nodes[0].account(), nodes[0].message()
+	if !maps.Equal(counts, want) || !slices.Equal(who, append(stops, "NodeLost")) || r.Restarts.Total != restarts ||
+		r.Checkpoint.Step != a.Checkpoint.Step || *r.Step < *m.Step-1 || *r.Step > *m.Step+1 || r.Rounds != restarts+1 ||
+		len(r.Nodes) != 3 || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0], "n1: its last gangrun has no end") {
 		t.Errorf("report: %s", result.Stdout)
+	}
+	if d := r.Elapsed - a.Elapsed; d < -1 || d > 3 { // from the first node's start to the last one's end
+		t.Errorf("it took %v s by the report, %v by the events of one node", r.Elapsed, a.Elapsed)
 	}
 }
