@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/observe/account"
@@ -378,7 +379,12 @@ func (r *Report) next() string {
 				where = ", last on " + d.Node
 			}
 		}
-		list = append(list, candidate{c.Seconds, fmt.Sprintf("%s, %d times%s, costs %%s", c.Reason, c.Count, where)})
+		often := fmt.Sprintf("%d times", c.Count)
+		if c.Count == 1 {
+			often = "once"
+		}
+		text := strings.ReplaceAll(fmt.Sprintf("%s, %s%s", c.Reason, often, where), "%", "%%") // others name reasons and nodes
+		list = append(list, candidate{c.Seconds, text + ", costs %s"})
 	}
 	worst := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.seconds, b.seconds) })
 	if worst.seconds < 0.01*r.NodeTime {
