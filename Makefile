@@ -1,4 +1,4 @@
-# make demo   a training job that is killed in the middle and finishes all the same
+# make demo   training that is killed, that hangs, and that has a mistake in it; make recording for the README
 # make test   every test that this machine can run, and what it could not; CONTRIBUTING.md has the other tests
 # make bench  gangrun beside its peers
 # make release  everything that is published, in dist/
@@ -21,7 +21,7 @@ UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoin
 RUNS    := -count=1 -p 1 -timeout 20m
 SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
-.PHONY: all build release demo test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
+.PHONY: all build release demo recording test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
 
 all: build
 
@@ -35,6 +35,11 @@ release:
 
 demo: build
 	examples/demo/demo $(BIN)
+
+# What README.md shows: the demo as it runs here, for a browser to play.
+recording: build
+	examples/demo/record 'The demo of gangrun, recorded' examples/demo/demo $(BIN) > docs/demo.svg.new
+	mv docs/demo.svg.new docs/demo.svg
 
 # What takes long is left out, or cut down to a sample: -short.
 test:
