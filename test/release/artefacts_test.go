@@ -146,6 +146,14 @@ func TestWheel(t *testing.T) {
 	}
 }
 
+// TestUvx runs it from the wheel, without an environment of its own and without a network.
+func TestUvx(t *testing.T) {
+	uvx := harness.Peer(t, "uv/bin/uvx")
+	wheel := file(t, "*"+map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]+".whl")
+	t.Setenv("UV_CACHE_DIR", t.TempDir())
+	works(t, []string{uvx, "--quiet", "--offline", "--no-config", "--from", wheel, "gangrun"}, []string{"true"}, []string{"false"})
+}
+
 // TestDeb installs the package into a root that holds nothing else, and runs it there.
 func TestDeb(t *testing.T) {
 	dpkg := harness.Program(t, "dpkg", "a Debian")
