@@ -1,6 +1,8 @@
 package launch_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,11 +67,56 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
+// overruns sets a timer of two seconds by torch's own client, or by what it writes, and overruns it in round 0.
+const overruns = `
+import json, os, time
+path, round_ = os.environ["TORCHELASTIC_TIMER_FILE"], os.environ["GANGRUN_ROUND"]
+seconds = 1000 if round_ == "0" else 0
+try:
+    import torch.distributed.elastic.timer as timer
+    timer.configure(timer.FileTimerClient(path))
+    with timer.expires(after=2, scope="step"):
+        time.sleep(seconds)
+except ImportError:
+    with open(path, "w") as f:
+        f.write(json.dumps({"version": 1, "pid": os.getpid(), "scope_id": "step", "expiration_time": time.time() + 2, "signal": 9}) + "\n")
+    time.sleep(seconds)
+print("finished", path)
+`
+
+// TestTimers: a rank that overruns a timer which it has set is ended, and restarted; the pipe is gone afterwards.
+func TestTimers(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "overruns.py")
+	if err := os.WriteFile(script, []byte(overruns), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, python := range map[string]string{"its protocol": harness.Program(t, "python3", "install python3"), "torch": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "torch" {
+				python = harness.Peer(t, "torch/bin/python3")
+			}
+			temporary := t.TempDir()
+			res := harness.Run(t, 2*time.Minute, []string{"TORCHELASTIC_ENABLE_FILE_TIMER=1", "PYTHON_EXEC=" + python, "TMPDIR=" + temporary},
+				harness.Binary(t), "launch", "--max-restarts", "1", script)
+			if res.Code != 0 || !strings.Contains(res.Stdout, "finished "+temporary+"/watchdog_timer_") ||
+				!strings.Contains(res.Stderr, "a timer that the training has set has run out") ||
+				!strings.Contains(res.Stderr, "KilledBySIGKILL") {
+				t.Errorf("exit code %d: %s%s", res.Code, res.Stdout, res.Stderr)
+			}
+			if left, _ := filepath.Glob(temporary + "/watchdog_timer_*"); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}
+
 // TestPluginsThatChangeNothing are accepted, each as far as it means something without Python.
 func TestPluginsThatChangeNothing(t *testing.T) {
-	res := harness.Run(t, time.Minute, []string{"TORCHELASTIC_ENABLE_FILE_TIMER=1"}, harness.Binary(t), "launch", "--logs-specs", "default",
+	res := harness.Run(t, time.Minute, nil, harness.Binary(t), "launch", "--logs-specs", "default",
 		"--event-log-handler", "console", "--no-python", "true")
-	if res.Code != 0 || !strings.Contains(res.Stderr, "--event-log-handler console") || !strings.Contains(res.Stderr, "TORCHELASTIC_ENABLE_FILE_TIMER") {
+	if res.Code != 0 || !strings.Contains(res.Stderr, "--event-log-handler console") {
 		t.Errorf("exit code %d: %s", res.Code, res.Stderr)
 	}
 	for shell, says := range map[string]string{"bash": "complete -o default", "zsh": "bashcompinit", "tcsh": "complete torchrun"} {

@@ -21,8 +21,10 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/gang"
 	"github.com/gangrun/gangrun/supervisor/torchrun"
+	"github.com/gangrun/gangrun/supervisor/torchrun/timer"
 )
 
 const (
@@ -201,18 +203,21 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := g.MakeDirectory(); err != nil {
 		return nil, &configError{err.Error()}
 	}
-	if value := os.Getenv("TORCHELASTIC_ENABLE_FILE_TIMER"); value == "1" {
-		o.warnings = append(o.warnings, "TORCHELASTIC_ENABLE_FILE_TIMER: gangrun has no such timer, and sets no TORCHELASTIC_TIMER_FILE; "+
-			"workers run without one; --hang-timeout ends those that hang")
-	}
+	timers := o.timers(g)
 	o.live = !g.Terminal || nproc > 1 // what a rank that has the terminal shows there does not go through gangrun
 	o.Workers, o.RoundEnded, o.HangDir = o.resumed(g.Workers), g.RoundEnded, g.Directory
 	o.Epilogue = func(w io.Writer) {
 		g.Report(w, os.Getenv("TORCHELASTIC_ERROR_FILE"))
 		g.RemoveEmpty()
+		if timers != nil {
+			timers.Close()
+		}
 	}
 	o.started = func(log *slog.Logger) {
 		g.Log = log
+		if timers != nil {
+			timers.Serve(log)
+		}
 		if t.EventLogHandler == torchrun.EventsToConsole {
 			log.Info("--event-log-handler console: torchrun's events are not printed; gangrun's own log tells of the same")
 		}
@@ -348,4 +353,26 @@ func uuid() string {
 	rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// timers are those of torch.distributed.elastic.timer, where torchrun would keep them; nil: it would not, or they cannot
+// be kept.
+func (o *options) timers(g *gang.Torchrun) *timer.Server {
+	if os.Getenv(timer.VariableEnable) != "1" {
+		return nil
+	}
+	path := os.Getenv(timer.VariableFile)
+	if path == "" {
+		path = filepath.Join(os.TempDir(), "watchdog_timer_"+uuid())
+	} else if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // of an earlier run
+		_ = os.Remove(path)
+	}
+	s, err := timer.Make(path)
+	if err != nil {
+		o.warnings = append(o.warnings, fmt.Sprintf("%s: the timers that the training sets are not kept: %v; "+
+			"--hang-timeout ends workers that hang", timer.VariableEnable, err))
+		return nil
+	}
+	g.Env = environ.Set(g.Env, timer.VariableFile, path)
+	return s
 }

@@ -1,0 +1,136 @@
+package timer
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestTimers(t *testing.T) {
+	now := time.Unix(1000, 0)
+	line := func(pid int, scope string, at float64, signal int) string {
+		return fmt.Sprintf(`{"version": 1, "pid": %d, "scope_id": %q, "expiration_time": %v, "signal": %d}`, pid, scope, at, signal)
+	}
+	for name, test := range map[string]struct {
+		lines []string
+		want  []Expired
+	}{
+		"none":                      {},
+		"one that runs":             {[]string{line(7, "a", 1001, 9)}, nil},
+		"one that has run out":      {[]string{line(7, "a", 999.5, 9)}, []Expired{{7, 9, "a", 500 * time.Millisecond}}},
+		"taken back":                {[]string{line(7, "a", 999, 9), line(7, "a", -1, 0)}, nil},
+		"set again":                 {[]string{line(7, "a", 999, 9), line(7, "a", 1009, 9)}, nil},
+		"another scope":             {[]string{line(7, "a", 999, 9), line(7, "b", -1, 0)}, []Expired{{7, 9, "a", time.Second}}},
+		"the first with a signal":   {[]string{line(7, "a", 990, 0), line(7, "b", 995, 15), line(7, "c", 996, 9)}, []Expired{{7, 15, "b", 5 * time.Second}}},
+		"no signal":                 {[]string{line(7, "a", 990, -1)}, []Expired{{7, 0, "a", 10 * time.Second}}},
+		"two processes":             {[]string{line(8, "a", 999, 9), line(7, "a", 999, 9)}, []Expired{{7, 9, "a", time.Second}, {8, 9, "a", time.Second}}},
+		"what was never set":        {[]string{line(7, "a", -1, 0)}, nil},
+		"our own process group":     {[]string{line(0, "a", 1, 9), line(-1, "a", 1, 9)}, nil},
+		"a signal that is none":     {[]string{line(7, "a", 1, 65)}, nil},
+		"a name without measure":    {[]string{line(7, strings.Repeat("x", 201), 1, 9)}, nil},
+		"what cannot be read":       {[]string{"", "{", `{"pid":"7"}`, "\x00"}, nil},
+		"a time that cannot be one": {[]string{`{"pid":7,"expiration_time":1e300,"signal":9}`}, nil},
+	} {
+		running := timers{}
+		for _, l := range test.lines {
+			_ = running.take([]byte(l))
+		}
+		if got := running.expired(now); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if again := running.expired(now); again != nil {
+			t.Errorf("%s: once more %+v", name, again)
+		}
+	}
+	many := timers{}
+	for i := range 2 * mostTimers {
+		_ = many.take([]byte(line(i+1, "a", 1, 9)))
+		_ = many.take([]byte(line(1, fmt.Sprint(i), 1, 9)))
+	}
+	if len(many) > mostTimers || len(many[1]) > mostTimers {
+		t.Errorf("%d processes, %d timers of one", len(many), len(many[1]))
+	}
+}
+
+func FuzzTake(f *testing.F) {
+	f.Add([]byte(`{"version": 1, "pid": 7, "scope_id": "a", "expiration_time": 5, "signal": 9}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		running := timers{}
+		_ = running.take(line)
+		for _, e := range running.expired(time.Unix(1<<41, 0)) {
+			if e.PID <= 0 || e.Signal < 0 || e.Signal > 64 {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
+}
+
+// said is a log that several goroutines use.
+type said struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+// TestServer ends the process below this one that has overrun its timer, and no other.
+func TestServer(t *testing.T) {
+	log := &said{}
+	s, err := Make(filepath.Join(t.TempDir(), "timer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Make(s.Path); err == nil {
+		t.Error("what is there is taken over")
+	}
+	s.Serve(slog.New(slog.NewTextHandler(log, nil)))
+	defer s.Close()
+	ours := exec.Command("sleep", "1000")
+	if err := ours.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Process.Kill()
+	for _, line := range []string{
+		"garbage\n", fmt.Sprintf(`{"pid":%d,"scope_id":"x","expiration_time":1,"signal":9}`+"\n", os.Getppid()),
+		fmt.Sprintf(`{"pid":%d,"scope_id":"mine","expiration_time":1,"signal":9}`+"\n", ours.Process.Pid),
+	} {
+		if err := os.WriteFile(s.Path, []byte(line), 0); err != nil { // opened, written, closed, as torch's client does
+			t.Fatal(err)
+		}
+	}
+	if err := ours.Wait(); err == nil || ours.ProcessState.String() != "signal: killed" {
+		t.Errorf("%v", ours.ProcessState)
+	}
+	for limit := time.Now().Add(20 * time.Second); strings.Count(log.String(), "\n") < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			break
+		}
+	}
+	for _, want := range []string{"is not kept", "it is none of the workers", "its process is ended, as torchrun would", "scope=mine", "SIGKILL"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %q in\n%s", want, log)
+		}
+	}
+	s.Close()
+	if _, err := os.Stat(s.Path); !os.IsNotExist(err) {
+		t.Errorf("the pipe is left: %v", err)
+	}
+}
