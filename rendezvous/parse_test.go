@@ -91,7 +91,7 @@ func fullHost() *Host {
 }
 
 func fullReached() *Reached {
-	return &Reached{V: 1, Round: 3, Step: ptr(int64(1200)), Phase: "checkpoint", Checkpoint: ptr(int64(1000))}
+	return &Reached{V: 1, Round: 3, Step: ptr(int64(1200)), Phase: "checkpoint", Checkpoint: ptr(int64(1000)), Still: true}
 }
 
 // TestGolden guards the form of the records: nodes of different releases and the command line read them.
