@@ -211,7 +211,7 @@ func TestTrouble(t *testing.T) {
 		"no certificate":         {"no certificate", func(s *server) { write(t, s.cfg.CA, "none") }, nil},
 		"a redirect": {"302", func(s *server) {
 			s.answer = func(w http.ResponseWriter, r *http.Request) bool {
-				http.Redirect(w, r, "/elsewhere", 302)
+				http.Redirect(w, r, "/elsewhere", http.StatusFound)
 				return false
 			}
 		}, nil},
