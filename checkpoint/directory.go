@@ -152,7 +152,10 @@ func (d *Directory) Begin(ctx context.Context, run Run, from From) (*format.Chec
 		d.closes = watchCloses(d.Path)
 	}
 	if from.Fresh() {
-		d.sayFresh()
+		d.sayFresh(from.Why)
+		if from.Why != "" && !d.Own {
+			d.aside(nil)
+		}
 		d.remember(d.memory.Begin(run, from, d.scan))
 		return nil, nil
 	}
@@ -170,7 +173,7 @@ func (d *Directory) Begin(ctx context.Context, run Run, from From) (*format.Chec
 		return nil, d.lost(from, c.Path)
 	}
 	if !d.Own {
-		d.aside(*chosen)
+		d.aside(chosen)
 	}
 	if d.Path != "" && !d.Own {
 		was, err := repoint(d.Path, *chosen)
@@ -186,8 +189,8 @@ func (d *Directory) Begin(ctx context.Context, run Run, from From) (*format.Chec
 }
 
 // sayFresh says why a round starts from nothing. An empty directory before the first round is as it should be.
-func (d *Directory) sayFresh() {
-	why := cmp.Or(d.fresh, "the directory is empty")
+func (d *Directory) sayFresh(decided string) {
+	why := cmp.Or(decided, d.fresh, "the directory is empty")
 	if len(d.scan.Checkpoints) == 0 && len(d.scan.Others) == 0 && !d.scan.Missing && d.memory.UID == "" {
 		d.Log.Info("no checkpoint found; starting fresh", "dir", d.Name, "why", why)
 		return
@@ -205,12 +208,16 @@ func (d *Directory) lost(from From, path string) error {
 	return problem.New(problem.NoMarker, "%v, %s, has gone", from, path)
 }
 
-// aside moves away what the framework could take instead of the one that was chosen, or write over. What is unknown
-// stays, and so does a pointer that leads nowhere.
-func (d *Directory) aside(chosen format.Checkpoint) {
+// aside moves away what the framework could take instead of the one that was chosen, or write over: what is newer, nil
+// standing for the start. What is unknown stays, and so does a pointer that leads nowhere.
+func (d *Directory) aside(chosen *format.Checkpoint) {
 	for _, c := range d.scan.Checkpoints {
 		pointer := c.Reason == problem.PointerDangling || c.Reason == problem.PointerMalformed
-		if chosen.Step < 0 || c.Step <= chosen.Step || c.Unit != chosen.Unit || c.Reason.Unknown() || pointer {
+		newer := c.Step >= 0
+		if chosen != nil {
+			newer = chosen.Step >= 0 && c.Step > chosen.Step && c.Unit == chosen.Unit
+		}
+		if !newer || c.Reason.Unknown() || pointer {
 			continue
 		}
 		if !d.Quarantine || d.Path == "" {

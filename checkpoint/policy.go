@@ -67,6 +67,9 @@ type Offer struct {
 	Warnings []string
 	// Fresh says why a start from nothing is right, when there is nothing to resume from.
 	Fresh string
+	// Cut is the step of a save that this run began here and did not end, when there is nothing else: the first of all. It
+	// is nil where there is more than one, or none that says its step.
+	Cut *int64
 }
 
 // skew is how far the clocks of a machine and of its file server may be apart.
@@ -97,6 +100,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	s.Checkpoints = slices.Clone(s.Checkpoints)
 	slices.SortStableFunc(s.Checkpoints, newestFirst)
 	good, tied := p.eligible(s, m)
+	cuts := map[int64]bool{}
 	saves := map[string]int{}
 	for _, c := range s.Checkpoints {
 		saves[c.Series()]++
@@ -149,6 +153,9 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 			o.warn("%s: %s", c.Path, detail)
 		}
 		o.refuse(c, reason, detail)
+		if what == torn && began && !before {
+			cuts[c.Step] = true
+		}
 		switch {
 		case what == state && !before, what == model && began && !before, what == ruined && !before:
 			o.veto(reason, "%s; %s", about(c.Path, detail), cmp.Or(p.Way, ways))
@@ -174,6 +181,12 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	}
 	if len(o.Steps)+len(o.Identities) > 0 {
 		o.Veto, o.Fresh = nil, ""
+	} else if len(cuts) == 1 && o.Veto == nil {
+		for step := range cuts {
+			if step >= 0 {
+				o.Cut = &step
+			}
+		}
 	}
 	o.Steps, o.Identities = o.Steps[:min(len(o.Steps), maxLooks)], o.Identities[:min(len(o.Identities), maxLooks)]
 	return o, nil
@@ -313,6 +326,7 @@ func (o *Offer) veto(reason problem.Reason, format string, args ...any) {
 type From struct {
 	Step     *int64
 	Identity string
+	Why      string // neither is chosen although there may be some here; empty where that needs no word
 }
 
 // First is what an offer begins with: what a single node would resume from.

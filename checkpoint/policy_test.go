@@ -175,6 +175,7 @@ func TestOfferFirst(t *testing.T) {
 		ids    []string
 		veto   bool
 		fresh  bool // with a word
+		cut    int64
 	}{
 		{name: "weights, an export, data", has: []format.Checkpoint{at(2, weightsOnly), base}, fresh: true},
 		{name: "a trainer's state without its optimizer", has: []format.Checkpoint{at(2, weightsOnly, training)}, veto: true},
@@ -183,8 +184,12 @@ func TestOfferFirst(t *testing.T) {
 		{name: "cut in its first save", has: []format.Checkpoint{at(0, because(problem.Truncated), inPlace, first)}, fresh: true},
 		{name: "cut, and a whole one before it", has: []format.Checkpoint{at(0, because(problem.Truncated), inPlace), at(3, named("prev.pt"))}, steps: []int64{3}},
 		{name: "written by this run: weights alone", memory: began, has: []format.Checkpoint{at(2, weightsOnly)}, veto: true},
-		{name: "by this run: a part of the first save", memory: began, has: []format.Checkpoint{at(2, weightsOnly, part)}, fresh: true},
+		{name: "by this run: a part of the first save", memory: began, has: []format.Checkpoint{at(2, weightsOnly, part)}, fresh: true, cut: 2},
 		{name: "by this run: parts of two saves", memory: began, has: []format.Checkpoint{at(2, weightsOnly, part), at(1, weightsOnly, part)}, veto: true},
+		{name: "by this run: the first save, cut", memory: began, has: []format.Checkpoint{at(2, because(problem.NoMarker))}, fresh: true, cut: 2},
+		{name: "by this run: two saves, cut", memory: began, has: []format.Checkpoint{at(2, because(problem.NoMarker)), at(1, because(problem.NoMarker))}, fresh: true},
+		{name: "by this run: a save, cut after a whole one", memory: began, has: []format.Checkpoint{at(2, because(problem.NoMarker)), at(1)}, steps: []int64{1}},
+		{name: "before this run: a save, cut", memory: noted(at(2, because(problem.NoMarker))), has: []format.Checkpoint{at(2, because(problem.NoMarker))}, fresh: true},
 		{name: "before this run: a base model", memory: noted(base), has: []format.Checkpoint{base}, fresh: true},
 		{name: "a base model, and what this run has saved", memory: noted(base), has: []format.Checkpoint{base, at(2, optimizer)}, steps: []int64{2}},
 		{name: "the same name, written by this run since", memory: noted(base),
@@ -194,7 +199,7 @@ func TestOfferFirst(t *testing.T) {
 	} {
 		o, err := Policy{}.Offer(Scan{Checkpoints: tt.has}, tt.memory, run, saved.Add(2*time.Hour))
 		if err != nil || !slices.Equal(o.Steps, tt.steps) || !slices.Equal(o.Identities, tt.ids) || (o.Veto != nil) != tt.veto ||
-			(o.Fresh != "") != tt.fresh && o.Veto == nil {
+			(o.Fresh != "") != tt.fresh && o.Veto == nil || (o.Cut != nil) != (tt.cut > 0) || o.Cut != nil && *o.Cut != tt.cut {
 			t.Errorf("%s: %+v, %v", tt.name, o, err)
 		}
 		if o.Veto != nil && !strings.Contains(o.Veto.Detail, "--checkpoint-ignore") {

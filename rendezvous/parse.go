@@ -155,6 +155,8 @@ func (r *Round) check() error {
 		return fmt.Errorf("0 members, want 1 to %d", maxNodes)
 	case len(r.Resume.Unit) > maxName || len(r.Resume.Identity) > maxName:
 		return fmt.Errorf("resume: a unit or an identity is longer than %d bytes", maxName)
+	case len(r.Resume.Why) > maxText:
+		return fmt.Errorf("resume: why it is none is longer than %d bytes", maxText)
 	case len(r.MemberList) > maxName:
 		return fmt.Errorf("member list %q: at most %d bytes", cut(r.MemberList), maxName)
 	}

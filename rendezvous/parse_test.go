@@ -65,7 +65,7 @@ func fullNode() *Node {
 		State: NodeStopped, Round: 3, Leaving: true, Asks: true,
 		Service: &Service{Round: 3, Looks: true, Who: "rank 1 (at step 1230)", Answered: true, Step: ptr(int64(1200)),
 			Each: Duration(50 * time.Millisecond), Within: Duration(20 * time.Second), Served: true},
-		Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20))}, Step: ptr(int64(0)),
+		Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20)), Cut: ptr(int64(30))}, Step: ptr(int64(0)),
 		Host: "gpu-7", Sick: "GPU 3 is lost",
 		ReadSeq: 16, ReopenSeq: 15, Replaces: &Farewell{Incarnation: "i0", Round: 2}, Carried: job,
 	}
@@ -74,7 +74,7 @@ func fullNode() *Node {
 func fullRound() *Round {
 	return &Round{
 		V: 1, Store: "8e9e05c52164694d", RunUID: "u1", Number: 3, MasterAddr: "a.svc", MasterPort: 29500, At: at,
-		Fence: Duration(time.Minute), Resume: Resume{Decision: ResumeFallback, Step: ptr(int64(10))}, MemberList: "8e9e05c5",
+		Fence: Duration(time.Minute), Resume: Resume{Decision: ResumeFallback, Step: ptr(int64(10)), Why: "why"}, MemberList: "8e9e05c5",
 		Members: []Member{{Name: "a", Incarnation: "i0", Slots: 8}, {Name: "b", Incarnation: "i1", Slots: 8, Role: "worker", BootID: "boot", PIDNS: "4026531836", Unique: true, Host: "gpu-7"}},
 	}
 }

@@ -20,6 +20,8 @@ type Checkpoints struct {
 	Identities []string `json:"identities,omitempty"`
 	// Reached is the highest step of which this run has had a complete one on this node.
 	Reached *int64 `json:"reached,omitempty"`
+	// Cut is the step of the first save of this run, where that was cut on this node: nothing else is there.
+	Cut *int64 `json:"cut,omitempty"`
 	// Problem says why the node cannot tell what is there; the rest means nothing then.
 	Problem string `json:"problem,omitempty"`
 	// Veto says why nothing may be started at all.
@@ -108,9 +110,12 @@ func identity(nodes []named) string {
 }
 
 // reached is the highest step of which all nodes have had a complete checkpoint, as far as they know. A node that has
-// just come knows nothing, and says nothing against it.
+// just come knows nothing, and says nothing against it; one on which the first save was cut has had none.
 func reached(earlier *int64, nodes []named) *int64 {
 	var lowest *int64
+	if firstCut(nodes) != "" {
+		return earlier
+	}
 	for _, n := range nodes {
 		if c := n.Checkpoints; c != nil && c.Reached != nil && (lowest == nil || *c.Reached < *lowest) {
 			lowest = c.Reached
@@ -139,13 +144,36 @@ func (t *turn) chooseResume(nodes []named) (Resume, error) {
 		if id := identity(nodes); id != "" {
 			return Resume{Decision: ResumeNewest, Identity: id}, nil
 		}
-		return Resume{Decision: ResumeFresh}, nil
+		return Resume{Decision: ResumeFresh, Why: firstCut(nodes)}, nil
 	}
 	unit := nodes[0].Checkpoints.Unit
 	if t.job.Fallback && len(steps) > 1 {
 		return Resume{Decision: ResumeFallback, Step: &steps[1], Unit: unit}, nil
 	}
 	return Resume{Decision: ResumeNewest, Step: &steps[0], Unit: unit}, nil
+}
+
+// firstCut says that the first save of all was cut, where each node keeps its own checkpoints: some have it whole and
+// nothing else, and the others a part of it and nothing else. Empty where it is not so.
+func firstCut(nodes []named) string {
+	var whole, cut []string
+	var step int64
+	for _, n := range nodes {
+		switch c := n.Checkpoints; {
+		case c == nil || len(c.Identities) > 0:
+			return ""
+		case len(c.Steps) == 1 && (len(whole)+len(cut) == 0 || c.Steps[0] == step):
+			whole, step = append(whole, n.name), c.Steps[0]
+		case len(c.Steps) == 0 && c.Cut != nil && (len(whole)+len(cut) == 0 || *c.Cut == step):
+			cut, step = append(cut, n.name), *c.Cut
+		default:
+			return ""
+		}
+	}
+	if len(whole) == 0 || len(cut) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the first save, of step %d, was cut on %s, and there is none before it", step, few(cut))
 }
 
 // lost says what would be lost by starting from what all nodes have.
@@ -165,6 +193,8 @@ func (t *turn) lost(policy ResumePolicy, nodes []named, steps []int64) error {
 			return fmt.Errorf("%s had been reached, and no %s is left (%s)", reachedText(*before), what, held(nodes))
 		case vetoed(nodes) != "":
 			return errors.New(vetoed(nodes))
+		case firstCut(nodes) != "" && policy.Require != RequireAlways:
+			return nil
 		case slices.ContainsFunc(nodes, has):
 			return fmt.Errorf("there is no %s (%s)", what, held(nodes))
 		case policy.Require == RequireAlways:

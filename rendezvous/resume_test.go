@@ -73,6 +73,7 @@ func TestChooseResume(t *testing.T) {
 		fallback bool
 		decision string
 		step     int64 // 0: none
+		why      string
 		err      string
 	}{
 		{name: "nothing yet", nodes: []named{node("a", Checkpoints{}), node("b", Checkpoints{})}, decision: ResumeFresh},
@@ -86,6 +87,24 @@ func TestChooseResume(t *testing.T) {
 		{name: "none common", nodes: []named{
 			node("a", Checkpoints{Steps: []int64{200}}), node("b", Checkpoints{Steps: []int64{100}}),
 		}, err: "a has 200; b has 100"},
+		{name: "the first save was cut on one", nodes: []named{
+			node("a", Checkpoints{Steps: []int64{100}, Reached: ptr(100)}), node("b", Checkpoints{Cut: ptr(100)}),
+		}, decision: ResumeFresh, why: "the first save, of step 100, was cut on b"},
+		{name: "the first save was cut on one, and one has nothing", nodes: []named{
+			node("a", Checkpoints{Steps: []int64{100}}), node("b", Checkpoints{Cut: ptr(100)}), node("c", Checkpoints{}),
+		}, err: "c has none"},
+		{name: "not the first save", nodes: []named{
+			node("a", Checkpoints{Steps: []int64{100, 50}}), node("b", Checkpoints{Cut: ptr(100)}),
+		}, err: "b has none"},
+		{name: "saves of different steps", nodes: []named{
+			node("a", Checkpoints{Steps: []int64{100}}), node("b", Checkpoints{Cut: ptr(50)}),
+		}, err: "b has none"},
+		{name: "the first save was cut, and one is required", policy: ResumePolicy{Require: RequireAlways}, nodes: []named{
+			node("a", Checkpoints{Steps: []int64{100}}), node("b", Checkpoints{Cut: ptr(100)}),
+		}, err: "b has none"},
+		{name: "cut, and one had been reached", reached: ptr(50), nodes: []named{
+			node("a", Checkpoints{Steps: []int64{100}}), node("b", Checkpoints{Cut: ptr(100)}),
+		}, err: "step 50 had been reached"},
 		{name: "lost", reached: ptr(100), nodes: []named{node("a", Checkpoints{})}, err: "step 100 had been reached"},
 		{name: "a node remembers", nodes: []named{node("a", Checkpoints{Reached: ptr(100)})}, err: "step 100 had been reached"},
 		{name: "a newcomer does not", nodes: []named{
@@ -126,7 +145,7 @@ func TestChooseResume(t *testing.T) {
 				}
 			case err != nil:
 				t.Error(err)
-			case r.Decision != tt.decision || r.Step != nil && *r.Step != tt.step || r.Step == nil && tt.decision != ResumeFresh:
+			case r.Decision != tt.decision || !strings.HasPrefix(r.Why, tt.why) || (tt.why == "") != (r.Why == "") || r.Step != nil && *r.Step != tt.step || r.Step == nil && tt.decision != ResumeFresh:
 				t.Errorf("%+v, want %s %d", r, tt.decision, tt.step)
 			}
 		})

@@ -48,6 +48,8 @@ type Resume struct {
 	// Unit is what Step counts: "epoch", or nothing for steps. Identity stands for a checkpoint that says no step.
 	Unit     string `json:"unit,omitempty"`
 	Identity string `json:"identity,omitempty"`
+	// Why says why it is none, where some nodes have one.
+	Why string `json:"why,omitempty"`
 }
 
 // Rank is the rank of the node in this round, -1 when it is no member.

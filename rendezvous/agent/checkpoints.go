@@ -74,7 +74,7 @@ func (n *node) inBackground(f func() func(*node)) {
 // looked handles what a look has shown.
 func (n *node) looked(asked int64, r checkpoint.Report, err error) {
 	n.checkpoints.busy = false
-	c := &rendezvous.Checkpoints{Asked: asked, Steps: r.Steps, Unit: string(r.Unit), Identities: r.Identities, Reached: r.Reached}
+	c := &rendezvous.Checkpoints{Asked: asked, Steps: r.Steps, Unit: string(r.Unit), Identities: r.Identities, Reached: r.Reached, Cut: r.Cut}
 	switch {
 	case err != nil:
 		c.Problem = rendezvous.Sentence(err.Error())
@@ -123,9 +123,11 @@ func (n *node) missed(r checkpoint.Report, err error) {
 
 // sameCheckpoints reports whether both say the same, whenever they were asked.
 func sameCheckpoints(a, b *rendezvous.Checkpoints) bool {
-	return a != nil && slices.Equal(a.Steps, b.Steps) && a.Unit == b.Unit && slices.Equal(a.Identities, b.Identities) && a.Problem == b.Problem && a.Veto == b.Veto &&
-		(a.Reached == nil) == (b.Reached == nil) && (a.Reached == nil || *a.Reached == *b.Reached)
+	return a != nil && slices.Equal(a.Steps, b.Steps) && a.Unit == b.Unit && slices.Equal(a.Identities, b.Identities) &&
+		a.Problem == b.Problem && a.Veto == b.Veto && sameStep(a.Reached, b.Reached) && sameStep(a.Cut, b.Cut)
 }
+
+func sameStep(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 
 // prepared returns the checkpoint of a round on this node, once it is ready: it was verified once more, and whatever
 // the framework goes by leads to it.
@@ -142,7 +144,7 @@ func (n *node) prepared(r *rendezvous.Round) (resumed *Resumed, err error, ready
 	c.busy = true
 	dir, run := n.cfg.Checkpoints, checkpoint.Run{Job: n.cfg.Job, UID: r.RunUID}
 	n.inBackground(func() func(*node) {
-		found, err := dir.Begin(n.ctx, run, checkpoint.From{Step: r.Resume.Step, Identity: r.Resume.Identity})
+		found, err := dir.Begin(n.ctx, run, checkpoint.From{Step: r.Resume.Step, Identity: r.Resume.Identity, Why: r.Resume.Why})
 		if err != nil && dir.Own {
 			n.log.Warn("cannot tell what checkpoints there are; the training finds its own", "dir", dir.Name, "err", err)
 			found, err = nil, nil

@@ -115,6 +115,38 @@ func TestResumeFromWhatAllHave(t *testing.T) {
 	}
 }
 
+// TestTheFirstSaveIsCut has two nodes with directories of their own, and the first save of all is whole on one of them
+// only: both start over, and the half that nobody can use is set aside.
+func TestTheFirstSaveIsCut(t *testing.T) {
+	t.Parallel()
+	p := resuming(t, 2, "--checkpoint-quarantine")
+	shelves := map[string]shelf{"a": newShelf(t), "b": newShelf(t)}
+	nodes := []*node{p.start("a", shelves["a"].flag()), p.start("b", shelves["b"].flag())}
+	first := p.round(0, 2)
+	shelves["a"].save(100)
+	shelves["b"].tear(100)
+	first[0].do("kill 9")
+	second := p.round(1, 2)
+	for _, w := range second {
+		p.fresh(w)
+	}
+	if _, err := os.Stat(shelves["a"].path(100)); err == nil {
+		t.Error("what one of the nodes has saved is where its training finds it")
+	}
+	for _, s := range shelves {
+		s.save(100)
+	}
+	second[0].do("kill 9")
+	third := p.round(2, 2)
+	p.from(of(third, "a"), "resume", 100, shelves["a"])
+	finish(third)
+	for _, e := range p.all(nodes, succeeded) {
+		if text := "the first save, of step 100, was cut on b"; !strings.Contains(e.Stderr, text) {
+			t.Errorf("%s does not say %q: %s", e.Node, text, e.Stderr)
+		}
+	}
+}
+
 // TestLostAfterProgress takes away what had been reached: nobody may start over.
 func TestLostAfterProgress(t *testing.T) {
 	t.Parallel()
