@@ -169,6 +169,8 @@ func (n *Node) stopFromOutside(r *stopRequest, to Signal) {
 	}
 	switch {
 	case n.final != nil:
+	case n.state == Waiting && n.decided():
+		n.endWith(n.verdict.message)
 	case n.state == Waiting:
 		n.endWith(n.stoppedBetween())
 	case n.state == Clearing && n.restarts():
@@ -186,6 +188,12 @@ func (n *Node) stopFromOutside(r *stopRequest, to Signal) {
 		}
 		n.stopWorker(i, exitcodes.StoppedOutside, to, n.request.until, n.request.saveBy)
 	}
+}
+
+// decided reports whether the last round here ended in a way after which there is no other: what comes from outside then
+// comes too late to be the reason. That this node was done says nothing of the other nodes.
+func (n *Node) decided() bool {
+	return n.ran && !n.restarts() && (n.policy.Alone || n.verdict.message.Verdict == exitcodes.Fatal)
 }
 
 // leave notes a request for the end from outside: this node goes, whatever the others do. The first one counts; later

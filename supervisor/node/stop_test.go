@@ -148,6 +148,21 @@ func TestWhileNoWorkerRuns(t *testing.T) {
 		}
 	}
 
+	// The job has yet to say that it is over.
+	for _, tt := range []struct {
+		alone bool
+		code  int
+		want  exitcodes.Verdict
+	}{
+		{true, 0, exitcodes.Success}, {true, 3, exitcodes.Fatal}, {true, 137, exitcodes.Preempted},
+		{false, 0, exitcodes.Preempted}, {false, 3, exitcodes.Fatal}, {false, 137, exitcodes.Preempted},
+	} {
+		w = newWorld(t, Policy{Alone: tt.alone}).start(0, 0).exits(1*s, 0, tt.code)
+		if stop(w, 2*s); w.n.final.Verdict != tt.want {
+			t.Errorf("%s after the code %d, alone %v, want %s", w.n.final.Verdict, tt.code, tt.alone, tt.want)
+		}
+	}
+
 	// What is left behind of a success keeps the success; of a failure that could be retried nothing comes any more.
 	for status, verdict := range map[int]exitcodes.Verdict{0: exitcodes.Success, 3: exitcodes.Fatal, 137: exitcodes.Preempted} {
 		w = newWorld(t, Policy{}).start(0, 0)
