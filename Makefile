@@ -62,7 +62,7 @@ test-long:
 # Jobs that are broken on purpose, as many as begin within MINUTES; SEED is the first one's, and JOBS how many. What goes
 # wrong is tried again with fewer faults, for 10 minutes.
 MINUTES ?= 10
-SEED    ?= 0
+SEED    ?= $(shell date +%s)
 JOBS    ?= 0
 chaos:
 	$(GO) test $(RUNS) -v -timeout 0 -run '^TestChaos$$' ./test/chaos -chaos.seed $(SEED) -chaos.minutes $(MINUTES) -chaos.jobs $(JOBS) -chaos.shrink 10m
