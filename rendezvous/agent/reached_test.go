@@ -57,13 +57,12 @@ func TestProgressed(t *testing.T) {
 				t.Errorf("there is %q, want %q", got, want)
 			}
 		}
-		last, less := int64(600), int64(598)
-		one.Progressed(rendezvous.Reached{Step: &last}, false)
+		at := func(step int64) rendezvous.Reached { return rendezvous.Reached{Step: &step} }
+		one.Progressed(at(600), false)
 		time.Sleep(time.Minute + DefaultLease/3 + tick)
-		other.Progressed(rendezvous.Reached{Step: &less}, false)
+		other.Progressed(at(598), false)
 		time.Sleep(DefaultLease/3 + tick)
-		less++
-		other.Progressed(rendezvous.Reached{Step: &less}, true)
+		other.Progressed(at(599), true)
 		time.Sleep(DefaultLease/3 + tick)
 		stands(`{"v":1,"round":0,"step":600}`, `{"v":1,"round":0,"step":599,"still":true}`)
 		// Whoever asks a node hears of all, and those that cannot be read tell nothing.
@@ -78,9 +77,8 @@ func TestProgressed(t *testing.T) {
 		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(progress + "x")}})
 
 		// Both go on by ten before they hang.
-		last, less = 610, 609
-		one.Progressed(rendezvous.Reached{Step: &last}, false)
-		other.Progressed(rendezvous.Reached{Step: &less}, false)
+		one.Progressed(at(610), false)
+		other.Progressed(at(609), false)
 		hang := rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonHang, Code: 212, Role: "suspect", Message: "got nowhere"}
 		one.Failing(0, hang, nil)
 		one.Gone(0, hang, nil)

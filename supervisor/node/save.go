@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,12 @@ func (n *Node) looks() bool {
 	return some
 }
 
+// mayLose reports whether the workers are known to train: steps were told, or a checkpoint is there. Of what else is run, nobody
+// expects a save.
+func (n *Node) mayLose() bool {
+	return n.saved != nil || slices.ContainsFunc(n.workers, func(w worker) bool { return w.report.Step != nil || w.report.Most != nil })
+}
+
 // blind says which ranks have not said that they look at the file.
 func (n *Node) blind() string {
 	var names []string
@@ -65,6 +72,10 @@ func (n *Node) blind() string {
 			names = append(names, w.name())
 		default:
 			for _, rank := range w.report.Blind {
+				if rank < 0 { // it does not say which it is
+					names = append(names, w.name())
+					continue
+				}
 				names = append(names, fmt.Sprintf("rank %d", rank))
 			}
 			some = some || w.report.Most != nil

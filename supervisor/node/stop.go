@@ -154,7 +154,7 @@ func (n *Node) stopFromOutside(r *stopRequest, to Signal) {
 	case n.state != Running || n.request != nil || n.anyStopped() || r.signal == SIGINT:
 	case n.looks():
 		n.note = fmt.Sprintf("less than %v is too little for a save that all make", saveLeast)
-	default:
+	case n.mayLose():
 		n.note = n.blind()
 	}
 	n.leave(r)
