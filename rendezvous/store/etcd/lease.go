@@ -141,9 +141,14 @@ func (l *lease) renewals(pause *pause) error {
 	if err != nil {
 		return fmt.Errorf("open a stream: %w", err)
 	}
+	last := "" // the store that has answered last
 	for {
 		token, replaced := l.store.identity()
-		wait := time.NewTimer(time.Duration(l.renewed.Load()) + l.ttl/3 - l.store.clock())
+		due := time.Duration(l.renewed.Load()) + l.ttl/3 - l.store.clock()
+		if last != "" && token != last {
+			due = 0 // replaced since
+		}
+		wait := time.NewTimer(due)
 		select {
 		case <-wait.C:
 		case <-replaced: // find out at once
@@ -166,6 +171,7 @@ func (l *lease) renewals(pause *pause) error {
 		if answer.TTL <= 0 {
 			return rpctypes.ErrLeaseNotFound
 		}
+		last = token
 		l.renewed.Store(int64(sent))
 		l.store.saw(token, answer.GetHeader().GetRevision())
 		pause.reset()
