@@ -116,10 +116,19 @@ func reached(earlier *int64, nodes []named) *int64 {
 	if firstCut(nodes) != "" {
 		return earlier
 	}
+	gone := false
 	for _, n := range nodes {
-		if c := n.Checkpoints; c != nil && c.Reached != nil && (lowest == nil || *c.Reached < *lowest) {
-			lowest = c.Reached
+		if c := n.Checkpoints; c != nil && c.Reached != nil {
+			if lowest == nil || *c.Reached < *lowest {
+				lowest = c.Reached
+			}
+			gone = gone || !slices.Contains(c.Steps, *c.Reached)
 		}
+	}
+	// Where each still has the highest of its own, nothing is gone, and more than what is common was never common: one whose
+	// disk is full saves every other step.
+	if steps := common(nodes); !gone && len(steps) > 0 {
+		lowest = &steps[0]
 	}
 	if lowest == nil || earlier != nil && *earlier > *lowest {
 		return earlier

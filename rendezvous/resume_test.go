@@ -114,6 +114,14 @@ func TestChooseResume(t *testing.T) {
 			node("a", Checkpoints{Steps: []int64{200, 100}, Reached: ptr(200)}),
 			node("b", Checkpoints{Steps: []int64{100}, Reached: ptr(100)}),
 		}, decision: ResumeNewest, step: 100},
+		{name: "one could not save, and then another", nodes: []named{
+			node("a", Checkpoints{Steps: []int64{100, 80}, Reached: ptr(100)}),
+			node("b", Checkpoints{Steps: []int64{120, 80}, Reached: ptr(120)}),
+		}, decision: ResumeNewest, step: 80},
+		{name: "one has lost its newest", nodes: []named{
+			node("a", Checkpoints{Steps: []int64{100, 80}, Reached: ptr(100)}),
+			node("b", Checkpoints{Steps: []int64{80}, Reached: ptr(120)}),
+		}, err: "step 100 had been reached"},
 		{name: "regressed", reached: ptr(200), nodes: []named{node("a", Checkpoints{Steps: []int64{100}})},
 			err: "step 200 had been reached, and the newest complete checkpoint common to all nodes is of step 100"},
 		{name: "regressed, and nobody minds", reached: ptr(200), policy: ResumePolicy{Require: RequireNever},
