@@ -108,6 +108,9 @@ type Round struct {
 	Cause   int // index of the worker that caused the end; -1 when none failed by itself
 }
 
+// DefaultRestartGrace is Config.RestartGrace where nobody says otherwise.
+const DefaultRestartGrace = 5 * time.Second
+
 // Config is everything that a supervisor is told. It is complete: nothing is read from flags or variables later on.
 type Config struct {
 	Job, Node string
@@ -140,7 +143,7 @@ type Config struct {
 
 	Grace        time.Duration // from a stop signal from outside to SIGKILL
 	SaveGrace    time.Duration // the same for a worker that saves a checkpoint; 0: unknown, so no more than Grace
-	RestartGrace time.Duration // the same when gangrun itself stops a worker
+	RestartGrace time.Duration // the same when gangrun itself stops a worker; see [DefaultRestartGrace]
 	Notice       Notice
 	TimeLimit    time.Duration // from StartedAt until the run on this node has to be over; 0: none
 	StartedAt    time.Time     // of gangrun

@@ -55,7 +55,7 @@ func defaultOptions() *options {
 	o.trainJob.mode = "auto"
 	o.job, o.resuming = defaultJob(), defaultResuming()
 	o.SilentRestart = supervisor.SilentRestartFatal
-	o.Grace, o.RestartGrace = 25*time.Second, 5*time.Second
+	o.Grace, o.RestartGrace = 25*time.Second, supervisor.DefaultRestartGrace
 	o.StopSignals = []unix.Signal{unix.SIGTERM, unix.SIGINT}
 	o.Leftovers, o.Scope = supervisor.LeftoversKill, supervisor.ScopeWorker
 	o.SignalMap = map[unix.Signal]unix.Signal{}
