@@ -21,7 +21,7 @@ UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoin
 RUNS    := -count=1 -p 1 -timeout 20m
 SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
-.PHONY: all build release demo recording test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
+.PHONY: all build release demo recording goodput test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
 
 all: build
 
@@ -40,6 +40,10 @@ demo: build
 recording: build
 	examples/demo/record 'The demo of gangrun, recorded' examples/demo/demo $(BIN) > docs/demo.svg.new
 	mv docs/demo.svg.new docs/demo.svg
+
+# What docs/goodput.md shows: its tables and its picture, by a simulation that decides with what is shipped.
+goodput:
+	$(GO) run ./test/goodput -picture docs/goodput.svg -page docs/goodput.md
 
 # What takes long is left out, or cut down to a sample: -short.
 test:
