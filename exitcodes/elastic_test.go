@@ -79,12 +79,27 @@ func TestSplitByRank(t *testing.T) {
 		{2, 2, ""},
 		{-1, -1, ""},
 	} {
-		if got := splitByRank([]byte(output)).of(tt.rank, tt.local); string(got) != tt.want {
+		if got := splitByRank([]byte(output), nil).of(tt.rank, tt.local).text; string(got) != tt.want {
 			t.Errorf("rank %d: %q, want %q", tt.rank, got, tt.want)
 		}
 	}
-	if got := splitByRank([]byte(output)).nobodys; string(got) != "shared 1\nshared 2\n" {
+	if got := splitByRank([]byte(output), nil).nobodys.text; string(got) != "shared 1\nshared 2\n" {
 		t.Errorf("nobody's lines are %q", got)
+	}
+}
+
+func TestSplitByRankKeepsTimes(t *testing.T) {
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	output := "shared\n[default1]:a\n[default1]:b\n[default0]:c\nshared\n[default1]:d\n"
+	split := splitByRank([]byte(output), []Arrival{{0, at(1), 1}, {20, at(2), 2}, {46, at(3), 1}})
+	for name, tt := range map[string]struct{ got, want timedText }{
+		"rank 0":   {split.of(0, 0), timedText{[]byte("c\n"), []Arrival{{0, at(2), 2}}}},
+		"rank 1":   {split.of(1, 1), timedText{[]byte("a\nb\nd\n"), []Arrival{{0, at(1), 1}, {2, at(2), 2}, {4, at(3), 1}}}},
+		"nobody's": {split.nobodys, timedText{[]byte("shared\nshared\n"), []Arrival{{0, at(1), 1}, {7, at(3), 1}}}},
+	} {
+		if !reflect.DeepEqual(tt.got, tt.want) {
+			t.Errorf("%s: got %+v, want %+v", name, tt.got, tt.want)
+		}
 	}
 }
 

@@ -78,6 +78,7 @@ type Outcome struct {
 	meter  *meter        // of this judgement
 
 	recorded *ErrorFile // what a launcher's report has of the rank's error file
+	died     time.Time  // by the clock of Arrived; zero where that is At
 	nobodys  bool       // Output carries no rank's name: it is this one's because no other has failed by itself
 }
 

@@ -46,7 +46,8 @@ const atTheEnd = 500 * time.Millisecond
 
 // newReader reads o's output.
 func newReader(o Outcome, rules *Rules) *reader {
-	r := &reader{rules: rules, code: o.Status.Code, end: o.At, work: map[origin][]int{}, meter: o.meter, arrived: len(o.Arrived) > 0}
+	r := &reader{rules: rules, code: o.Status.Code, work: map[origin][]int{}, meter: o.meter}
+	r.end, r.arrived = cmp.Or(o.died, o.At), len(o.Arrived) > 0
 	if r.meter == nil {
 		r.meter = newMeter(len(o.Output))
 	}
@@ -151,8 +152,8 @@ func (r *reader) findWork(stepAt time.Time) {
 				slices.Sort(r.work[origin{}])
 			}
 			for c := range r.chains {
-				if r.chains[c].end <= i {
-					r.chains[c].logged, r.chains[c].warned = true, true
+				if ch := &r.chains[c]; ch.end <= i && !r.justHooked(ch) {
+					ch.logged, ch.warned = true, true
 				}
 			}
 			break

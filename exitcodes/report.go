@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxReported bounds the ranks of a report that are judged; a node has no more.
@@ -25,7 +26,7 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 	if len(failures) > maxReported {
 		failures = slices.Concat(failures[:maxReported-1], failures[len(failures)-1:])
 	}
-	printed, shared := splitByRank(text), map[bool]said{}
+	printed, shared := splitByRank(text, o.Arrived), map[bool]said{}
 	byThemselves := 0
 	for _, r := range failures {
 		if !r.closedDown() {
@@ -39,21 +40,29 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 		}
 		rank := o
 		rank.Rank, rank.LocalRank, rank.Status = r.Rank, r.LocalRank, r.Status
-		words := printed.of(r.Rank, r.LocalRank)
-		switch {
-		case len(words) > 0 || told != "":
-			rank.Output = slices.Concat(words, []byte(told))
-		case crash(r.Status.Signal) && r.Status.Signal != sigabrt && byThemselves == 1:
-			rank.Output, rank.nobodys = printed.nobodys, true
-		case r.Status.Signal != 0 && r.Status.Signal != sigabrt:
-			rank.Output = nil // nobody's lines are somebody else's: who dies of a signal seldom says something
-		default:
-			rank.Output, rank.shared = printed.nobodys, shared
+		crashed := crash(r.Status.Number() - CodeSignalBase)
+		words, died := printed.of(r.Rank, r.LocalRank), r.diedAt(o)
+		var came Arrival // the report's traceback
+		if len(o.Arrived) > 0 {
+			came.At = died
 		}
-		if told != "" && crash(r.Status.Number()-CodeSignalBase) {
+		switch {
+		case len(words.text) > 0 || told != "":
+			words.add([]byte(told), came)
+		case crash(r.Status.Signal) && r.Status.Signal != sigabrt && byThemselves == 1:
+			words, rank.nobodys = printed.nobodys, true
+		case r.Status.Signal != 0 && r.Status.Signal != sigabrt:
+			// nobody's lines are somebody else's: who dies of a signal seldom says something
+		default:
+			words, rank.shared = printed.nobodys, shared
+		}
+		rank.Output, rank.Arrived = words.text, nil
+		if crashed { // an exit code says more: against it, a step or a line that came later may be another rank's
+			rank.Arrived, rank.died = words.arrived, died
+		}
+		if told != "" && crashed {
 			rank.recorded = &ErrorFile{Message: lastLine(told), Callstack: told, At: r.At}
 		}
-		rank.Arrived = nil   // the offsets are those of the whole
 		rank.ErrorFile = nil // it is the first failure's, and its traceback is in the report
 		if !r.At.IsZero() {
 			rank.At = r.At
@@ -70,6 +79,15 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 		ranks = append(ranks, rank)
 	}
 	return ranks, text
+}
+
+// diedAt is when the rank died, by the clock by which o's lines arrived: the report's, which has whole seconds, unless
+// that is another one.
+func (r ReportedFailure) diedAt(o Outcome) time.Time {
+	if at := r.At.Add(time.Second); len(o.Arrived) > 0 && at.After(o.Arrived[0].At) && at.Before(o.At) {
+		return at
+	}
+	return o.At
 }
 
 // closedDown reports whether torchrun stopped the rank because another one had failed.

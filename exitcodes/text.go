@@ -16,15 +16,44 @@ func lazy(pattern string) func() *regexp.Regexp {
 // ranksText is an output taken apart by the prefixes of the ranks that printed it, without those of launchers. Torch's own
 // stay: its hook for uncaught exceptions prints them.
 type ranksText struct {
-	lines         [][]byte
+	lines         []arrivedLine
 	global, local map[int][]int // torch's own prefix has the global rank, a launcher's the local one; indexes of lines
-	nobodys       []byte
+	nobodys       timedText
+}
+
+type arrivedLine struct {
+	text []byte
+	came Arrival // without its offset; zero when it is not known
+}
+
+// timedText is lines of an output, with the times at which they arrived where those are known.
+type timedText struct {
+	text    []byte
+	arrived []Arrival
+}
+
+func (t *timedText) add(text []byte, came Arrival) {
+	came.Offset = len(t.text)
+	var last Arrival
+	if n := len(t.arrived); n > 0 {
+		last = t.arrived[n-1]
+	}
+	if !came.At.Equal(last.At) || came.Stream != last.Stream {
+		t.arrived = append(t.arrived, came)
+	}
+	t.text = append(t.text, text...)
 }
 
 // splitByRank takes an output apart in one pass.
-func splitByRank(output []byte) ranksText {
+func splitByRank(output []byte, arrived []Arrival) ranksText {
 	t := ranksText{global: map[int][]int{}, local: map[int][]int{}}
+	var came Arrival
+	offset := 0
 	for l := range bytes.Lines(output) {
+		for len(arrived) > 0 && arrived[0].Offset <= offset {
+			came, arrived = arrived[0], arrived[1:]
+		}
+		offset += len(l)
 		text, rank, local := l, -1, -1
 		name, number, rest := rankPrefix(text)
 		if name != "" && name != "rank" {
@@ -40,23 +69,22 @@ func splitByRank(output []byte) ranksText {
 		case local >= 0:
 			t.local[local] = append(t.local[local], len(t.lines))
 		default:
-			t.nobodys = append(t.nobodys, l...)
+			t.nobodys.add(l, came)
 			continue
 		}
-		t.lines = append(t.lines, text)
+		t.lines = append(t.lines, arrivedLine{text, came})
 	}
 	return t
 }
 
 // of returns what carries this rank's prefix, in the order in which it was printed. Rank and local rank may be -1.
-func (t ranksText) of(rank, localRank int) []byte {
+func (t ranksText) of(rank, localRank int) (words timedText) {
 	at := slices.Concat(t.global[rank], t.local[localRank])
 	slices.Sort(at)
-	var text []byte
 	for _, i := range at {
-		text = append(text, t.lines[i]...)
+		words.add(t.lines[i].text, t.lines[i].came)
 	}
-	return text
+	return words
 }
 
 // rankPrefix reads "[rank3]: " or a launcher's "[default0]:".

@@ -47,10 +47,14 @@ const maxShells = 4 // one in the other, each with a word about the death
 func (r *reader) endedBefore() (best said, found bool) {
 	w := r.findWayOut()
 	for _, i := range r.finalChains() {
-		if c := &r.chains[i]; c.logged || !r.endedOf(c, w) {
+		c := &r.chains[i]
+		if c.logged || !r.endedOf(c, w, longAgo) {
 			continue
 		}
 		s := r.judgeStream(i)
+		if !s.known && !r.endedOf(c, w, echoes) { // what nothing knows may well have been caught: a crash says more
+			continue
+		}
 		if s.ended = s.known || s.unknown; s.ended && (!found || s.role() > best.role()) {
 			best, found = s, true
 		}
@@ -58,8 +62,12 @@ func (r *reader) endedBefore() (best said, found bool) {
 	return best, found
 }
 
-// endedOf reports whether the program ended of the exceptions in c, and the signal came after that.
-func (r *reader) endedOf(c *chain, w wayOut) bool {
+// justHooked reports whether torch's hook spoke right before the end: a step that was reported since is another rank's.
+func (r *reader) justHooked(c *chain) bool { return c.own && r.end.Sub(r.lines[c.end].at) <= echoes }
+
+// endedOf reports whether the program ended of the exceptions in c, and the signal came after that: by the words of an
+// interpreter that goes down, or without any other, and soon.
+func (r *reader) endedOf(c *chain, w wayOut, soon time.Duration) bool {
 	switch {
 	case c.own: // torch's hook speaks when nobody has caught it
 		return true
@@ -69,7 +77,7 @@ func (r *reader) endedOf(c *chain, w wayOut) bool {
 		return true
 	}
 	at := r.lines[c.end].at
-	return w.spoke <= c.end && (at.IsZero() || r.end.Sub(at) <= longAgo)
+	return w.spoke <= c.end && (at.IsZero() || r.end.Sub(at) <= soon)
 }
 
 // libraryNext reports whether what came next after line i, but for noise, is a library's word: a program that went on
@@ -88,8 +96,8 @@ func (r *reader) libraryNext(i int) bool {
 
 // wentOnSince reports whether the program went on after that time, in whole seconds: it reported a step, did work, or
 // was found at it.
-func (r *reader) wentOnSince(at, stepAt time.Time) bool {
-	if r.findWayOut().atWork >= 0 {
+func (r *reader) wentOnSince(at, stepAt time.Time, crashed bool) bool {
+	if i := r.findWayOut().atWork; i >= 0 && r.foundSince(at, r.lines[i].at, crashed) {
 		return true
 	}
 	if at.IsZero() {
@@ -105,4 +113,16 @@ func (r *reader) wentOnSince(at, stepAt time.Time) bool {
 		}
 	}
 	return false
+}
+
+// foundSince reports whether a stack dump shows what the program did after that time. A program can be asked for one at
+// any time; a crash prints its own, which counts from the record's second on, and where times are not known.
+func (r *reader) foundSince(at, dumped time.Time, crashed bool) bool {
+	switch {
+	case at.IsZero() || !r.arrived:
+		return crashed
+	case crashed:
+		return dumped.After(at)
+	}
+	return dumped.After(at.Add(time.Second))
 }

@@ -55,6 +55,20 @@ func TestKilledOnTheWayOut(t *testing.T) {
 			o.Arrived = []Arrival{{Offset: 0, At: noon.Add(-before)}, {Offset: len(text), At: noon.Add(-100 * time.Millisecond)}}
 		}
 	}
+	// What came when, each so long before the end.
+	type part struct {
+		before time.Duration
+		text   string
+	}
+	parts := func(list ...part) func(*Outcome) {
+		return func(o *Outcome) {
+			for _, p := range list {
+				o.Arrived = append(o.Arrived, Arrival{Offset: len(o.Output), At: noon.Add(-p.before)})
+				o.Output = append(o.Output, p.text...)
+			}
+		}
+	}
+	slow := "Timeout (0:30:00)!\n" + strings.TrimPrefix(inKernel, "Fatal Python error: Segmentation fault\n\n") // dump_traceback_later
 	started := func(before time.Duration) func(*Outcome) {
 		return func(o *Outcome) { o.StartedAt = noon.Add(-before) }
 	}
@@ -62,7 +76,7 @@ func TestKilledOnTheWayOut(t *testing.T) {
 		return func(o *Outcome) { o.StepAt = noon.Add(-before) }
 	}
 	abort, segv := Status{Signal: sigabrt}, Status{Signal: sigsegv}
-	shell := Status{Code: 134}
+	shell, exit := Status{Code: 134}, Status{Code: 1}
 	for _, tt := range []struct {
 		name     string
 		status   Status
@@ -88,6 +102,9 @@ func TestKilledOnTheWayOut(t *testing.T) {
 		{"the watchdog's, and nothing between", abort, []func(*Outcome){print(raised + badHeads + "\n" + watchdog)}, Retry, 134, "Watchdog caught"},
 		{"a frame below the top", segv, []func(*Outcome){print("Traceback (most recent call last):\n  File \"/app/data.py\", line 3, in load\n    open(f)\n" + badHeads + "\n")}, Retry, 139, "was killed by SIGSEGV"},
 		{"hours before", segv, []func(*Outcome){ago(2*time.Hour, raised+badHeads+"\n", "Fatal Python error: Segmentation fault\n\n")}, Retry, 139, "was killed by SIGSEGV"},
+		{"nothing knows it, just now", segv, []func(*Outcome){ago(2*time.Second, raised+badHeads+"\n", "")}, Fatal, 1, badHeads},
+		{"nothing knows it, and it was silent for a while", segv, []func(*Outcome){ago(20*time.Second, raised+badHeads+"\n", "")}, Retry, 139, "was killed by SIGSEGV"},
+		{"a rule knows it, and it was silent for a while", segv, []func(*Outcome){ago(20*time.Second, raised+"ModuleNotFoundError: No module named 'x'\n", "")}, Fatal, 1, "ModuleNotFoundError"},
 		{"somebody killed it", Status{Signal: sigkill}, []func(*Outcome){print(raised + badHeads + "\n")}, Retry, 137, "was killed by SIGKILL"},
 
 		{"the error file alone", abort, []func(*Outcome){file(badHeads, time.Second, 0)}, Fatal, 1, badHeads},
@@ -105,6 +122,12 @@ func TestKilledOnTheWayOut(t *testing.T) {
 		{"work after the error file", segv, []func(*Outcome){file(badHeads, time.Minute, 0), ago(30*time.Second, steps, "Fatal Python error: Segmentation fault\n\n")}, Retry, 139, "was killed by SIGSEGV"},
 		{"steps that were in the buffer", segv, []func(*Outcome){file(badHeads, 20*time.Second, 0), ago(0, "", steps)}, Fatal, 1, badHeads},
 		{"the error file, and found at work", segv, []func(*Outcome){file(badHeads, time.Second, 0), print(inKernel)}, Retry, 139, "was killed by SIGSEGV"},
+		{"the error file, and found at work within its second", segv, []func(*Outcome){file(badHeads, 300*time.Millisecond, 0), parts(part{100 * time.Millisecond, inKernel})}, Retry, 139, "was killed by SIGSEGV"},
+		{"the error file, found at work long before", abort, []func(*Outcome){file(badHeads, time.Second, 0), parts(part{30 * time.Minute, slow})}, Fatal, 1, badHeads},
+		{"the error file, found at work long before, exit 1", exit, []func(*Outcome){file(reset, time.Second, 0), parts(part{30 * time.Minute, slow}, part{30 * time.Second, steps})}, Retry, 210, reset},
+		{"the same in the record's second", exit, []func(*Outcome){file(reset, 300*time.Millisecond, 0), parts(part{500 * time.Millisecond, slow})}, Retry, 210, reset},
+		{"the same where times are not known", exit, []func(*Outcome){file(reset, time.Second, 0), print(slow)}, Retry, 210, reset},
+		{"the error file, found at work since, exit 1", exit, []func(*Outcome){file(reset, time.Minute, 0), parts(part{30 * time.Second, slow})}, Fatal, 1, "exited 1"},
 		{"the error file, somebody killed it", Status{Signal: sigkill}, []func(*Outcome){file(badHeads, time.Second, 0)}, Retry, 137, "was killed by SIGKILL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +142,7 @@ func TestKilledOnTheWayOut(t *testing.T) {
 			if f.Signal != tt.status.Signal {
 				t.Errorf("signal %d", f.Signal)
 			}
-			if told := strings.Contains(f.Message, " on its way out after an exception: "); told != (f.Code == 1 || strings.Contains(tt.name, "passes")) {
+			if told := strings.Contains(f.Message, " on its way out after an exception: "); told != (tt.status != exit && (f.Code == 1 || strings.Contains(tt.name, "passes"))) {
 				t.Error(f.Message)
 			}
 		})
@@ -163,6 +186,68 @@ func TestReportedOnTheWayOut(t *testing.T) {
 			f := Judge(o, BuiltinRules())
 			if f.Verdict != tt.verdict || f.Code != tt.code || f.Rank != tt.rank || !strings.Contains(f.Evidence, tt.evidence) {
 				t.Errorf("%s %d of rank %d by %q: %s; want %s %d of rank %d by %q", f.Verdict, f.Code, f.Rank, f.Evidence, f.Message, tt.verdict, tt.code, tt.rank, tt.evidence)
+			}
+		})
+	}
+}
+
+// A rank under torchrun may have caught, at its start, what nothing followed but the launcher's words about the crash:
+// when its lines arrived, and a step that was reported, tell it as they do of a worker without a launcher.
+func TestReportedCrashGoesByTimes(t *testing.T) {
+	missing := "ModuleNotFoundError: No module named 'flash_attn'"
+	caught := raised + missing + "\n"
+	tee := "[default1]:" + strings.ReplaceAll(strings.TrimSpace(caught), "\n", "\n[default1]:") + "\n"
+	hook := "[rank1]: " + strings.ReplaceAll(strings.TrimSpace(caught), "\n", "\n[rank1]: ") + "\n"
+	lost := "[default1]:" + strings.ReplaceAll(strings.TrimSpace(raised+reset), "\n", "\n[default1]:") + "\n[default1]:wandb: bye\n"
+	died := func(code int) string {
+		return report(failure(1, code, 35, "Signal "+fmt.Sprint(-code)+" received by PID 7"))
+	}
+	died2 := func(code int) string {
+		return report(failure(0, code, 35, "Signal 6 received by PID 7"), failure(1, code, 35, "Signal 6 received by PID 8"))
+	}
+	observed := time.Date(2026, 11, 21, 11, 55, 35, 0, time.Local) // as the reports say
+	end := observed.Add(800 * time.Millisecond)
+	for _, tt := range []struct {
+		name    string
+		printed string
+		before  time.Duration // the end, when that came
+		report  string
+		at      time.Time     // the launcher's end
+		step    time.Duration // before the end; none is 0
+		verdict Verdict
+		code    int
+	}{
+		{"hours before, -11", caught, 2 * time.Hour, died(-11), end, 0, Retry, 139},
+		{"hours before, -6", caught, 2 * time.Hour, died(-6), end, 0, Retry, 134},
+		{"hours before, two of -6", caught, 2 * time.Hour, died2(-6), end, 0, Retry, 134},
+		{"hours before, 139 of a shell", caught, 2 * time.Hour, died(139), end, 0, Retry, 139},
+		{"hours before, --tee", tee, 2 * time.Hour, died(-11), end, 0, Retry, 139},
+		{"hours before, --tee, -6", tee, 2 * time.Hour, died(-6), end, 0, Retry, 134},
+		{"hours before, and a step", caught, 2 * time.Hour, died(-11), end, time.Second, Retry, 139},
+		{"a step after it", caught, 40 * time.Second, died(-11), end, time.Second, Retry, 139},
+		{"a step after it, -6", caught, 40 * time.Second, died(-6), end, time.Second, Retry, 134},
+		{"a step after it, --tee", tee, 40 * time.Second, died(-11), end, time.Second, Retry, 139},
+		{"a step before it", caught, time.Second, died(-11), end, 10 * time.Second, Fatal, 1},
+		{"at the end", caught, time.Second, died(-11), end, 0, Fatal, 1},
+		{"at the end, -6", caught, time.Second, died(-6), end, 0, Fatal, 1},
+		{"at the end, --tee", tee, time.Second, died(-11), end, 0, Fatal, 1},
+		{"another rank's step in the same second, after torch's hook", hook, 500 * time.Millisecond, died(-6), end, 300 * time.Millisecond, Fatal, 1},
+		{"an exit code, and another rank's step after it", lost, time.Second, died(1), end, 300 * time.Millisecond, Retry, 210},
+		{"the launcher took two minutes to stop the others", caught, 121 * time.Second, died(-11), end.Add(2 * time.Minute), 0, Fatal, 1},
+		{"a report by another clock", caught, time.Second, died(-11), end.Add(48 * time.Hour), 0, Fatal, 1},
+		{"a report by a clock that is ahead", caught, time.Second, died(-11), end.Add(-48 * time.Hour), 0, Fatal, 1},
+		{"hours before, a report by another clock", caught, 2 * time.Hour, died(-11), end.Add(-48 * time.Hour), 0, Retry, 139},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := exited(1)
+			o.At, o.Output = tt.at, []byte(tt.printed+tt.report)
+			o.Arrived = []Arrival{{Offset: 0, At: o.At.Add(-tt.before)}, {Offset: len(tt.printed), At: o.At.Add(-10 * time.Millisecond)}}
+			if tt.step > 0 {
+				o.StepAt = o.At.Add(-tt.step)
+			}
+			f := Judge(o, BuiltinRules())
+			if f.Verdict != tt.verdict || f.Code != tt.code {
+				t.Errorf("%s %d by %q: %s; want %s %d", f.Verdict, f.Code, f.Evidence, f.Message, tt.verdict, tt.code)
 			}
 		})
 	}

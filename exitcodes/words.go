@@ -19,7 +19,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	if crashed {
 		printed = r.crashWords
 	}
-	file, found := o.record(r)
+	file, found := o.record(r, crashed)
 	if !found {
 		return o.attributed(printed())
 	}
@@ -41,7 +41,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 
 // record is what torch recorded of the exception that ended this process: not what another one had left at that path,
 // nor what the program got over.
-func (o Outcome) record(r *reader) (ErrorFile, bool) {
+func (o Outcome) record(r *reader, crashed bool) (ErrorFile, bool) {
 	file, err := ParseErrorFile(o.ErrorFile)
 	switch {
 	case err != nil && o.recorded == nil:
@@ -50,7 +50,7 @@ func (o Outcome) record(r *reader) (ErrorFile, bool) {
 		return *o.recorded, true
 	case file.ErrorCode != 0: // a launcher passes it on
 		return file, true
-	case !file.At.IsZero() && file.At.Before(o.StartedAt.Truncate(time.Second)), r.wentOnSince(file.At, o.StepAt):
+	case !file.At.IsZero() && file.At.Before(o.StartedAt.Truncate(time.Second)), r.wentOnSince(file.At, o.StepAt, crashed):
 		return ErrorFile{}, false
 	}
 	return file, true
@@ -58,7 +58,7 @@ func (o Outcome) record(r *reader) (ErrorFile, bool) {
 
 // read judges the exception by its traceback, or by its message alone.
 func (file ErrorFile) read(o Outcome, rules *Rules) said {
-	o.Arrived, o.StepAt = nil, time.Time{}
+	o.Arrived, o.StepAt, o.died = nil, time.Time{}, time.Time{}
 	o.Output = []byte(file.Callstack)
 	if !strings.Contains(file.Callstack, traceback) || !strings.Contains(file.Callstack, "rror") {
 		o.Output = []byte(traceback + "\n" + file.Message + "\n")
