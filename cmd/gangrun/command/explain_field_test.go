@@ -17,9 +17,9 @@ import (
 // Logs as clusters have them, logs of real programs that were made to fail (test/peers/provoke/field), and logs that were
 // written after the messages of more programs and launchers, each with what an experienced engineer decides, are read
 // through explain --log. What is said of each stands in verdicts.tsv: read every change of it. The logs in heldout,
-// unseen and fresh were judged before anything read them, and their index names words of the line to go by.
+// unseen, fresh and threads were judged before anything read them, and their index names words of the line to go by.
 func TestExplainReadsFieldLogs(t *testing.T) {
-	for _, name := range []string{"field", "provoked", "written", "heldout", "unseen", "fresh"} {
+	for _, name := range []string{"field", "provoked", "written", "heldout", "unseen", "fresh", "threads"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("../../../exitcodes/testdata", name)
 			var b strings.Builder
@@ -37,7 +37,7 @@ func TestExplainReadsFieldLogs(t *testing.T) {
 					word = "WRONG, want " + c.want
 					decided++
 				}
-				if slices.Contains([]string{"heldout", "unseen", "fresh"}, name) && !strings.Contains(strings.ToLower(got.Evidence), strings.ToLower(c.words)) {
+				if slices.Contains([]string{"heldout", "unseen", "fresh", "threads"}, name) && !strings.Contains(strings.ToLower(got.Evidence), strings.ToLower(c.words)) {
 					word += ", the evidence wants " + c.words
 					shown++
 				}
