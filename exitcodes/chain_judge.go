@@ -2,6 +2,7 @@ package exitcodes
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -94,20 +95,25 @@ func (r *reader) judgeChain(c *chain) said {
 	return final
 }
 
-// served doubts that a file is missing, or forbidden, where an exception before it in the chain is that of the file server:
-// who cannot read says "absent" soon.
-func (r *reader) served(c *chain, i int, missing said) said {
-	rule := missing.match.Rule
-	if rule.Verdict != Fatal || rule.Reason != "FileNotFound" && rule.Reason != "PermissionDenied" {
-		return missing
+// served lets an exception before it in the chain explain one about a file: that it is missing, or forbidden, is doubted
+// where the file server had failed before, since who cannot read says "absent" soon; and a checkpoint could not be written
+// because the disk was full, where that had been said.
+func (r *reader) served(c *chain, i int, late said) said {
+	var causes []string
+	switch late.match.Rule.Reason {
+	case "FileNotFound", "PermissionDenied":
+		causes = []string{"StaleFileHandle", "InputOutputError"}
+	case "CheckpointWriteFailed":
+		causes = []string{"DiskFull", "DiskQuota"}
+	default:
+		return late
 	}
 	for _, m := range c.members[:i] {
-		match, at, ok := r.judgeMember(m)
-		if reason := match.Rule.Reason; ok && (reason == "StaleFileHandle" || reason == "InputOutputError") {
-			return said{match: match, known: true, at: at, other: missing.match.Line}
+		if match, at, ok := r.judgeMember(m); ok && slices.Contains(causes, match.Rule.Reason) {
+			return said{match: match, known: true, at: at, other: late.match.Line}
 		}
 	}
-	return missing
+	return late
 }
 
 // judgeUnit judges one exception, or those of one group: there a transient one decides over a deterministic one.

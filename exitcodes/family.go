@@ -105,8 +105,9 @@ var (
 	saysFailure          = phrases.list("abort", "closed", "error", "fail", "reset", "timed out", "timeout", "watchdog")
 	saysCertificate      = phrases.list("certificate verify failed", "certificate_verify_failed")
 	saysLogin            = phrases.list("password authentication failed", "access denied for user", "invalid username or password", "invalid password", "wrongpass ", "noauth authentication required")
+	saysDatabaseMisuse   = phrases.list("no such table", "no such column", "syntax error", "does not exist", "unknown database", "unknown column")
 	saysPeerLost         = phrases.list("stream removed", "peer closed", "lost connection", "connection broken", "connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost", "connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "remote end closed", "socket closed")
-	saysUnreachable      = phrases.list("unreachable", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
+	saysUnreachable      = phrases.list("unreachable", "grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
 	saysFileServer       = phrases.list("cannot read file data", "input/output error", "remote i/o error", "stale file handle", "transport endpoint is not connected")
 	saysTimeout          = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
 	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "encountered an internal error", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
@@ -323,6 +324,9 @@ func classFamily(class, name string, message []byte, h heard) family {
 	if h.any(saysLogin) {
 		return deterministic("class", "RequestRefused")
 	}
+	if name == "OperationalError" && h.any(saysDatabaseMisuse) {
+		return deterministic("class", "RequestRefused")
+	}
 	switch name {
 	case "ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError", "RemoteDisconnected", "ServerDisconnectedError",
 		"ClientOSError", "ClientPayloadError", "ChunkedEncodingError", "IncompleteRead", "ProtocolError", "RemoteProtocolError",
@@ -338,6 +342,8 @@ func classFamily(class, name string, message []byte, h heard) family {
 		return transient("class", ReasonPeerLost, RoleCascade)
 	case "gaierror", "herror", "NameResolutionError":
 		return transient("class", "NameResolution", RoleSuspect)
+	case "FileNotFoundError": // without an errno: a library's own
+		return deterministic("class", "FileNotFound").afterProgress()
 	case "RetryError": // of tenacity, which names what was raised, or of a cloud's client
 		if m := raisedPattern().FindSubmatch(message); m != nil {
 			return familyOf(string(m[1]), nil)

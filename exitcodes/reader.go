@@ -63,6 +63,7 @@ func newReader(o Outcome, rules *Rules) *reader {
 		r.flush--
 	}
 	r.findTraits()
+	r.findAdvice()
 	r.findChains()
 	r.inside = make([]bool, len(r.lines))
 	for _, c := range r.chains {
