@@ -23,6 +23,9 @@ func (r *reader) judgeStream(c int) said {
 		if before := &r.chains[i]; !before.ignored && !before.survived {
 			if t := r.judgeChain(before); t.known || t.unknown {
 				t.other = s.exception
+				if t.known && t.role() == RoleCascade {
+					return r.echoed(i, t)
+				}
 				return t
 			}
 		}
@@ -92,7 +95,29 @@ func (r *reader) judgeChain(c *chain) said {
 	if best.known {
 		return best
 	}
+	if r.pipeClosed(c) {
+		return said{match: Match{Rule: transient("pipe", "ChildKilled", RoleCascade).rule(), Line: final.exception}, known: true, at: final.at}
+	}
 	return final
+}
+
+// pipeClosed reports whether a chain ends with the end of a pipe to another process of multiprocessing, which is gone.
+func (r *reader) pipeClosed(c *chain) bool {
+	return r.rules.families && c.last().class == "EOFError" && len(c.last().lines) == 1 && r.through(c, "multiprocessing/connection.py\"")
+}
+
+// orphaned reports whether a chain is of a child of multiprocessing whose parent was gone before it had begun.
+func (r *reader) orphaned(c *chain) bool {
+	class := c.last().class
+	return (class == "EOFError" || strings.HasSuffix(class, "UnpicklingError")) && r.through(c, "multiprocessing/spawn.py\", line") &&
+		r.through(c, "in spawn_main") && len(c.frames) <= maxOrphan
+}
+
+const maxOrphan = 10 // lines of frames: it had not come to the program's own
+
+// through reports whether one of the frames of a chain is in the file.
+func (r *reader) through(c *chain, file string) bool {
+	return slices.ContainsFunc(c.frames, func(i int) bool { return r.lines[i].contains(file) })
 }
 
 // served lets an exception before it in the chain explain one about a file: that it is missing, or forbidden, is doubted
@@ -156,10 +181,35 @@ func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 		return Match{}, 0, false
 	}
 	if f := familyOf(m.class, message); f.known() {
-		return Match{Rule: f.rule(), Line: r.head(m)}, m.lines[0], true
+		return Match{Rule: f.rule(), Line: r.telling(m, f)}, m.lines[0], true
 	}
 	return Match{}, 0, false
 }
+
+// telling is the head of an exception, and the line of its message by which its family is known, where the head says
+// nothing of it.
+func (r *reader) telling(m member, f family) string {
+	text := r.head(m)
+	for n, i := range m.lines[:min(len(m.lines), maxTelling)] {
+		line := r.lines[i].text
+		if n == 0 {
+			_, first, _ := exceptionHead(trimMargin(line))
+			line = []byte(first)
+		}
+		if !r.meter.afford(familyPasses, min(len(line), maxMessageText)) {
+			return text
+		}
+		if g := familyOf(m.class, line); g.known() && g.name == f.name && g.reason == f.reason {
+			if shown := r.lines[i].shown(); n > 0 && !strings.Contains(text, shown) {
+				text += " " + shown
+			}
+			return text
+		}
+	}
+	return text
+}
+
+const maxTelling = 6 // lines of a message in which the telling one is looked for
 
 // head is the line that names an exception; gRPC tells its status in the lines behind it, TensorFlow what was wrong.
 func (r *reader) head(m member) string {
@@ -177,7 +227,7 @@ func (r *reader) head(m member) string {
 	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
 		return text + " " + r.lines[m.lines[1]].shown()
 	}
-	if message == "" && strings.HasSuffix(text, ":") { // it begins on the next line
+	if message == "" && strings.HasSuffix(text, ":") || strings.HasSuffix(message, "...") { // it goes on on the next line
 		for _, i := range m.lines[1:] {
 			if l := &r.lines[i]; bytes.IndexByte(bytes.TrimSpace(l.text), ' ') > 0 {
 				return text + " " + l.shown()

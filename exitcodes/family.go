@@ -95,19 +95,19 @@ var (
 	saysTries = phrases.list("attempts", "retries", " tries")
 
 	saysCode             = phrases.list("<code>", "an error occurred (", "aws error ", "code:")
-	saysErrno            = phrases.list("os { code", "(1", "(3", "(5", "(7", "(os error", "name: e", "rrno")
+	saysErrno            = phrases.list("os { code", "error, code: ", "(1", "(3", "(5", "(7", "(os error", "name: e", "rrno")
 	saysDevice           = phrases.list("nvml", "cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse", "hip", "miopen", "rocm")
 	saysDeviceError      = phrases.list("nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_", "cuda driver error", "cuda error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error", "cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
 	saysMemory           = phrases.list("alloc_failed", "out of memory")
 	saysDeviceMisuse     = phrases.list("arch_mismatch", "bad_param", "device-side assert", "insufficient for", "invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch", "invalid value", "invalid_argument", "invalid_value", "license_error", "mapping of buffer", "no kernel image", "not supported", "not_supported", "ptx", "resource handle", "symbol", "too many resources", "unsupported")
-	saysCollective       = phrases.list("gloo", "hccl", "mpi_", "nccl", "ncclinternal", "ncclremote", "ncclsystem", "ncclunhandled", "oneccl", "rccl", "ucx")
+	saysCollective       = phrases.list("gloo", "hccl error", "hccl function", "hcclcomm", "hccl api", "mpi_", "nccl", "ncclinternal", "ncclremote", "ncclsystem", "ncclunhandled", "oneccl", "rccl", "ucx")
 	saysCollectiveMisuse = phrases.list("invalid argument", "invalid usage", "must be", "ncclinvalid", "no support", "not available", "not built", "requires at least", "unsupported")
 	saysFailure          = phrases.list("abort", "closed", "error", "fail", "reset", "timed out", "timeout", "watchdog")
 	saysCertificate      = phrases.list("certificate verify failed", "certificate_verify_failed")
 	saysLogin            = phrases.list("password authentication failed", "access denied for user", "invalid username or password", "invalid password", "wrongpass ", "noauth authentication required")
 	saysDatabaseMisuse   = phrases.list("no such table", "no such column", "syntax error", "does not exist", "unknown database", "unknown column")
 	saysPeerLost         = phrases.list("stream removed", "peer closed", "lost connection", "connection broken", "connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost", "connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "remote end closed", "socket closed")
-	saysUnreachable      = phrases.list("unreachable", "grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
+	saysUnreachable      = phrases.list("unreachable", "trying to connect to", "grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
 	saysFileServer       = phrases.list("cannot read file data", "input/output error", "remote i/o error", "stale file handle", "transport endpoint is not connected")
 	saysTimeout          = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
 	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "encountered an internal error", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
@@ -187,7 +187,7 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$`)
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -239,7 +239,7 @@ func rpcStatus(class, name string, message []byte, h heard) family {
 	return family{}
 }
 
-var errnoPattern = lazy(`\[Errno (-?\d+)\]|\bOs \{ code: (\d+)|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]`)
+var errnoPattern = lazy(`\[Errno (-?\d+)\]|\bOs \{ code: (\d+)|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]|(?i:socket (?:recv|send|connect) error, code): (\d+)`)
 
 // errnoFamily reads an errno: a network or a file server that is away comes back; a disk that is full, a path and a
 // permission stay as they are.
@@ -358,7 +358,7 @@ func classFamily(class, name string, message []byte, h heard) family {
 	switch {
 	case strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "DeadlineExceeded"):
 		return transient("class", "Timeout", RoleSuspect)
-	case strings.HasSuffix(name, "Connection") || strings.HasSuffix(name, "Connect") || strings.HasSuffix(name, "Connector") || strings.HasSuffix(whole, "HostException") ||
+	case strings.HasSuffix(name, "Connection") || strings.HasSuffix(name, "Connect") || strings.HasSuffix(name, "Connector") || strings.HasSuffix(name, "Network") || strings.HasSuffix(whole, "HostException") ||
 		strings.Contains(name, "ConnectionFailed") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
 		strings.HasSuffix(name, "ConnectionRefused") || strings.HasSuffix(name, "Unreachable"):
 		return transient("class", ReasonPeerUnreachable, RoleSuspect)

@@ -268,8 +268,17 @@ func (r *reader) crashWords() said {
 			continue
 		}
 		if !best.known || r.rules.better(rule, &best.match.Rule) {
-			best = said{match: Match{Rule: *rule, Line: l.shown()}, known: true, at: i}
+			best = said{match: Match{Rule: *rule, Line: r.withWhat(i)}, known: true, at: i}
 		}
 	}
 	return best
+}
+
+// withWhat is line i, and the next one where that tells what an exception of C++ says.
+func (r *reader) withWhat(i int) string {
+	text := r.lines[i].shown()
+	if i+1 < len(r.lines) && r.lines[i].says("terminate called after") && strings.HasPrefix(r.lines[i+1].shown(), "what(): ") {
+		text += " " + r.lines[i+1].shown()
+	}
+	return text
 }

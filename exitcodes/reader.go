@@ -224,7 +224,7 @@ func (r *reader) mark() {
 	for c := range r.chains {
 		ch := &r.chains[c]
 		final := ch.last()
-		if r.lines[final.lines[0]].is(traitTeardown) {
+		if r.lines[final.lines[0]].is(traitTeardown) || r.orphaned(ch) {
 			ch.ignored = true
 		}
 		k := kindLast

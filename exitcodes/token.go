@@ -52,7 +52,7 @@ func (l *line) prefix(labels bool) bool {
 	case c == '|' || c == '-' || c == ':':
 		return l.separator()
 	case c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_':
-		return l.word()
+		return l.cTime() || l.word()
 	}
 	return false
 }

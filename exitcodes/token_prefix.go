@@ -30,7 +30,7 @@ func (l *line) bracket() bool {
 		return take(in)
 	case strings.HasPrefix(in, "pod/"):
 		return take(in)
-	case mpiRank(in) && bytes.HasPrefix(rest, []byte("<std")):
+	case (mpiRank(in) || digits(in)) && bytes.HasPrefix(rest, []byte("<std")):
 		if i := bytes.IndexByte(rest, '>'); i > 0 && i < 12 {
 			rest = rest[i+1:]
 			return take(in)
@@ -98,6 +98,16 @@ func (l *line) clock() bool {
 		l.text = bytes.TrimLeft(l.text, " ")
 		l.glogHead()
 	}
+	return true
+}
+
+// cTime takes off a time as C prints it, where a launcher's rank follows at once: "Mon Jun  7 11:51:57 2021[1]<stderr>:".
+func (l *line) cTime() bool {
+	const length = len("Mon Jun  7 11:51:57 2021")
+	if len(l.text) <= length || l.text[length] != '[' || !fits(l.text[length-len("00:00:00 0000"):], "00:00:00 0000") {
+		return false
+	}
+	l.text = l.text[length:]
 	return true
 }
 
