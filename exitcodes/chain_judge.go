@@ -159,7 +159,7 @@ func (r *reader) judgeUnit(unit []member) (best Match, at int, found bool) {
 func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 	for _, i := range m.lines {
 		if rule := r.lines[i].rule; rule != nil && rule.Role > RoleConfirm && (!found || rule.Name != best.Rule.Name && r.rules.better(rule, &best.Rule)) {
-			best, at, found = Match{Rule: *rule, Line: r.lines[i].shown()}, i, true
+			best, at, found = Match{Rule: *rule, Line: r.whole(m, i)}, i, true
 		}
 	}
 	if found || !r.rules.families {
@@ -184,6 +184,15 @@ func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 		return Match{Rule: f.rule(), Line: r.telling(m, f)}, m.lines[0], true
 	}
 	return Match{}, 0, false
+}
+
+// whole is line i of an exception, and TensorFlow's first error where the line only counts them.
+func (r *reader) whole(m member, i int) string {
+	text := r.lines[i].shown()
+	if next := slices.Index(m.lines, i) + 1; strings.HasSuffix(text, " root error(s) found.") && next < len(m.lines) {
+		text += " " + r.lines[m.lines[next]].shown()
+	}
+	return text
 }
 
 // telling is the head of an exception, and the line of its message by which its family is known, where the head says

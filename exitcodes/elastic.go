@@ -86,6 +86,9 @@ var (
 // torchrun's own traceback, which says nothing about the workers.
 func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 	at := bytes.LastIndex(output, []byte(childFailed))
+	if at < 0 { // rich leaves the package out
+		at = bytes.LastIndex(output, []byte("\nChildFailedError:"))
+	}
 	if at < 0 || !bytes.Contains(output[at:], []byte(rootSection)) {
 		return nil, output
 	}
