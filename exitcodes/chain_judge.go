@@ -186,11 +186,16 @@ func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 	return Match{}, 0, false
 }
 
-// whole is line i of an exception, and TensorFlow's first error where the line only counts them.
+// tfFrom is a head of TensorFlow's that only tells from where the error came.
+var tfFrom = lazy(`: From /job:\w+/replica:\d+/task:\d+:$`)
+
+// whole is line i of an exception, and TensorFlow's first error where the line only counts them, or tells from where.
 func (r *reader) whole(m member, i int) string {
 	text := r.lines[i].shown()
-	if next := slices.Index(m.lines, i) + 1; strings.HasSuffix(text, " root error(s) found.") && next < len(m.lines) {
+	next := slices.Index(m.lines, i) + 1
+	for next < len(m.lines) && (strings.HasSuffix(text, " root error(s) found.") || tfFrom().MatchString(text)) {
 		text += " " + r.lines[m.lines[next]].shown()
+		next++
 	}
 	return text
 }
@@ -222,7 +227,7 @@ const maxTelling = 6 // lines of a message in which the telling one is looked fo
 
 // head is the line that names an exception; gRPC tells its status in the lines behind it, TensorFlow what was wrong.
 func (r *reader) head(m member) string {
-	text := r.lines[m.lines[0]].shown()
+	text := r.whole(m, m.lines[0])
 	if strings.HasSuffix(text, "Graph execution error:") {
 		for n, i := range m.lines {
 			if n > 1 && r.lines[i].contains("[[{{node ") {

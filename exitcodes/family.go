@@ -107,11 +107,11 @@ var (
 	saysLogin            = phrases.list("password authentication failed", "access denied for user", "invalid username or password", "invalid password", "wrongpass ", "noauth authentication required")
 	saysDatabaseMisuse   = phrases.list("no such table", "no such column", "syntax error", "does not exist", "unknown database", "unknown column")
 	saysPeerLost         = phrases.list("stream removed", "peer closed", "lost connection", "connection broken", "connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost", "connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "remote end closed", "socket closed")
-	saysUnreachable      = phrases.list("unreachable", "trying to connect to", "grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
+	saysUnreachable      = phrases.list("unreachable", "trying to connect to", "unable to find the server at", "grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "could not resolve host", "failed to lookup address", "cannot connect to", "check your connection", "check your network", "connection error, and we cannot find", "connection refused", "connection timed out", "could not connect to", "couldn't connect to", "failed to connect to", "failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "due to network issue", "name or service not known", "network is unreachable", "no route to host", "temporary failure in name resolution", "unable to connect to")
 	saysFileServer       = phrases.list("cannot read file data", "input/output error", "remote i/o error", "stale file handle", "transport endpoint is not connected")
 	saysTimeout          = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout", "socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting", "timeout was reached", "timeout while", "wait timeout")
-	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "encountered an internal error", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
-	saysChildGone        = phrases.list("abruptly", "died unexpectedly", "exited unexpectedly", "has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
+	saysBusy             = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts", "retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time", "backend error", "encountered an internal error", "internal server error", "max retries exceeded", "maximum number of retries", "please reduce your request rate", "rate limit", "retries exhausted", "server is busy", "server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests", "try again later")
+	saysChildGone        = phrases.list("no longer alive", "abruptly", "died unexpectedly", "exited unexpectedly", "has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources      = phrases.list("can't start new thread", "resource temporarily unavailable")
 	saysSignal           = phrases.list("= -", "code -", "code: -", "ignal", "sig", "status -")
 )
@@ -340,8 +340,12 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case "WorkerCrashedError", "ActorDiedError", "RayActorError", "ActorUnavailableError", "NodeDiedError", "ObjectLostError", "OwnerDiedError",
 		"ObjectFetchTimedOutError", "ReferenceCountingAssertionError", "RaySystemError", "LocalRayletDiedError", "ObjectReconstructionFailedError":
 		return transient("class", ReasonPeerLost, RoleCascade)
-	case "gaierror", "herror", "NameResolutionError":
+	case "gaierror", "herror", "NameResolutionError", "ServerNotFoundError":
 		return transient("class", "NameResolution", RoleSuspect)
+	case "HttpError", "HTTPError", "HttpResponseError", "ClientResponseError", "RequestException", "HTTPException":
+		if len(bytes.TrimSpace(message)) == 0 { // it came without an answer, else it had a status
+			return transient("class", "ServiceUnavailable", RoleSuspect)
+		}
 	case "FileNotFoundError": // without an errno: a library's own
 		return deterministic("class", "FileNotFound").afterProgress()
 	case "RetryError": // of tenacity, which names what was raised, or of a cloud's client

@@ -11,6 +11,15 @@ func isIgnoredHeading(l *line) bool {
 		"Error while calling ", "Exception caught by weakref", "object address  :")
 }
 
+// ignoredHeading reports whether the line introduces such an exception of Python's, and not one of Java's main thread.
+func ignoredHeading(l *line) bool {
+	if !isIgnoredHeading(l) {
+		return false
+	}
+	_, _, foreign := foreignHead(l.text)
+	return !foreign
+}
+
 // noiseHeads begin lines that say nothing about why a program ended: of a dying interpreter, of a stack dump, which
 // names frames and no cause, of a launcher that repeats what its children said, of an experiment tracker.
 var noiseHeads = []string{

@@ -217,7 +217,7 @@ func (r *reader) mark() {
 		l := &r.lines[i]
 		switch {
 		case l.kind == kindWork:
-		case l.rule != nil && l.rule.Role == RoleNoise || l.is(traitNoise) && !r.inside[i]:
+		case l.rule != nil && l.rule.Role == RoleNoise || (l.is(traitNoise) || ignoredHeading(l)) && !r.inside[i]:
 			l.kind = kindNoise
 		}
 	}
