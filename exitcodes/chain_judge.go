@@ -193,6 +193,9 @@ var tfFrom = lazy(`: From /job:\w+/replica:\d+/task:\d+:$`)
 func (r *reader) whole(m member, i int) string {
 	text := r.lines[i].shown()
 	next := slices.Index(m.lines, i) + 1
+	if next < len(m.lines) && strings.Contains(text, "Error(s) in loading ") && strings.HasSuffix(text, ":") {
+		return text + " " + r.lines[m.lines[next]].shown()
+	}
 	for next < len(m.lines) && (strings.HasSuffix(text, " root error(s) found.") || tfFrom().MatchString(text)) {
 		text += " " + r.lines[m.lines[next]].shown()
 		next++
