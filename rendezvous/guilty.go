@@ -97,16 +97,16 @@ func (o *Outcome) who() string {
 	return fmt.Sprintf("rank %d", o.Rank)
 }
 
-// nodeAt is the one member of the round, other than the one that names it, that has this address or name; empty where
-// none has it, or several.
+// nodeAt is the one member of the round, other than the one that names it, that has this address or name, or runs on the
+// machine of this name; empty where none does, or several. Nothing is resolved: only what the members tell counts.
 func (t *turn) nodeAt(host, namer string) (found string) {
 	for _, m := range t.Round.Members {
-		address := ""
+		address, machine := "", "" // libraries name a host as they resolved it: by an address, or by a name
 		if n := t.Nodes[m.Name]; n.Node != nil {
-			address = n.Address
+			address, machine = n.Address, n.Host
 		}
 		switch {
-		case !sameHost(host, address) && !sameHost(host, m.Name):
+		case !sameHost(host, address) && !sameHost(host, machine) && !sameHost(host, m.Name):
 		case m.Name == namer || found != "":
 			return ""
 		default:
@@ -121,8 +121,9 @@ func sameHost(a, b string) bool {
 	if a == b || a == "" || b == "" {
 		return a == b && a != ""
 	}
-	if _, err := netip.ParseAddr(a); err == nil {
-		return false
+	if x, err := netip.ParseAddr(a); err == nil {
+		y, err := netip.ParseAddr(b)
+		return err == nil && x.Unmap() == y.Unmap() // one address may be written in several ways
 	}
 	return strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }

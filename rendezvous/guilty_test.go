@@ -52,6 +52,9 @@ func TestGuilty(t *testing.T) {
 		"the named one lost it, too":     {[]report{{"n0", 1, failed("suspect", 0, 5)}, {"n2", 2, failed("cascade", 5)}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
 		"at an address":                  {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.2")}}, "n0", exitcodes.Retry, 0, "lost its peer; the suspect is node n2 (10.0.0.2), named by rank 0: it said nothing itself of a failure\x00"},
 		"at a name":                      {[]report{{"n0", 1, lost("cascade", 0, "n2.cluster.local")}}, "n0", exitcodes.Retry, 0, "the suspect is node n2 (n2.cluster.local)"},
+		"at its machine's name":          {[]report{{"n0", 1, lost("cascade", 0, "gpu-2.hpc")}}, "n0", exitcodes.Retry, 0, "the suspect is node n2 (gpu-2.hpc)"},
+		"at an address as IPv6 has it":   {[]report{{"n0", 1, lost("cascade", 0, "::ffff:10.0.0.2")}}, "n0", exitcodes.Retry, 0, "the suspect is node n2 (::ffff:10.0.0.2)"},
+		"at two members' machine":        {[]report{{"n0", 1, lost("cascade", 0, "gpu-4")}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
 		"at the address of one rank":     {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.3")}}, "n0", exitcodes.Retry, 0, "the suspect is rank 6 on n3 (10.0.0.3), named by rank 0"},
 		"at its own address":             {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.0")}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
 		"at nobody's address":            {[]report{{"n0", 1, lost("cascade", 0, "10.0.0.9")}}, "n0", exitcodes.Retry, 0, "lost its peer\x00"},
@@ -66,7 +69,7 @@ func TestGuilty(t *testing.T) {
 			for i, slots := range []int{2, 2, 2, 1, 2, 2} {
 				name := fmt.Sprint("n", i)
 				r.Members = append(r.Members, Member{Name: name, Slots: slots})
-				nodes[name] = NodeEntry{Node: &Node{Address: fmt.Sprint("10.0.0.", min(i, 4))}}
+				nodes[name] = NodeEntry{Node: &Node{Address: fmt.Sprint("10.0.0.", min(i, 4)), Host: fmt.Sprint("gpu-", min(i, 4))}}
 			}
 			var before []string
 			for _, r := range tt.reports {
