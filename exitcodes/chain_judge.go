@@ -96,14 +96,16 @@ func (r *reader) judgeChain(c *chain) said {
 		return best
 	}
 	if r.pipeClosed(c) {
-		return said{match: Match{Rule: transient("pipe", "ChildKilled", RoleCascade).rule(), Line: final.exception}, known: true, at: final.at}
+		closed := transient("pipe", "ChildKilled", RoleCascade).rule()
+		return said{match: Match{Rule: closed, Line: final.exception}, known: true, at: final.at}
 	}
 	return final
 }
 
 // pipeClosed reports whether a chain ends with the end of a pipe to another process of multiprocessing, which is gone.
 func (r *reader) pipeClosed(c *chain) bool {
-	return r.rules.families && c.last().class == "EOFError" && len(c.last().lines) == 1 && r.through(c, "multiprocessing/connection.py\"")
+	return r.rules.families && c.last().class == "EOFError" && len(c.last().lines) == 1 &&
+		r.through(c, "multiprocessing/connection.py\"")
 }
 
 // orphaned reports whether a chain is of a child of multiprocessing whose parent was gone before it had begun.

@@ -1,0 +1,38 @@
+package exitcodes
+
+import "testing"
+
+// TestWhatEndedNothing reads what looks like the end of a program and is not: each beside one that is.
+func TestWhatEndedNothing(t *testing.T) {
+	const (
+		recv  = "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    main()\n  File \"/usr/lib/python3.12/multiprocessing/connection.py\", line 383, in _recv\n    raise EOFError\nEOFError\n"
+		stdin = "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    input()\nEOFError\n"
+		began = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n  File \"/usr/lib/python3.12/multiprocessing/spawn.py\", line 122, in spawn_main\n    exitcode = _main(fd, parent_sentinel)\nEOFError: Ran out of input\n"
+		dash  = "--------------------------------------------------------------------------\n"
+		ssh   = "ssh: connect to host w1 port 22: Connection refused\n"
+	)
+	for name, tt := range map[string]struct {
+		output  string
+		verdict Verdict
+		reason  string
+	}{
+		"a pipe to a process that is gone":      {recv, Retry, "ChildKilled"},
+		"standard input that is empty":          {stdin, Fatal, ReasonError},
+		"a child without a parent":              {"KeyError: 'x'\n" + began, Fatal, "CodeError"},
+		"a child with one, as far as one knows": {"Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    pickle.load(f)\nEOFError: Ran out of input\n", Retry, "CheckpointCorrupt"},
+		"advice that is noise":                  {ssh + dash + "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n* not finding the required libraries\n" + dash, Retry, ReasonPeerUnreachable},
+		"a program's own box":                   {ssh + dash + "error: the number of layers must divide by 4\n" + dash, Fatal, ReasonError},
+		"a heading without its traceback":       {"ValueError: 7\nException ignored in: <function f>\n", Fatal, ReasonError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := Judge(Outcome{Rank: -1, LocalRank: -1, Status: Status{Code: 1}, Output: []byte(tt.output)}, BuiltinRules())
+			if f.Verdict != tt.verdict || f.Reason != tt.reason {
+				t.Errorf("%s, %s by %s: %s", f.Verdict, f.Reason, f.Rule, f.Message)
+			}
+		})
+	}
+	o := Outcome{Rank: -1, LocalRank: -1, Status: Status{Code: 1}, Output: []byte("ValueError: 7\nException ignored in: <function f>\n")}
+	if r := Read(o, Judge(o, BuiltinRules()), BuiltinRules()); len(r.Noise) != 1 {
+		t.Errorf("the heading is no noise: %+v", r)
+	}
+}
