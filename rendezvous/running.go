@@ -138,6 +138,8 @@ func (t *turn) isLost(m member) bool {
 		return false
 	}
 	switch {
+	case t.job.saving() && (m.standing == stopped || m.standing == done || m.standing == left):
+		return false // by its own word it has done its part; the others still save
 	case m.taken:
 		t.stop(StopLoss, m.Name, ReasonNodeLost, "another incarnation has taken its place")
 	case m.standing == fenced, m.standing == dead, m.standing == stopped && !m.own:

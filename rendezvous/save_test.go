@@ -232,3 +232,67 @@ func TestLeavingReacts(t *testing.T) {
 		t.Errorf("once the round stops it does %s, want Halt", step.Do)
 	}
 }
+
+// TestFinishedWithTheSave: who is out by its own word is no loss to a save that the others still make, whoever has its
+// name by now, and whether or not its lease lasts.
+func TestFinishedWithTheSave(t *testing.T) {
+	agreed := func(t *testing.T) *stage {
+		s := savingStage(t)
+		s.put("b", asks)
+		s.settle(ActAsk)
+		s.all(says(s, 4, 0, 10*time.Second))
+		s.settle(ActSave)
+		s.put("b", served)
+		s.settle()
+		return s
+	}
+	for name, goes := range map[string]func(s *stage){
+		"its replacement is there": func(s *stage) {
+			s.put("b", hasLeft)
+			s.settle()
+			s.join("b")
+		},
+		"its lease lapses": func(s *stage) { s.expire("b") },
+		"its lease lapses, and another incarnation has joined": func(s *stage) {
+			s.expire("b")
+			s.settle()
+			s.join("b")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := agreed(t)
+			goes(s)
+			s.settle()
+			s.phase(Running)
+			s.put("a", served)
+			s.settle()
+			s.put("c", served)
+			s.decide()
+			s.stopped(StopDeparture, "b")
+			if want := "it is leaving; all have saved at step 6"; s.v.Job.Stop.Message != want {
+				t.Errorf("message %q, want %q", s.v.Job.Stop.Message, want)
+			}
+			for s.decide().Action != ActWait {
+			}
+			if b := s.v.Job.Budget; b.Used != 0 || b.Preemptions != 1 {
+				t.Errorf("charged %+v", b)
+			}
+		})
+	}
+	for name, goes := range map[string]func(s *stage){
+		"dead": func(s *stage) { s.expire("c"); s.settle(); s.join("c") },
+		"fenced": func(s *stage) {
+			s.v.Job.Save.By = s.now.Add(2 * DefaultFence)
+			s.expire("c")
+			s.settle()
+			s.sleep(DefaultFence)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := agreed(t)
+			goes(s)
+			s.decide()
+			s.stopped(StopLoss, "c")
+		})
+	}
+}
