@@ -13,10 +13,23 @@ func TestAbandoned(t *testing.T) {
 		phase             Phase // "" for nothing
 		used, preemptions int
 	}{
-		"ran":                        {func(*Job) {}, Suspended, 1, 0},
-		"was leaving":                {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopDeparture} }, Suspended, 0, 1},
-		"had failed":                 {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopFailure, Reason: "Error"} }, Suspended, 1, 0},
-		"had failed, was judged":     {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopFailure, Judged: true} }, Suspended, 0, 0},
+		"ran":                    {func(*Job) {}, Suspended, 1, 0},
+		"was leaving":            {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopDeparture} }, Suspended, 0, 1},
+		"had failed":             {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopFailure, Reason: "Error"} }, Suspended, 1, 0},
+		"had failed, was judged": {func(j *Job) { j.Phase, j.Stop = Stopping, &Stop{Kind: StopFailure, Judged: true} }, Suspended, 0, 0},
+		"saved for one that leaves": {func(j *Job) {
+			j.Save = &Save{Round: j.Round, Kind: StopDeparture, Node: "a", Why: "it is leaving", Agreed: true}
+		}, Suspended, 0, 1},
+		"saved, and its budget is spent": {func(j *Job) {
+			j.Budget.Used = 3
+			j.Save = &Save{Round: j.Round, Kind: StopDeparture, Node: "a", Why: "it is leaving", Agreed: true}
+		}, Suspended, 3, 1},
+		"saved before it is suspended": {func(j *Job) {
+			j.Save = &Save{Round: j.Round, Kind: StopSuspend, Agreed: true}
+		}, Suspended, 0, 0},
+		"had saved in an earlier round": {func(j *Job) {
+			j.Round, j.NextRound, j.Save = 1, 2, &Save{Kind: StopDeparture, Node: "a"}
+		}, Suspended, 1, 0},
 		"waited for nodes":           {func(j *Job) { j.Phase = Forming }, Suspended, 0, 0},
 		"was suspended":              {func(j *Job) { j.Phase = Suspended }, Suspended, 0, 0},
 		"its budget is spent":        {func(j *Job) { j.Budget.Used = 3 }, Failed, 3, 0},
@@ -50,7 +63,7 @@ func TestAbandoned(t *testing.T) {
 			continue
 		}
 		s.settle(ActAdopt, ActResume, ActForm)
-		if s.v.Round.Number != 1 || s.v.Job.Budget.Used != tc.used {
+		if s.v.Round.Number != got.NextRound || s.v.Job.Budget.Used != tc.used {
 			t.Errorf("%s: round %d, budget %+v", name, s.v.Round.Number, s.v.Job.Budget)
 		}
 	}

@@ -131,10 +131,12 @@ func (t *turn) live(newcomer named) bool {
 }
 
 // lastWords is why the round of a record from an earlier store has ended, where nobody has judged that: its leader had
-// decided to stop it, or the store went with the node that hosted it, without a word. That must not loop for ever, so it
-// is charged.
+// decided to stop it, or would have once all had saved, or the store went with the node that hosted it, without a word.
+// That must not loop for ever, so it is charged.
 func lastWords(j *Job, now time.Time) (cause Stop, unjudged bool) {
 	switch {
+	case j.saving():
+		return j.Save.stop(now), true
 	case j.Phase == Running:
 		return Stop{
 			Round: j.Round, Kind: StopLoss, Reason: ReasonNodeLost, At: now.UTC(),

@@ -218,12 +218,20 @@ func (t *turn) stopAfter(note string) Decision {
 	s := *t.job.Save
 	s.Note = cut(note)
 	t.job.Save = &s
-	reason := exitcodes.ReasonPreempted
-	if s.Kind == StopSuspend {
-		reason = exitcodes.ReasonSuspended
-	}
-	t.stop(s.Kind, s.Node, reason, s.said(s.Why))
+	stop := s.stop(t.now)
+	t.stop(stop.Kind, stop.Node, stop.Reason, stop.Message)
 	return t.write(ActStop)
+}
+
+// stop is that of the round after the save.
+func (s *Save) stop(now time.Time) Stop {
+	stop := Stop{
+		Round: s.Round, Kind: s.Kind, Node: s.Node, Reason: exitcodes.ReasonPreempted, Message: s.said(s.Why), At: now.UTC(),
+	}
+	if s.Kind == StopSuspend {
+		stop.Reason = exitcodes.ReasonSuspended
+	}
+	return stop
 }
 
 // said is a sentence with how the save has gone, where there was one in that round.
