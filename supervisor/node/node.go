@@ -94,6 +94,7 @@ type worker struct {
 	stoppedAt time.Time
 	clock     clock
 	yields    bool   // it was stopped because another node leaves
+	told      bool   // it was stopped by the file that tells the step at which all save
 	lets      bool   // it has saved as agreed, and has a moment to exit by itself
 	paused    bool   // by job control
 	ownPause  bool   // by our SIGSTOP, and the news of it is still to come

@@ -149,8 +149,11 @@ func (n *Node) leaveAfterSave(r *stopRequest, to Signal) {
 		if w.ended {
 			continue
 		}
-		if w.stop == exitcodes.NotStopped {
+		switch {
+		case w.stop == exitcodes.NotStopped:
 			w.stop, w.stoppedAt = exitcodes.StoppedOutside, n.now
+		case w.told: // it saves already, and now for this
+			w.stop = exitcodes.StoppedOutside
 		}
 		w.yields = false
 		w.clock.limit(until, n.request.saveBy)
@@ -256,7 +259,7 @@ func (n *Node) agree(step *int64, why string, departure bool) {
 	n.log(slog.LevelInfo, "all ranks are told to save at the same step, and to leave", args...)
 	for i := range n.workers {
 		if w := &n.workers[i]; !w.ended && w.stop == exitcodes.NotStopped {
-			w.stop, w.stoppedAt, w.yields = exitcodes.StoppedByGang, n.now, departure
+			w.stop, w.stoppedAt, w.yields, w.told = exitcodes.StoppedByGang, n.now, departure, true
 		}
 	}
 	n.do(Tell{Round: n.round(), Text: rendezvous.StopText(step)})

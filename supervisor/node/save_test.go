@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -186,4 +187,43 @@ func TestNoWorkers(t *testing.T) {
 	w.hold["Prepare"] = true
 	w.start(0, 0).at(0, Ask{Round: 0}).wants("prepare, serve blind")
 	w.at(0, Save{Round: 0, Step: step(3)}).wants("abandon, gone")
+}
+
+// TestCalledAwayInASave is a node whose workers save already when it is called away itself: their end is the answer to
+// that, of workers that ran and had time.
+func TestCalledAwayInASave(t *testing.T) {
+	for name, call := range map[string]func(w *world){
+		"by SIGTERM when the first has left": func(w *world) {
+			w.exits(2*s, 0, 0).signal(2*s, SIGTERM).wants("leave after the save")
+		},
+		"by SIGTERM":        func(w *world) { w.signal(2*s, SIGTERM).wants("leave after the save") },
+		"by the time limit": func(w *world) { w.at(5 * s).wants("leave after the save") },
+	} {
+		for verdict, want := range map[bool]struct {
+			verdict exitcodes.Verdict
+			code    int
+			says    string
+		}{
+			false: {exitcodes.Preempted, 143, "; all ranks here have saved at step 28, as agreed"},
+			true:  {exitcodes.Success, 0, ""},
+		} {
+			t.Run(fmt.Sprintf("%s, --stop-verdict worker %t", name, verdict), func(t *testing.T) {
+				w := trains(t, Policy{StopVerdictWorker: verdict, TimeLimit: 30 * s})
+				w.at(1*s, Save{Round: 3, Step: step(28), Departure: true}).wants("tell 28")
+				call(w)
+				w.at(6*s, looking(2, 28))
+				for i := range 2 {
+					if !w.n.workers[i].ended {
+						w.exits(6*s, i, 0)
+					}
+				}
+				w.wants("serve done, gone " + string(want.verdict))
+				w.end(6 * s)
+				w.ended(want.verdict, want.code, want.says)
+				if strings.Contains(w.n.final.Message, "no worker ran") {
+					t.Errorf("it says %q, and its workers ran", w.n.final.Message)
+				}
+			})
+		}
+	}
 }

@@ -84,15 +84,10 @@ func (n *Node) afterFailure(f exitcodes.Finding, cause int) verdict {
 
 // withoutFailure is the verdict on a round in which no worker failed by itself: all succeeded, or they were stopped.
 func (n *Node) withoutFailure(findings []exitcodes.Finding) verdict {
-	f := findings[0]
-	for _, g := range findings {
-		if g.Verdict == exitcodes.Preempted {
-			f = g
-		}
-	}
+	f, answers := n.spokesman(findings)
 	v := verdict{cause: -1, message: n.failure(f)}
 	switch {
-	case n.request != nil && f.Verdict == exitcodes.Retry && !n.policy.StopVerdictWorker:
+	case n.request != nil && f.Verdict == exitcodes.Retry && !(answers && n.policy.StopVerdictWorker):
 		// It came while the workers were being stopped for the others' sake: their answers are to that.
 		v.message = n.stoppedBetween()
 		v.outcome = outcomeOf(preempted(n.request.signal, v.message.Message))
@@ -113,6 +108,20 @@ func (n *Node) withoutFailure(findings []exitcodes.Finding) verdict {
 		}
 	}
 	return v
+}
+
+// spokesman is the finding that speaks for all, where none failed by itself: of a worker that was stopped from outside, where
+// one was.
+func (n *Node) spokesman(findings []exitcodes.Finding) (f exitcodes.Finding, outside bool) {
+	f = findings[0]
+	for i, g := range findings {
+		called := n.workers[i].stop == exitcodes.StoppedOutside
+		if g.Verdict == exitcodes.Preempted || called && !outside && f.Verdict != exitcodes.Preempted {
+			f = g
+		}
+		outside = outside || called
+	}
+	return f, outside
 }
 
 func (n *Node) anyStopped() bool {
