@@ -48,6 +48,7 @@ func (n *Node) ended(i int, status exitcodes.Status, at time.Time) {
 		r := n.requested(sig)
 		n.stopFromOutside(r, r.signal)
 	}
+	w.obeyed = status == exitcodes.Status{} && !w.signaled && (n.save == nil || !n.save.over)
 	n.leftSaving(w)
 	o, evidence := n.question(w)
 	n.do(Gather{Worker: i, Outcome: o, Evidence: evidence})

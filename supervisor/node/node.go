@@ -96,6 +96,8 @@ type worker struct {
 	yields    bool   // it was stopped because another node leaves
 	told      bool   // it was stopped by the file that tells the step at which all save
 	lets      bool   // it has saved as agreed, and has a moment to exit by itself
+	signaled  bool   // it was told to stop by a signal, before it has said that it has saved
+	obeyed    bool   // it has exited with 0 by itself, while all were to save
 	paused    bool   // by job control
 	ownPause  bool   // by our SIGSTOP, and the news of it is still to come
 	hint      Signal // from outside, that may have meant the end, if the worker ends before hintBy

@@ -273,11 +273,11 @@ func (n *Node) told(ev Told) {
 }
 
 // hasServed reports whether a worker that has ended had saved as it was asked to: it has exited with 0 by itself, or
-// told that it had finished the step. What it does after that is its own affair.
+// told that it had finished the step. What it does after that is its own affair. One that has ended after a signal
+// may have saved at any step.
 func (n *Node) hasServed(w *worker) bool {
 	s := n.save
-	return w.status == exitcodes.Status{} && !s.over ||
-		s.agreed && s.step != nil && w.report.Step != nil && *w.report.Step >= *s.step
+	return w.obeyed || s.agreed && s.step != nil && w.report.Step != nil && *w.report.Step >= *s.step
 }
 
 // leftSaving looks at the end of a worker while a save is under way. If it has not saved, nobody else can any more: the
@@ -313,7 +313,9 @@ func (n *Node) hurrySave(w *worker, killAt, saveBy time.Time) {
 	if n.request == nil || !w.clock.runs() { // else it has its own time
 		w.clock.limit(killAt, saveBy)
 	}
-	w.clock.ask(n.now)
+	if !w.signaled { // else it has been told
+		w.clock.ask(n.now)
+	}
 }
 
 // lastCalled tells a worker that has not saved in time to stop.
@@ -329,6 +331,7 @@ func (n *Node) lastCalled(i int) {
 				"worker", w.String(), "step", rendezvous.StopText(s.step), "at", w.place())
 		}
 	}
+	w.signaled = w.signaled || !w.lets
 	n.pass(i, to)
 }
 

@@ -227,3 +227,31 @@ func TestCalledAwayInASave(t *testing.T) {
 		}
 	}
 }
+
+// TestSavedAtAnotherStep: who saves and exits because of a signal has not saved at the step that was agreed on; who has
+// left before has, whatever becomes of the others.
+func TestSavedAtAnotherStep(t *testing.T) {
+	start := func() *world {
+		w := trains(t, Policy{}).signal(1*s, SIGTERM).at(1*s, Save{Round: 3, Step: step(28)})
+		w.took()
+		return w
+	}
+	over := func(w *world, want string) {
+		t.Helper()
+		w.wants(want)
+		w.at(26*s, End{End: rendezvous.End{Verdict: exitcodes.Suspended}})
+	}
+	w := start().at(21 * s)
+	w.wants("SIGTERM to 0, SIGTERM to 1")
+	w.exits(22*s, 0, 0).exits(22*s, 1, 0)
+	over(w, "serve at no step: rank 0 (at step 8), rank 1 (at step 8), gone preempted")
+	w.ended(exitcodes.Preempted, 143, "not done in time: rank 0 (at step 8), rank 1 (at step 8)")
+
+	w = start().exits(2*s, 0, 0).exits(3*s, 1, 1) // in time, and not
+	over(w, "serve at no step: rank 1 (at step 8), gone preempted")
+
+	w = start().at(2*s, Reported{{Most: step(28), Looks: true, Leaving: true}, {Most: step(28), Looks: true, Leaving: true}})
+	w.at(2*s + afterSaving).wants("SIGTERM to 0, SIGTERM to 1")
+	w.exits(5*s, 0, 0).exits(5*s, 1, 0) // they had said before that they have saved
+	over(w, "serve done, gone preempted")
+}

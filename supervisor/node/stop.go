@@ -227,6 +227,7 @@ func (n *Node) stopWorker(i int, why exitcodes.Stop, sig Signal, killAt, saveBy 
 	if w.stop == exitcodes.NotStopped {
 		w.stop, w.stoppedAt = why, n.now
 	}
+	w.signaled = w.signaled || !w.lets
 	w.clock.limit(killAt, saveBy)
 	n.pass(i, sig)
 	if w.paused {
