@@ -43,6 +43,9 @@ func (n *Node) started() bool {
 func (n *Node) ended(i int, status exitcodes.Status, at time.Time) {
 	w := &n.workers[i]
 	w.ended, w.at, w.status = true, at, status
+	if n.endedEarly(w) {
+		w.stop, w.early = exitcodes.NotStopped, true
+	}
 	if sig := n.tookAsStop(w); sig != 0 {
 		w.stop = exitcodes.StoppedOutside
 		r := n.requested(sig)
@@ -110,6 +113,9 @@ func (n *Node) judged(ev Judged) {
 		return
 	}
 	w.judged, w.finding = true, n.inOwnWords(w, ev.Finding)
+	if w.early && w.finding.Role < exitcodes.RoleRoot { // it may have missed those that have saved and left
+		w.stop, w.finding.Role, w.finding.Names, w.finding.Hosts = exitcodes.StoppedByGang, exitcodes.RoleNone, nil, nil
+	}
 	if failedByItself(w) && n.request == nil && w.finding.Verdict == exitcodes.Preempted {
 		// It says itself that it was told to stop: somebody has told it directly.
 		w.stop = exitcodes.StoppedOutside
@@ -123,9 +129,11 @@ func (n *Node) judged(ev Judged) {
 		if v := w.finding.Verdict; v == exitcodes.Retry || v == exitcodes.Fatal {
 			n.do(Failing{Round: n.round(), Outcome: outcomeOf(w.finding), Step: n.step()})
 		}
-		if r := w.finding.Role; r == exitcodes.RoleCascade || r == exitcodes.RoleSuspect {
+		switch r := w.finding.Role; {
+		case n.save != nil && n.save.over: // they have been told
+		case r == exitcodes.RoleCascade || r == exitcodes.RoleSuspect:
 			n.stopBy = earlier(n.stopBy, w.at.Add(echoTime))
-		} else {
+		default:
 			n.stopOthers()
 		}
 	}

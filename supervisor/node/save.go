@@ -280,6 +280,12 @@ func (n *Node) hasServed(w *worker) bool {
 	return w.obeyed || s.agreed && s.step != nil && w.report.Step != nil && *w.report.Step >= *s.step
 }
 
+// endedEarly reports whether a worker that was stopped by nothing but the file has failed before it could have saved.
+func (n *Node) endedEarly(w *worker) bool {
+	return w.told && w.stop == exitcodes.StoppedByGang && w.status != exitcodes.Status{} && !w.signaled && !w.lets &&
+		!w.report.Leaving && n.save != nil && !n.save.over && !n.hasServed(w)
+}
+
 // leftSaving looks at the end of a worker while a save is under way. If it has not saved, nobody else can any more: the
 // ranks train together.
 func (n *Node) leftSaving(w *worker) {
@@ -346,9 +352,16 @@ func (n *Node) noteSave() {
 		at = "once"
 	}
 	var missed []string
+	late := " in time"
 	for i := range n.workers {
-		if w := &n.workers[i]; !n.hasServed(w) {
+		w := &n.workers[i]
+		switch {
+		case n.hasServed(w):
+		case w.signaled:
 			missed = append(missed, fmt.Sprintf("%s (%s)", w.name(), w.place()))
+		default:
+			late = ""
+			missed = append(missed, fmt.Sprintf("%s (ended %s)", w.name(), w.place()))
 		}
 	}
 	level := slog.LevelInfo
@@ -356,7 +369,7 @@ func (n *Node) noteSave() {
 	who := ""
 	if len(missed) > 0 {
 		level, who = slog.LevelWarn, few(missed)
-		n.note = "asked by " + StopFileVariable + " to save at " + at + ", and not done in time: " + who
+		n.note = "asked by " + StopFileVariable + " to save at " + at + ", and not done" + late + ": " + who
 	}
 	n.log(level, n.note)
 	n.do(Serve{rendezvous.Service{Round: n.round(), Looks: true, Answered: true, Served: who == "", Who: who}})
@@ -365,7 +378,7 @@ func (n *Node) noteSave() {
 // place is how far the worker has come.
 func (w *worker) place() string {
 	if w.report.Step == nil {
-		return "which tells no step"
+		return "at a step that it does not tell"
 	}
 	return fmt.Sprintf("at step %d", *w.report.Step)
 }

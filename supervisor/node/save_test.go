@@ -74,7 +74,7 @@ func TestServesNot(t *testing.T) {
 		"one": {func(w *world) { w.at(1*s, order).exits(3*s, 1, 0).took() },
 			"SIGTERM to 0, SIGKILL to 0", 26 * s, "not done in time: rank 0 (at step 8)"},
 		"one dies": {func(w *world) { w.at(1*s, order); w.took(); w.dies(2*s, 1, 9) },
-			"SIGTERM to 0, SIGKILL to 0", 26 * s, "rank 1 (at step 8)"},
+			"SIGTERM to 0, SIGKILL to 0", 26 * s, "and not done: rank 0 (at step 8), rank 1 (ended at step 8)"},
 		"the file cannot be written": {func(w *world) { w.at(1*s, order); w.took(); w.at(1*s, Told{Round: 3, Err: "no space left"}) },
 			"SIGTERM to 0, SIGTERM to 1, SIGKILL to 0, SIGKILL to 1", 26 * s, ""},
 		"another does not look": {func(w *world) { w.at(2*s, Stop{Round: 3, Departure: true, Why: "round 3 stops: it is leaving"}) },
@@ -248,10 +248,49 @@ func TestSavedAtAnotherStep(t *testing.T) {
 	w.ended(exitcodes.Preempted, 143, "not done in time: rank 0 (at step 8), rank 1 (at step 8)")
 
 	w = start().exits(2*s, 0, 0).exits(3*s, 1, 1) // in time, and not
-	over(w, "serve at no step: rank 1 (at step 8), gone preempted")
+	over(w, "serve at no step: rank 1 (ended at step 8), gone preempted")
 
 	w = start().at(2*s, Reported{{Most: step(28), Looks: true, Leaving: true}, {Most: step(28), Looks: true, Leaving: true}})
 	w.at(2*s + afterSaving).wants("SIGTERM to 0, SIGTERM to 1")
 	w.exits(5*s, 0, 0).exits(5*s, 1, 0) // they had said before that they have saved
 	over(w, "serve done, gone preempted")
+}
+
+// TestFailsBeforeTheStep: a rank that was only told by the file, and ends before the step, has failed by itself. What may
+// be the echo of others that have left is not held against it.
+func TestFailsBeforeTheStep(t *testing.T) {
+	start := func(p Policy) *world {
+		w := trains(t, p).at(1*s, Save{Round: 3, Step: step(28), Departure: true})
+		w.took()
+		return w
+	}
+	w := start(Policy{})
+	w.dies(2*s, 1, SIGKILL).wants("failing retry, SIGTERM to 0")
+	w.exits(3*s, 0, 0).wants("serve at no step: rank 0 (at step 8), rank 1 (ended at step 8), gone retry")
+	want := "asked by GANGRUN_STOP_FILE to save at step 28, and not done: rank 0 (at step 8), rank 1 (ended at step 8)"
+	if w.n.note != want {
+		t.Errorf("%q, want %q", w.n.note, want)
+	}
+	w.end(3 * s)
+	w.ended(exitcodes.Retry, 137, "rank 1 was killed by SIGKILL")
+
+	w = start(Policy{})
+	w.judge = func(g *Gather) { g.Outcome.Xids = []exitcodes.Xid{{Number: 79}} }
+	w.dies(2*s, 1, SIGKILL).exits(3*s, 0, 0).wants("failing retry, SIGTERM to 0, " +
+		"serve at no step: rank 0 (at step 8), rank 1 (ended at step 8), leave sick, gone retry")
+
+	w = start(Policy{})
+	w.rules = exitcodes.BuiltinRules()
+	w.judge = func(g *Gather) {
+		if g.Worker == 1 {
+			g.Outcome.Output = []byte("Traceback (most recent call last):\n  File \"/t.py\", line 3, in <module>\n    f()\n" +
+				"ConnectionResetError: [Errno 104] Connection reset by peer\n")
+		}
+	}
+	w.exits(2*s, 1, 1).wants("SIGTERM to 0")
+	w.exits(3*s, 0, 0).wants("serve at no step: rank 0 (at step 8), rank 1 (ended at step 8), gone")
+
+	w = start(Policy{}) // it has said that it has saved
+	w.at(2*s, Reported{{Most: step(8), Looks: true}, {Most: step(8), Looks: true, Leaving: true}})
+	w.exits(2*s, 1, 1).wants("SIGTERM to 0")
 }
