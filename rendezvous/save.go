@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -67,7 +68,7 @@ func AgreedStep(most int64, each time.Duration) int64 {
 	if each > 0 {
 		ahead = max(ahead, int64((aheadTime+each-1)/each))
 	}
-	return most + ahead
+	return min(most, math.MaxInt64-ahead) + ahead // a step may be anything that a rank says
 }
 
 // StopText is what a rank reads of it: the step, or "now".

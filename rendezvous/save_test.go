@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,7 @@ func TestAgreedStep(t *testing.T) {
 	}{
 		{100, 0, 102}, {100, time.Minute, 102}, {100, time.Second, 102}, {100, 999 * time.Millisecond, 103},
 		{100, 50 * time.Millisecond, 140}, {0, time.Millisecond, 2000}, {7, 3 * time.Second, 9},
+		{math.MaxInt64, 0, math.MaxInt64}, {math.MaxInt64 - 3, time.Second, math.MaxInt64 - 1}, {math.MaxInt64 - 3, 1, math.MaxInt64},
 	} {
 		if got := AgreedStep(tt.most, tt.each); got != tt.want {
 			t.Errorf("%d, %v a step: %d, want %d", tt.most, tt.each, got, tt.want)

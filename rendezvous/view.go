@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -201,6 +202,29 @@ type Decision struct {
 
 	Why  WhyNot    // why nothing happens, for ActWait
 	Next time.Time // when to decide again even if nothing changes; zero: only then
+}
+
+// Check says which record of the decision would be refused by whoever reads it. To write that would stop the job for good.
+func (d Decision) Check() error {
+	if d.Job != nil {
+		if err := d.Job.check(); err != nil {
+			return fmt.Errorf("the job's record: %w", err)
+		}
+	}
+	if d.Round != nil {
+		if err := d.Round.check(); err != nil {
+			return fmt.Errorf("the record of round %d: %w", d.Round.Number, err)
+		}
+	}
+	for name, h := range d.Hosts {
+		if h == nil {
+			continue
+		}
+		if err := h.check(); err != nil {
+			return fmt.Errorf("the record of host %s: %w", cut(name), err)
+		}
+	}
+	return nil
 }
 
 // Removal is a node's key at a revision.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -160,4 +161,31 @@ func TestNothingIsDecidedBeyondWhatIsProven(t *testing.T) {
 	decide(0) // it asks again
 	l.view.Rev = 30
 	decide(1)
+}
+
+// TestWhatNobodyCouldReadIsNotWritten: a record that its own check refuses would stop the job for good.
+func TestWhatNobodyCouldReadIsNotWritten(t *testing.T) {
+	var log heard
+	a := &ahead{}
+	l := &leader{
+		Agent: &Agent{now: time.Now, log: slog.New(slog.NewTextHandler(&log, nil))}, store: a, watch: a, ctx: t.Context(),
+		rows: map[string]store.KV{}, bad: map[string]string{}, view: rendezvous.View{Token: "s"},
+	}
+	below := int64(-1)
+	job := rendezvous.Job{
+		V: 1, Store: "s", RunUID: "u", Phase: rendezvous.Running, NextRound: 1, Spec: rendezvous.DefaultSpec(2),
+		Save: &rendezvous.Save{Kind: rendezvous.StopSuspend, Step: &below},
+	}
+	for want, step := range []*int64{&below, nil} {
+		job.Save.Step = step
+		for range 2 {
+			d := rendezvous.Decision{Action: rendezvous.ActSave, Job: &job, DropRound: -1}
+			if err := l.commit(d); err != nil || min(a.writes, 1) != want {
+				t.Fatalf("%d writes, %v", a.writes, err)
+			}
+		}
+	}
+	if strings.Count(log.all(), "level=ERROR") != 1 || !log.has("save: step -1") {
+		t.Errorf("it says %s", log.all())
+	}
 }

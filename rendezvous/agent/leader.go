@@ -48,25 +48,26 @@ type leader struct {
 	held  store.Leadership
 	watch store.Watcher
 
-	view     rendezvous.View
-	still    bool                   // it was said that all nodes stand still
-	rows     map[string]store.KV    // as they are in the store
-	puts     []rendezvous.Put       // of nodes, since the last look
-	bad      map[string]string      // keys that cannot be read, and why
-	seen     bool                   // the whole state is there
-	job      jobRow                 // the job's record as it was decoded last
-	list     *rendezvous.MemberList // as it was decoded last
-	listName string
-	refused  refusal
-	wrote    *rendezvous.Job // the last record that this leader has written
-	looks    bool            // nothing is decided: this only shows what there is
-	why      string          // the last reason not to go on
-	whySince time.Time
-	saidAt   time.Time
-	rest     time.Time // when to decide next at the earliest
-	headless time.Time // since when there are rounds and no job; zero: there are none
-	asked    time.Time // when the store was asked how far it is; zero: the view has got there, and that was decided on
-	news     bool      // there is something that may change a decision: not only how far the nodes have come
+	view      rendezvous.View
+	still     bool                   // it was said that all nodes stand still
+	rows      map[string]store.KV    // as they are in the store
+	puts      []rendezvous.Put       // of nodes, since the last look
+	bad       map[string]string      // keys that cannot be read, and why
+	seen      bool                   // the whole state is there
+	job       jobRow                 // the job's record as it was decoded last
+	list      *rendezvous.MemberList // as it was decoded last
+	listName  string
+	refused   refusal
+	wrote     *rendezvous.Job // the last record that this leader has written
+	looks     bool            // nothing is decided: this only shows what there is
+	unwritten string          // what was wrong with the last decision that could not be written
+	why       string          // the last reason not to go on
+	whySince  time.Time
+	saidAt    time.Time
+	rest      time.Time // when to decide next at the earliest
+	headless  time.Time // since when there are rounds and no job; zero: there are none
+	asked     time.Time // when the store was asked how far it is; zero: the view has got there, and that was decided on
+	news      bool      // there is something that may change a decision: not only how far the nodes have come
 }
 
 // lead returns when the leader is lost or the context ends.

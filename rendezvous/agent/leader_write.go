@@ -12,8 +12,17 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// commit writes a decision in one transaction.
+// commit writes a decision in one transaction. What nobody could read is not written: it is decided again a moment later,
+// on what the nodes say then.
 func (l *leader) commit(d rendezvous.Decision) error {
+	if err := d.Check(); err != nil {
+		if says := err.Error(); says != l.unwritten {
+			l.unwritten = says
+			l.log.Error("a decision is not written, for nobody could read it; the job waits as it is. This is a defect of gangrun: "+
+				"please report it", "action", d.Action, "err", err)
+		}
+		return nil
+	}
 	txn := store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}
 	if d.Job != nil {
 		l.sign(d.Job)
