@@ -169,13 +169,16 @@ func (n *Node) lastCall(until time.Time) time.Time {
 	return until.Add(-min(n.policy.RestartGrace, until.Sub(n.now)/4))
 }
 
+// gone reports whether the round's workers have all ended.
+func (n *Node) gone() bool { return n.state == Clearing || n.state == Running && !n.anyForked() }
+
 // asked is the job's question how far the workers are. Where it is not known yet how fast they are, the answer waits.
 func (n *Node) asked(ev Ask) {
 	if ev.Round != n.round() {
 		return
 	}
 	switch {
-	case n.state == Clearing: // they are gone
+	case n.gone(): // and in nobody's way
 		n.do(Serve{rendezvous.Service{Round: ev.Round, Looks: true, Answered: true}})
 	case n.state != Running:
 		n.do(Serve{rendezvous.Service{Round: ev.Round, Answered: true}})

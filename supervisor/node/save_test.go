@@ -294,3 +294,22 @@ func TestFailsBeforeTheStep(t *testing.T) {
 	w.at(2*s, Reported{{Most: step(8), Looks: true}, {Most: step(8), Looks: true, Leaving: true}})
 	w.exits(2*s, 1, 1).wants("SIGTERM to 0")
 }
+
+// TestAskedAtTheEnd: workers that have all ended are in nobody's way, also while the evidence about them is gathered.
+func TestAskedAtTheEnd(t *testing.T) {
+	w := trains(t, Policy{})
+	w.hold["Gather"] = true
+	w.exits(1*s, 0, 0).exits(1*s, 1, 0).wants("")
+	w.at(1*s, Ask{Round: 3}).wants("serve at no step")
+	w.signal(1*s, SIGTERM)
+	if w.n.note != "" {
+		t.Errorf("it says %q of ranks that are gone", w.n.note)
+	}
+	w = trains(t, Policy{})
+	w.hold["Gather"] = true
+	w.exits(1*s, 0, 0).exits(1*s, 1, 0).wants("")
+	w.at(1*s, Stop{Round: 3, Departure: true, Why: "round 3 stops: it is leaving"})
+	if w.n.note != "" {
+		t.Errorf("it says %q of ranks that are gone", w.n.note)
+	}
+}

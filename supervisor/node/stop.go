@@ -151,7 +151,7 @@ func (n *Node) stopFromOutside(r *stopRequest, to Signal) {
 	switch {
 	case n.save != nil:
 		n.save.over = true
-	case n.state != Running || n.request != nil || n.anyStopped() || r.signal == SIGINT:
+	case n.state != Running || n.gone() || n.request != nil || n.anyStopped() || r.signal == SIGINT:
 	case n.looks():
 		n.note = fmt.Sprintf("less than %v is too little for a save that all make", saveLeast)
 	case n.mayLose():
@@ -273,7 +273,7 @@ func (n *Node) stopOrdered(s Stop) {
 	if n.failedAt.IsZero() { // else it is our own failure that comes back as an order
 		n.failedAt, echo = n.now.Add(-s.Silence), true
 		args := []any{"round", s.Round, "why", s.Why}
-		if (s.Suspend || s.Departure) && n.save == nil && !n.looks() {
+		if (s.Suspend || s.Departure) && n.save == nil && !n.gone() && !n.looks() {
 			n.note = n.blind()
 			args = append(args, "save", "each rank for itself, if it does: "+n.note)
 		}
