@@ -40,7 +40,6 @@ func (t *turn) command(c Control) {
 	j := t.job
 	switch c.Verb {
 	case VerbStop:
-		j.Suspend = false
 		t.end(Failed, End{
 			Verdict: exitcodes.Fatal, Reason: ReasonStopped, Code: exitcodes.CodeFatalByRule,
 			Message: "stopped by command" + by(c),

@@ -175,6 +175,7 @@ func (t *turn) adopt() (Decision, bool) {
 	}
 	switch {
 	case phase.finished():
+		t.job.Suspend = false
 		t.job.enter(phase, t.now)
 	case t.job.Round >= 0 && here.Phase != Forming && here.Phase != Suspended:
 		t.job.Stop = &Stop{

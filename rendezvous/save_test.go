@@ -298,3 +298,17 @@ func TestFinishedWithTheSave(t *testing.T) {
 		})
 	}
 }
+
+// TestEndsBeforeItIsSuspended: training that ends while a suspend is under way has ended, and the next run may begin.
+func TestEndsBeforeItIsSuspended(t *testing.T) {
+	s := savingStage(t)
+	s.command("c1", VerbSuspend)
+	s.settle(ActCommand)
+	s.all(succeeds(s))
+	s.settle(ActSucceed)
+	s.all(hasLeft)
+	for _, name := range []string{"d", "e", "f"} {
+		s.join(name, uid("u2"))
+	}
+	s.settle(ActRerun, ActForm)
+}

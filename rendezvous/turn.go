@@ -65,7 +65,7 @@ func (t *turn) stop(kind, node, reason, message string) {
 func (t *turn) end(phase Phase, e End) {
 	e.At = t.now.UTC()
 	e.Message = cut(e.Message)
-	t.job.End = &e
+	t.job.End, t.job.Suspend = &e, false // there is nothing left to resume
 	t.job.enter(phase, t.now)
 }
 
