@@ -17,6 +17,7 @@ func (n *Node) begins(b Begin) {
 	n.transition(Starting)
 	n.sayResume(b)
 	n.begin, n.preflight.elsewhere = &b, ""
+	n.pace, n.knows, n.save, n.note = pace{}, false, nil, ""
 	n.do(Record{n.provisionalMessage()})
 	n.expedited = false
 	if b.Unresumed != "" {
@@ -53,7 +54,6 @@ func (n *Node) prepared(p Prepared) {
 	}
 	n.stuck, n.verdict, n.stopBy, n.alone = stuck{}, verdict{cause: -1}, time.Time{}, false
 	n.workers, n.dumping = nil, false
-	n.pace, n.knows, n.save, n.note = pace{}, false, nil, ""
 	for _, w := range p.Workers {
 		n.workers = append(n.workers, worker{Worker: w})
 	}

@@ -313,3 +313,17 @@ func TestAskedAtTheEnd(t *testing.T) {
 		t.Errorf("it says %q of ranks that are gone", w.n.note)
 	}
 }
+
+// TestNothingIsSavedBeforeTheStart: a round that cannot be begun says nothing of the save in the round before.
+func TestNothingIsSavedBeforeTheStart(t *testing.T) {
+	w := trains(t, Policy{}).at(1*s, Save{Round: 3, Step: step(8), Departure: true})
+	w.exits(2*s, 0, 0).exits(2*s, 1, 0)
+	w.took()
+	w.at(3*s, Begin{Round: 4, Unresumed: "the checkpoint is of another world size"})
+	if w.n.save != nil || w.n.note != "" {
+		t.Errorf("it has %+v, %q", w.n.save, w.n.note)
+	}
+	if got := w.took(); strings.Contains(got, "serve") {
+		t.Errorf("the job is told %q", got)
+	}
+}
