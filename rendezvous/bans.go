@@ -39,6 +39,24 @@ func (t *turn) setHost(name string, h *Host) {
 	t.hosts[name] = h
 }
 
+// hostsChanged is of how many hosts this decision changes the records.
+func (t *turn) hostsChanged() (n int) {
+	if t.hosts == nil {
+		return 0
+	}
+	for name, h := range t.hosts {
+		if t.Hosts[name] != h {
+			n++
+		}
+	}
+	for name := range t.Hosts {
+		if t.hosts[name] == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // known are the hosts of which something is known.
 func (t *turn) known() map[string]*Host {
 	if t.hosts != nil {
@@ -62,6 +80,9 @@ func (t *turn) countFaults() {
 	}
 	slices.SortFunc(sick, func(a, b named) int { return cmp.Compare(a.name, b.name) })
 	for _, e := range sick {
+		if t.hostsChanged() >= hostChanges {
+			return // the rest with the next decision
+		}
 		message := e.Sick
 		if e.atFault() {
 			message = e.Outcome.Message
@@ -207,7 +228,9 @@ func (t *turn) tellHosts(d *Decision) {
 		is := slices.Contains(banned, name)
 		switch {
 		case h.Score(at) < forgotten && h.Round < t.job.Round-1:
-			t.setHost(name, nil)
+			if t.hostsChanged() < hostChanges { // else with the next decision
+				t.setHost(name, nil)
+			}
 		case h.Banned != is:
 			put := *h
 			put.Banned = is

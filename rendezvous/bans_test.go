@@ -431,3 +431,32 @@ func TestOnlySoManyHosts(t *testing.T) {
 	s.v.Hosts["h0"] = &Host{V: 1, Points: 1, At: s.now, Round: s.v.Job.Round}
 	s.settle()
 }
+
+// TestManyHostsAtOnce: where many machines fail in one round, what is known of them changes over several decisions, each
+// small enough for one transaction.
+func TestManyHostsAtOnce(t *testing.T) {
+	const nodes = 60
+	s := newStage(t, sickSpec(nodes, nodes))
+	for i := range nodes {
+		s.join(fmt.Sprintf("n%02d", i))
+	}
+	s.run(ActCreate, ActForm)
+	s.v.Hosts = map[string]*Host{}
+	for i := range maxHosts {
+		s.v.Hosts[fmt.Sprint("h", i)] = &Host{V: 1, Points: forgotten / 2, At: s.now, Round: -2}
+	}
+	s.all(func(n *Node) { n.Sick = "its GPU has gone" })
+	for range 10 {
+		d := s.decide()
+		if len(d.Hosts) > hostChanges+2 {
+			t.Fatalf("%d records of hosts in one transaction", len(d.Hosts))
+		}
+		if d.Action == ActWait {
+			break
+		}
+	}
+	s.settle()
+	if s.v.Hosts["h0"] != nil || s.v.Hosts["boot-n00"] == nil || len(s.v.Hosts) != maxHosts {
+		t.Errorf("%d hosts are remembered, the first as %+v", len(s.v.Hosts), s.v.Hosts["boot-n00"])
+	}
+}

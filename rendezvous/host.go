@@ -22,6 +22,8 @@ const (
 const (
 	maxHosts  = 48
 	maxFaults = 4
+	// hostChanges bounds of how many hosts one decision changes the records: all has to fit into one transaction.
+	hostChanges = 40
 	// forgotten is the score from which on a host counts as one that never had a fault.
 	forgotten = 0.25
 	// maxScore bounds what a broken record can say.
