@@ -460,3 +460,19 @@ func TestManyHostsAtOnce(t *testing.T) {
 		t.Errorf("%d hosts are remembered, the first as %+v", len(s.v.Hosts), s.v.Hosts["boot-n00"])
 	}
 }
+
+// TestTheJobsClockStandsStill while nobody is there who remembers its record: a ban is not over before the job has seen the
+// rest of it.
+func TestTheJobsClockStandsStill(t *testing.T) {
+	s := runningStage(t, sickSpec(3, 3))
+	s.v.Hosts = map[string]*Host{"gpu-7": {V: 1, Points: banAt, At: s.now.Add(-4 * time.Hour)}}
+	left := func() time.Duration { return Hosts(s.v, s.now)["gpu-7"].Until.Sub(s.now) }
+	if got := left(); got != 2*time.Hour {
+		t.Fatalf("the ban lasts for %v", got)
+	}
+	s.sleep(8 * time.Hour)
+	s.v.Job = s.v.Job.Moved(8 * time.Hour) // as a leader does that has never seen it
+	if got := left(); got != 2*time.Hour {
+		t.Errorf("after 8 hours in which nobody was there it lasts for %v", got)
+	}
+}
