@@ -184,22 +184,38 @@ func (t *turn) hostsSeen() int {
 }
 
 // assign gives out the ranks to nodes of hosts that are not banned, as long as these suffice for a round; else also to
-// those of banned ones, the least sick first: a job that could run never waits for a ban to end.
+// those of banned ones, the least sick first: a job that could run never waits for a ban to end. A node of a role that no
+// other one has is needed in any case.
 func (t *turn) assign(candidates []named) assignment {
 	banned := t.banned()
 	if len(banned) == 0 {
 		return assign(t.job.Spec, candidates, t.Round)
 	}
 	fit := slices.DeleteFunc(slices.Clone(candidates), func(c named) bool { return slices.Contains(banned, c.HostName()) })
-	a := assign(t.job.Spec, fit, t.Round)
+	roles := map[string]bool{}
+	for _, c := range fit {
+		roles[c.Role] = true
+	}
+	var rest []named // of the banned, the least sick first
 	for _, host := range slices.Backward(banned) {
-		if a.chosen != nil {
-			break
-		}
+		needed := map[string]bool{}
 		for _, c := range candidates {
-			if c.HostName() == host {
+			switch {
+			case c.HostName() != host:
+			case roles[c.Role]:
+				rest = append(rest, c)
+			default:
+				needed[c.Role] = true
 				fit = append(fit, c)
 			}
+		}
+		maps.Copy(roles, needed)
+	}
+	a := assign(t.job.Spec, fit, t.Round)
+	for len(rest) > 0 && a.chosen == nil {
+		host := rest[0].HostName()
+		for len(rest) > 0 && rest[0].HostName() == host {
+			fit, rest = append(fit, rest[0]), rest[1:]
 		}
 		a = assign(t.job.Spec, fit, t.Round)
 	}

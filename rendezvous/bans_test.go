@@ -476,3 +476,36 @@ func TestTheJobsClockStandsStill(t *testing.T) {
 		t.Errorf("after 8 hours in which nobody was there it lasts for %v", got)
 	}
 }
+
+// TestTheOnlyOneOfItsRole takes part in an elastic job although its host is banned: the job cannot do without a role.
+func TestTheOnlyOneOfItsRole(t *testing.T) {
+	role := func(r string) func(*Node) { return func(n *Node) { n.Role = r } }
+	for name, tt := range map[string]struct {
+		also []string // roles of others on hosts that are fit
+		want string   // who is chosen
+	}{
+		"it is needed":         {nil, "a chief on host-a, b worker on host-b, c worker on host-c"},
+		"another one is there": {[]string{"chief"}, "b worker on host-b, c worker on host-c, x chief on host-x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, sickSpec(2, 5))
+			s.v.Hosts = map[string]*Host{"host-a": {V: 1, Points: banAt, At: s.now}}
+			s.join("a", onHost("host-a"), role("chief"))
+			s.join("a2", onHost("host-a"), role("worker"))
+			s.join("b", onHost("host-b"), role("worker"))
+			s.join("c", onHost("host-c"), role("worker"))
+			for _, r := range tt.also {
+				s.join("x", onHost("host-x"), role(r))
+			}
+			s.settle(ActCreate, ActForm)
+			var got []string
+			for _, m := range s.v.Round.Members {
+				got = append(got, fmt.Sprintf("%s %s on %s", m.Name, m.Role, m.HostName()))
+			}
+			slices.Sort(got)
+			if text := strings.Join(got, ", "); text != tt.want {
+				t.Errorf("%s; want %s", text, tt.want)
+			}
+		})
+	}
+}
