@@ -102,8 +102,8 @@ func byTrouble(stands []Stand) (int, string) {
 }
 
 // byCollectives finds the only one that has not joined the collective in which all the others stand. Who has joined
-// fewer than others that have run ahead is not to blame for it: it stands in the same one. Nothing follows unless the
-// numbers of all are known, and of the same kind.
+// fewer than others that have run ahead is not to blame for it: it stands in the same one. Nor is who waits for a message
+// of one of them. Nothing follows unless the numbers of all are known, and of the same kind.
 func byCollectives(stands []Stand) (int, string) {
 	i := behind(stands, func(s Stand) *int64 {
 		if s.Collectives == nil {
@@ -111,7 +111,8 @@ func byCollectives(stands []Stand) (int, string) {
 		}
 		return &s.Collectives.Joined
 	})
-	if i < 0 || !standsInOne(slices.Delete(slices.Clone(stands), i, i+1), stands[i].Collectives) || newWaits(stands).waits(i) {
+	if i < 0 || stands[i].Pairs || !standsInOne(slices.Delete(slices.Clone(stands), i, i+1), stands[i].Collectives) ||
+		newWaits(stands).waits(i) {
 		return -1, ""
 	}
 	return i, fmt.Sprintf("it has joined %d collectives, the others more%s", stands[i].Collectives.Joined, at(stands[i]))

@@ -23,6 +23,7 @@ func TestBlame(t *testing.T) {
 		s.Collectives = &Collectives{enqueued, &completed}
 		return s
 	}
+	pairs := func(s Stand) Stand { s.Pairs = true; return s }
 	unknown := Stand{Name: "rank 4", Step: step(29)}
 	const network = "all stand in all_reduce: the network, the hardware, or a rank on another node"
 	for _, test := range []struct {
@@ -44,6 +45,7 @@ func TestBlame(t *testing.T) {
 		{"one has completed a broadcast more", []Stand{torch(35, 30, waits("0")), torch(29, 29, waits("1")), torch(31, 29, waits("2"))}, 1,
 			"it has joined 29 collectives, the others more; it stands in all_reduce"},
 		{"ran ahead", []Stand{torch(35, 29, waits("0")), torch(30, 29, waits("1")), torch(31, 29, waits("2"))}, -1, network},
+		{"waits for a message that the other never sent", []Stand{torch(11, 10, waits("0")), pairs(torch(10, 10, waits("1")))}, -1, network},
 		{"all have ended theirs", []Stand{torch(30, 30, waits("0")), torch(29, 29, waits("1")), torch(30, 30, waits("2"))}, -1, network},
 		{"one is unknown", []Stand{torch(30, 29, waits("0")), torch(29, 29, waits("1")), waits("2")}, -1, network},
 		{"torch and NCCL", []Stand{torch(31, 30, waits("0")), joined(30, waits("1")), torch(31, 30, waits("2"))}, -1, network},
