@@ -10,6 +10,9 @@ import (
 	"github.com/gangrun/gangrun/observe/event"
 )
 
+// mostRemaining is what a training run may take that has an end in sight.
+const mostRemaining = 10 * 365 * 24 * time.Hour
+
 // At is the account at now, or at the end of the run where that came before.
 func (t *Tally) At(now time.Time) Summary {
 	now = event.Time(now)
@@ -29,8 +32,11 @@ func (t *Tally) At(now time.Time) Summary {
 		step, most := t.progress.step, t.progress.most
 		s.Step, s.StepMax = &step, &most
 		if each := t.progress.stepTime(); s.Steps != nil && each > 0 {
-			left := Seconds(time.Duration(max(*s.Steps-step, 0)) * each)
-			s.Remaining = &left
+			// Who has no end says a number that nobody reaches; the product has no place in a duration then.
+			if left := float64(max(*s.Steps-step, 0)) * each.Seconds(); left <= mostRemaining.Seconds() {
+				left = Seconds(time.Duration(left * float64(time.Second)))
+				s.Remaining = &left
+			}
 		}
 		if elapsed := now.Sub(t.started.At); elapsed > 0 {
 			ratio := math.Round((t.progress.kept-t.earlier).Seconds()/elapsed.Seconds()*1e6) / 1e6

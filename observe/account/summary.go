@@ -64,7 +64,7 @@ type Summary struct {
 	StepAt   time.Time  `json:"stepAt,omitzero"` // when it was told
 	StepTime float64    `json:"stepSeconds,omitzero"`
 	// Steps is how many the training run has in all, and Remaining the time that the others will take, at the pace of this
-	// round; left out where no worker has told how many, or none has been timed.
+	// round; left out where no worker has told how many, none has been timed, or it would be more than ten years.
 	Steps     *int64   `json:"steps,omitempty"`
 	Remaining *float64 `json:"remainingSeconds,omitempty"`
 	// Behind is who of this node's workers is behind the others; left out where those that report are level. It is of the

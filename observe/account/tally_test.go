@@ -152,6 +152,15 @@ func TestRemaining(t *testing.T) {
 			t.Errorf("%d steps: %v", steps, end.Remaining)
 		}
 	}
+	// Who has no end says the largest number that there is.
+	for _, steps := range []int64{1 << 40, math.MaxInt64} {
+		told := *s
+		one := int64(11)
+		told.add(30, event.Progress, of(steps), func(e *event.Event) { e.Step = &one })
+		if end := told.At(noon.Add(31 * time.Second)); *end.Steps != steps || end.Remaining != nil {
+			t.Errorf("%d steps: %v", steps, *end.Remaining)
+		}
+	}
 }
 
 // TestUnknownResume is a training run that finds its checkpoint by itself: what is lost its first step tells.

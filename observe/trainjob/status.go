@@ -55,7 +55,7 @@ func Of(s account.Summary) Status {
 		out.Progress = new(int32(min(99, float64(*s.Step)/float64(*s.Steps)*100)))
 	}
 	if s.Remaining != nil && s.Phase == account.Running {
-		out.Remaining = new(int32(min(*s.Remaining, math.MaxInt32)))
+		out.Remaining = new(int32(max(0, min(*s.Remaining, math.MaxInt32)))) // anything else has the whole status refused
 	}
 	return out
 }

@@ -35,6 +35,9 @@ func TestOf(t *testing.T) {
 	beyond.Step = &steps
 	far := 1e18
 	beyond.Remaining = &far
+	before := whole
+	negative := -1e9
+	before.Remaining = &negative
 	long := account.Summary{Disruptions: []account.Disruption{{Reason: strings.Repeat("x", 65)}}}
 	figures := `"metrics":[{"name":"current_step","value":"30"},{"name":"total_steps","value":"120"},{"name":"checkpoint_step","value":"20"},` +
 		`{"name":"restarts","value":"3"},{"name":"last_interruption","value":"Hang"}]`
@@ -46,6 +49,7 @@ func TestOf(t *testing.T) {
 		"at its end":      {over, `{"progressPercentage":100,"estimatedRemainingSeconds":0,` + figures + `}`},
 		"failed":          {failed, `{"progressPercentage":25,` + figures + `}`},
 		"nearly done":     {beyond, `{"progressPercentage":99,"estimatedRemainingSeconds":2147483647,` + strings.Replace(figures, "30", "120", 1) + `}`},
+		"less than none":  {before, `{"progressPercentage":25,"estimatedRemainingSeconds":0,` + figures + `}`},
 		"nothing is told": {account.Summary{Phase: account.Running}, `{"metrics":[{"name":"restarts","value":"0"}]}`},
 		"a long reason":   {long, `{"metrics":[{"name":"restarts","value":"0"}]}`},
 	} {
