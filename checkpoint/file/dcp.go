@@ -25,9 +25,10 @@ type DCPItem struct {
 // maxItems bounds the items whose places are kept.
 const maxItems = 1 << 10
 
-// DCPMetadata reads a .metadata of torch.distributed.checkpoint: the files that it names, and how many bytes each has at
-// least, and where the items lie that want, when it is set, asks for by their keys. Files in which nothing was put are not
-// named. When the pickle is more than can be followed the sizes are zero, and no items are found.
+// DCPMetadata reads a .metadata of torch.distributed.checkpoint: the files that it names, and how many bytes each has
+// at least, and where the items lie that want, when it is set, asks for by their keys, but for those that an
+// extension of the writer has compressed or the like. Files in which nothing was put are not named. When the pickle
+// is more than can be followed the sizes are zero, and no items are found.
 func DCPMetadata(r io.ReaderAt, size int64, want func(key string) bool) (map[string]int64, []DCPItem, error) {
 	if err := PickleEnds(r, size); err != nil {
 		return nil, nil, err
@@ -40,7 +41,7 @@ func DCPMetadata(r io.ReaderAt, size int64, want func(key string) bool) (map[str
 	var items []DCPItem
 	keep := func(s string) bool { return isDCPWord(s) || want != nil && want(s) }
 	placed := func(s stretch) {
-		if want != nil && want(s.item) && len(items) < maxItems {
+		if want != nil && want(s.item) && !s.transformed && len(items) < maxItems {
 			items = append(items, DCPItem{s.item, s.path, s.offset, s.length})
 		}
 	}
@@ -75,7 +76,7 @@ func DCPMetadata(r io.ReaderAt, size int64, want func(key string) bool) (map[str
 // isDCPWord picks the texts that come again and again.
 func isDCPWord(s string) bool {
 	switch s {
-	case "relative_path", "offset", "length", "fqn":
+	case "relative_path", "offset", "length", "fqn", "transform_descriptors":
 		return true
 	}
 	return bytes.HasSuffix([]byte(s), []byte(distcp)) || bytes.HasSuffix([]byte(s), []byte(".safetensors"))

@@ -14,6 +14,7 @@ type storage struct {
 type stretch struct {
 	path           string
 	offset, length int64
+	transformed    bool   // what lies there went through a filter: it is compressed, or encrypted
 	item           string // of what: its key in the state (MetadataIndex in metadata.py), when it is one that is kept
 }
 
@@ -399,7 +400,7 @@ func (v *value) set(key, to value) {
 		return
 	}
 	switch key.text {
-	case "relative_path", "offset", "length":
+	case "relative_path", "offset", "length", "transform_descriptors":
 	case "fqn":
 		if to.kind != text {
 			return // it is not kept
@@ -417,6 +418,8 @@ func (v *value) set(key, to value) {
 		v.stretch.offset = to.n
 	case key.text == "length" && to.kind == number:
 		v.stretch.length = to.n
+	case key.text == "transform_descriptors":
+		v.stretch.transformed = to.kind != none
 	case key.text == "fqn":
 		v.stretch.item = to.text
 	}

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"io"
 	"strings"
 
@@ -134,9 +135,16 @@ func VerifyZip(z *Zip, read func(n int) error) error {
 const maxNumber = 64 << 10
 
 // TorchNumber is the whole number that torch.save wrote, as it is or as a tensor with one element. It is unknown when
-// there is something else, or more than a number takes.
+// there is something else, or more than a number takes. Zeros are no other form, but what a cut save leaves.
 func TorchNumber(r io.ReaderAt, size int64) (n int64, known bool, err error) {
 	if size > maxNumber {
+		return 0, false, nil
+	}
+	head := make([]byte, min(size, 32))
+	if err := readAt(r, head, 0); err != nil {
+		return 0, false, err
+	}
+	if !IsZip(head) && len(bytes.Trim(head, "\x00")) > 0 {
 		return 0, false, nil
 	}
 	z, err := OpenZip(r, size)

@@ -50,6 +50,20 @@ func TestDCPStep(t *testing.T) {
 			t.Errorf("%s, %s: %+v", test.name, test.items[0].Key, c)
 		}
 	}
+	// What an extension of the writer has compressed or encrypted cannot be read, and loads.
+	zstandard := append([]byte{0x28, 0xb5, 0x2f, 0xfd}, filetest.TorchNumber(5, false)...)
+	like := append([]byte("PK\x03\x04"), make([]byte, 60)...)
+	for _, item := range []filetest.DCPItem{
+		{Key: "step", Data: zstandard},
+		{Key: "step", Data: zstandard, Transforms: []string{"stream.zstd/1"}},
+		{Key: "step", Data: like, Transforms: []string{"stream.zstd/1", "another"}},
+	} {
+		d := newDisk(t)
+		d.play(dcpOf("latest", filetest.DCPItem{Key: "optim.exp_avg", Data: zstandard}, item)...)
+		if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "latest"); !c.Complete || !c.Resumable || c.Step >= 0 || c.Reason != "" {
+			t.Errorf("%q: %+v", item.Transforms, c)
+		}
+	}
 	// A step that cannot be read is a checkpoint that does not load.
 	spoilt := tensor("step", 5)
 	spoilt.Data = append(make([]byte, 40), spoilt.Data[40:]...)

@@ -77,6 +77,8 @@ func DCPMetadata(files []string, sizes []int64) []byte {
 type DCPItem struct {
 	Key  string
 	Data []byte
+	// Transforms are the names of what the bytes went through after torch.save.
+	Transforms []string
 }
 
 // TorchNumber is what torch.save makes of a whole number, as it is or as a tensor of one element.
@@ -103,7 +105,14 @@ func DCP(shard string, items ...DCPItem) (metadata, data []byte) {
 		p.Global("torch.distributed.checkpoint.metadata", "MetadataIndex").Op(")\x81}(").Text("fqn").Op("h" + string([]byte{byte(i)})).
 			Text("index").Int(int64(i)).Op("ub")
 		p.Global("torch.distributed.checkpoint.filesystem", "_StorageInfo").Op(")\x81}(").Text("relative_path").Text(shard).
-			Text("offset").Int(int64(len(data))).Text("length").Int(int64(len(item.Data))).Op("ub")
+			Text("offset").Int(int64(len(data))).Text("length").Int(int64(len(item.Data)))
+		if len(item.Transforms) > 0 {
+			p.Text("transform_descriptors").Op("]")
+			for _, name := range item.Transforms {
+				p.Text(name).Op("a")
+			}
+		}
+		p.Op("ub")
 		data = append(data, item.Data...)
 	}
 	return p.Op("uub").Stop(), data
