@@ -16,7 +16,10 @@ class Report(keras.callbacks.Callback):
         report.phase("train")
 
     def on_epoch_end(self, epoch, logs=None):
-        report.phase("checkpoint")  # of the callbacks after this one; the next step ends it
+        report.phase("checkpoint")  # of the callbacks after this one; the next step ends it, or the end of all
+
+    def on_train_end(self, logs=None):
+        report.phase("train")
 
 
 def main():

@@ -31,7 +31,10 @@ class Report(lightning.Callback):
         report.phase("train")
 
     def on_save_checkpoint(self, trainer, module, checkpoint):
-        report.phase("checkpoint")  # the next step ends it
+        report.phase("checkpoint")  # the next step ends it, or the end of all
+
+    def on_fit_end(self, trainer, module):
+        report.phase("train")
 
 
 def main():
