@@ -1,9 +1,12 @@
 package train_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/test/harness"
@@ -36,5 +39,26 @@ func TestDataLoaderIsSpared(t *testing.T) {
 	}
 	if strings.Contains(e.Stderr, "left processes behind") {
 		t.Errorf("the loader's processes were not ended by the loader:\n%s", e.Stderr)
+	}
+}
+
+// TestStopUnheard: a rank whose supervisor is gone, or does not listen, trains on, and saves where the file says so.
+func TestStopUnheard(t *testing.T) {
+	parallel(t)
+	examples, err := filepath.Abs(filepath.Join("..", "..", "examples", "save"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "stop")
+	if err := os.WriteFile(file, []byte("7"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH=" + examples,
+		"GANGRUN_STOP_FILE=" + file, "NOTIFY_SOCKET=" + file + ".none",
+	}
+	r := harness.Run(t, time.Minute, env, "python3", "-c", "from stop import stops_at; print(stops_at(6), stops_at(7))")
+	if r.Code != 0 || r.Stdout != "False True\n" {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 }
