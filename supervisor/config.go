@@ -162,7 +162,8 @@ type Config struct {
 	Hang hang.Policy
 	// StepLines is how the output of the workers shows their steps; nil: as the first profile does that fits.
 	StepLines *progress.Profile
-	// SeenProfile, when set, is told by whose lines the output of a worker shows its steps. It must not wait.
+	// SeenProfile, when set, is told by whose lines the output of a worker shows steps, whichever StepLines reads. It must
+	// not wait.
 	SeenProfile func(name string)
 	// PythonStacks gives the workers PYTHONFAULTHANDLER=1, unless their environment says something about it, and has
 	// those that get nowhere write their stacks.

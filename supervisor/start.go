@@ -144,7 +144,11 @@ func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err 
 	}
 	if s.cfg.Hang.Mode != hang.Off {
 		w.progress = progress.NewReader(s.cfg.StepLines)
-		w.progress.Fits = s.cfg.SeenProfile
+	}
+	if s.cfg.SeenProfile != nil {
+		// One of its own: the other reads by what was named, or is not there.
+		w.seen = progress.NewReader(nil)
+		w.seen.Fits = s.cfg.SeenProfile
 	}
 	w.files[0] = os.Stdin
 	if w.spec.NoInput {
@@ -231,9 +235,7 @@ func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (
 	default:
 		config.Console = s.stderr
 	}
-	if w.progress != nil {
-		config.Watch = w.progress.Stream()
-	}
+	config.Watch = w.watch()
 	stream, file, err := output.NewStream(config)
 	if err == nil {
 		w.streams = append(w.streams, stream)

@@ -27,6 +27,7 @@ type worker struct {
 	tail      output.Tail
 	notify    *notify.Socket   // nil where none can be made
 	progress  *progress.Reader // nil where nobody asks
+	seen      *progress.Reader // finds out whose lines the output shows; nil where nobody asks
 	torch     string           // where its ranks put the sockets of torch's worker servers; empty: nowhere
 
 	errorFile    string
@@ -37,6 +38,23 @@ type worker struct {
 	rules     *exitcodes.Rules  // by which it was judged
 	finding   exitcodes.Finding // and what it was judged to be
 	errorData []byte
+}
+
+// watch returns what reads one of the worker's streams as it comes; nil where nobody does.
+func (w *worker) watch() func([]byte) {
+	switch {
+	case w.progress == nil && w.seen == nil:
+		return nil
+	case w.seen == nil:
+		return w.progress.Stream()
+	case w.progress == nil:
+		return w.seen.Stream()
+	}
+	steps, names := w.progress.Stream(), w.seen.Stream()
+	return func(p []byte) {
+		steps(p)
+		names(p)
+	}
 }
 
 // closeFiles closes our copies of what the worker was given, or was to be given.

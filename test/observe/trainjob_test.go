@@ -70,12 +70,14 @@ func TestTrainJobProgress(t *testing.T) {
 		first string // lines of Python before the training
 		posts bool
 	}{
-		"as it comes":                       {nil, nil, "", true},
-		"off":                               {[]string{"--trainjob-progress", "off"}, nil, "", false},
-		"transformers, named":               {[]string{"--framework", "hf"}, nil, "", false},
-		"transformers, seen":                {nil, nil, bars, false},
-		"transformers without its callback": {[]string{"--framework", "hf"}, []string{"DISABLE_KUBEFLOW_INTEGRATION=true"}, "", true},
-		"transformers, and asked for":       {[]string{"--framework", "hf", "--trainjob-progress", "on"}, nil, "", true},
+		"as it comes":                         {nil, nil, "", true},
+		"off":                                 {[]string{"--trainjob-progress", "off"}, nil, "", false},
+		"transformers, named":                 {[]string{"--framework", "hf"}, nil, "", false},
+		"transformers, seen":                  {nil, nil, bars, false},
+		"transformers, seen beside own lines": {[]string{"--step-regex", `loss of step (\d+)`}, nil, bars, false},
+		"transformers, seen without hangs":    {[]string{"--hang", "off"}, nil, bars, false},
+		"transformers without its callback":   {[]string{"--framework", "hf"}, []string{"DISABLE_KUBEFLOW_INTEGRATION=true"}, "", true},
+		"transformers, and asked for":         {[]string{"--framework", "hf", "--trainjob-progress", "on"}, nil, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
