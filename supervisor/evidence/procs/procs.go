@@ -19,6 +19,7 @@ type Process struct {
 	State       byte   // R, S, D, T, Z, …
 	CPU         time.Duration
 	Reaped      time.Duration // the CPU time of its children that have ended
+	Began       uint64        // ticks since the machine's start: tells it from another one that gets its PID
 }
 
 func (p Process) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Name) }
@@ -80,7 +81,17 @@ func parseStat(data []byte) (p Process, ok bool) {
 	user, _ = strconv.ParseInt(fields[13], 10, 64)
 	system, _ = strconv.ParseInt(fields[14], 10, 64)
 	p.Reaped = time.Duration(user+system) * tick
+	p.Began, _ = strconv.ParseUint(fields[19], 10, 64)
 	return p, p.PID > 0
+}
+
+// Of reads one process; false: there is none with that PID.
+func Of(pid int) (Process, bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Process{}, false
+	}
+	return parseStat(data)
 }
 
 // Tree is the process pid and all that descend from it, parents first; nothing when it is gone.

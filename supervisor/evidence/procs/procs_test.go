@@ -132,6 +132,12 @@ func TestSelf(t *testing.T) {
 	if len(tree) == 0 || tree[0].Parent != os.Getppid() || tree[0].State == 0 {
 		t.Errorf("%+v", tree)
 	}
+	if p, found := Of(os.Getpid()); !found || p.PID != os.Getpid() || p.Began == 0 || p.Began != tree[0].Began {
+		t.Errorf("%+v, %+v", p, tree)
+	}
+	if p, found := Of(1 << 30); found {
+		t.Errorf("%+v", p)
+	}
 	if u := table.Usage(os.Getpid()); u.IO == 0 || u.Stopped {
 		t.Errorf("%+v", u)
 	}

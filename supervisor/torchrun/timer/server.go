@@ -63,7 +63,8 @@ func (s *Server) Close() {
 }
 
 func (s *Server) run() {
-	running := timers{}
+	running := newTimers(began)
+	looked := time.Now()
 	var held []byte
 	buffer := make([]byte, 64<<10)
 	complained := false
@@ -88,7 +89,12 @@ func (s *Server) run() {
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return // closed
 		}
-		for _, e := range running.expired(time.Now()) {
+		now := time.Now()
+		if now.Sub(looked) >= lookEvery { // not with each line that comes
+			looked = now
+			running.forgetGone()
+		}
+		for _, e := range running.expired(now) {
 			s.over(e)
 		}
 	}
@@ -109,7 +115,8 @@ func (s *Server) over(e Expired) {
 		"scope", e.Scope, "signal", unix.SignalName(unix.Signal(e.Signal)), "late", e.Late.Round(time.Millisecond))
 }
 
-// end sends the signal, to a process below this one only: anybody who may write to the pipe may name any.
+// end sends the signal, to a process below this one only: anybody who may write to the pipe may name any. One that has
+// begun at another time has only got the PID.
 func end(e Expired) error {
 	fd, err := unix.PidfdOpen(e.PID, 0)
 	if err != nil {
@@ -121,9 +128,15 @@ func end(e Expired) error {
 		return err
 	}
 	for _, p := range table.Tree(os.Getpid()) {
-		if p.PID == e.PID {
+		if p.PID == e.PID && p.Began == e.Began {
 			return unix.PidfdSendSignal(fd, unix.Signal(e.Signal), nil, 0)
 		}
 	}
 	return errors.New("it is none of the workers")
+}
+
+// began is when a process did, while it has not ended.
+func began(pid int) (ticks uint64, lives bool) {
+	p, found := procs.Of(pid)
+	return p.Began, found && !p.Dead()
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// What a worker may make us remember.
+// What the workers may make us remember.
 const (
-	mostTimers = 4096
-	mostScope  = 200 // bytes of a scope's name
+	mostTimers = 4096 // of all processes together
+	mostScope  = 200  // bytes of a scope's name
 )
 
 // request is what torch's FileTimerClient writes: one JSON object on a line.
@@ -29,13 +29,52 @@ type Expired struct {
 	Signal int // 0: it is not to be ended
 	Scope  string
 	Late   time.Duration
+	Began  uint64 // when the process did, by which it is told from another one with its PID
 }
 
-// timers are those that run, by process and scope.
-type timers map[int]map[string]request
+// timers are those that run.
+type timers struct {
+	of  map[int]*process
+	all int // timers
+	// began is when a process did; false: it has ended.
+	began func(pid int) (uint64, bool)
+}
+
+// process is one that has set timers.
+type process struct {
+	began  uint64
+	scopes map[string]request
+}
+
+func newTimers(began func(pid int) (uint64, bool)) *timers {
+	return &timers{of: map[int]*process{}, began: began}
+}
+
+// forget drops all timers of a process.
+func (t *timers) forget(pid int) {
+	if p := t.of[pid]; p != nil {
+		t.all -= len(p.scopes)
+		delete(t.of, pid)
+	}
+}
+
+// lives reports whether a process is still the one that has set its timers.
+func (t *timers) lives(pid int) bool {
+	began, lives := t.began(pid)
+	return lives && began == t.of[pid].began
+}
+
+// forgetGone drops the timers of processes that have ended: what dies within its time takes none of them back.
+func (t *timers) forgetGone() {
+	for pid := range t.of {
+		if !t.lives(pid) {
+			t.forget(pid)
+		}
+	}
+}
 
 // take reads one line.
-func (t timers) take(line []byte) error {
+func (t *timers) take(line []byte) error {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil {
 		return fmt.Errorf("a request for a timer cannot be read: %w", err)
@@ -44,24 +83,56 @@ func (t timers) take(line []byte) error {
 	case r.PID <= 0 || r.PID > math.MaxInt32 || r.Signal > 64 || len(r.Scope) > mostScope || r.At > 1<<40:
 		return fmt.Errorf("a request for a timer is invalid: %.200q", line)
 	case r.At < 0:
-		delete(t[r.PID], r.Scope)
+		t.takeBack(r)
 		return nil
-	case len(t) >= mostTimers || len(t[r.PID]) >= mostTimers:
+	}
+	began, lives := t.began(r.PID)
+	if p := t.of[r.PID]; p != nil && (!lives || p.began != began) {
+		t.forget(r.PID)
+	}
+	if !lives {
+		return nil // nobody is left to be ended
+	}
+	p := t.of[r.PID]
+	if p != nil {
+		if _, again := p.scopes[r.Scope]; again {
+			p.scopes[r.Scope] = r
+			return nil
+		}
+	}
+	if t.all >= mostTimers {
 		return errors.New("too many timers")
 	}
-	if t[r.PID] == nil {
-		t[r.PID] = map[string]request{}
+	if p == nil {
+		p = &process{began: began, scopes: map[string]request{}}
+		t.of[r.PID] = p
 	}
-	t[r.PID][r.Scope] = r
+	p.scopes[r.Scope] = r
+	t.all++
 	return nil
 }
 
-// expired are the processes of which a timer has run out, and forgets theirs. As under torchrun the signal is that of the
-// first timer that has one.
-func (t timers) expired(now time.Time) (list []Expired) {
-	for pid, scopes := range t {
+// takeBack drops one timer.
+func (t *timers) takeBack(r request) {
+	p := t.of[r.PID]
+	if p == nil {
+		return
+	}
+	if _, found := p.scopes[r.Scope]; found {
+		delete(p.scopes, r.Scope)
+		t.all--
+	}
+	if len(p.scopes) == 0 {
+		delete(t.of, r.PID)
+	}
+}
+
+// expired are the processes that live and of which a timer has run out, and forgets theirs. As under torchrun the
+// signal is that of the first timer that has one.
+func (t *timers) expired(now time.Time) (list []Expired) {
+	for pid, p := range t.of {
 		var over []request
-		for _, r := range scopes {
+		for _, r := range p.scopes {
 			if !now.Before(at(r)) {
 				over = append(over, r)
 			}
@@ -69,13 +140,19 @@ func (t timers) expired(now time.Time) (list []Expired) {
 		if len(over) == 0 {
 			continue
 		}
+		if !t.lives(pid) {
+			t.forget(pid)
+			continue
+		}
 		slices.SortFunc(over, func(a, b request) int { return at(a).Compare(at(b)) })
 		first := over[0]
 		if i := slices.IndexFunc(over, func(r request) bool { return r.Signal > 0 }); i >= 0 {
 			first = over[i]
 		}
-		list = append(list, Expired{PID: pid, Signal: max(first.Signal, 0), Scope: first.Scope, Late: now.Sub(at(first))})
-		delete(t, pid)
+		list = append(list, Expired{
+			PID: pid, Signal: max(first.Signal, 0), Scope: first.Scope, Late: now.Sub(at(first)), Began: p.began,
+		})
+		t.forget(pid)
 	}
 	slices.SortFunc(list, func(a, b Expired) int { return a.PID - b.PID })
 	return list
