@@ -30,7 +30,7 @@ func TestSucceeds(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		for _, e := range r.want(4, 0, exitcodes.Success, "Succeeded") {
-			if *e.Round != 0 || e.Job != "llm" {
+			if e.Round == nil || *e.Round != 0 || e.Job != "llm" {
 				t.Errorf("%s: %s", e.pod, e.text)
 			}
 		}
@@ -89,7 +89,7 @@ func TestWorkerIsKilled(t *testing.T) {
 			t.Errorf("%+v", job.Status)
 		}
 		for _, e := range r.want(4, 0, exitcodes.Success, "Succeeded") {
-			if *e.Round != 1 {
+			if e.Round == nil || *e.Round != 1 {
 				t.Errorf("%s: %s", e.pod, e.text)
 			}
 		}
@@ -168,7 +168,7 @@ func (r *trial) wantOneEvicted(node string, code int) {
 		switch {
 		case e.code == code && e.Verdict == exitcodes.Preempted && e.Node == node:
 			evicted++
-		case e.code != 0 || *e.Round != 1 || code == 143 && (e.Restarts.Used != 0 || e.Restarts.Preemptions != 1):
+		case e.code != 0 || e.Round == nil || *e.Round != 1 || code == 143 && (e.Restarts.Used != 0 || e.Restarts.Preemptions != 1):
 			r.t.Errorf("%s: %d, %s", e.pod, e.code, e.text)
 		}
 	}
@@ -296,7 +296,7 @@ func TestBudgetIsSpent(t *testing.T) {
 					switch {
 					case i < 4 && (e.code != test.code || e.Verdict != exitcodes.Retry || e.Reason != "RestartBudgetExhausted"):
 						t.Errorf("%s: %d, %s", e.pod, e.code, e.text)
-					case i >= 4 && (e.code != 0 || *e.Round != 0):
+					case i >= 4 && (e.code != 0 || e.Round == nil || *e.Round != 0):
 						t.Errorf("%s: %d, %s", e.pod, e.code, e.text)
 					}
 				}

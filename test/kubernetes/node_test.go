@@ -101,6 +101,7 @@ func (n *node) see(p *corev1.Pod) {
 			return
 		}
 		i = len(n.pods)
+		p.Spec.NodeName = fmt.Sprintf("machine-%d", i) // as a scheduler would; each pod has one of its own
 		r := &runningPod{api: p, node: n, deleted: make(chan struct{}), over: make(chan struct{})}
 		n.pods = append(n.pods, r)
 		r.start()
@@ -330,8 +331,12 @@ func (r *runningPod) environment(c corev1.Container) map[string]string {
 		case v.ValueFrom == nil:
 			env[v.Name] = expansion.Expand(v.Value, expansion.MappingFuncFor(env))
 		case v.ValueFrom.FieldRef != nil:
-			if v.ValueFrom.FieldRef.FieldPath == "status.podIP" {
+			switch v.ValueFrom.FieldRef.FieldPath { // what package fieldpath leaves to the kubelet
+			case "status.podIP":
 				env[v.Name] = r.address
+				continue
+			case "spec.nodeName":
+				env[v.Name] = r.api.Spec.NodeName
 				continue
 			}
 			value, err := fieldpath.ExtractFieldPathAsString(r.api, v.ValueFrom.FieldRef.FieldPath)
