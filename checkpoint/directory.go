@@ -85,7 +85,11 @@ func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 		d.once(w)
 	}
 	for _, c := range offer.Refused {
-		d.once("checkpoint passed over", "path", c.Path, "step", c.Step, "reason", string(c.Reason), "why", c.Detail)
+		of := []any{"path", c.Path}
+		if c.Step >= 0 {
+			of = append(of, "step", c.Step)
+		}
+		d.once("checkpoint passed over", append(of, "reason", string(c.Reason), "why", c.Detail)...)
 	}
 	r := Report{Offer: offer, Empty: len(scan.Checkpoints) == 0}
 	if d.forgotten != nil && len(r.Steps)+len(r.Identities) == 0 {

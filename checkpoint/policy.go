@@ -58,7 +58,7 @@ type Offer struct {
 	Unit  format.Unit
 	// Identities stand for those that say no step, newest first. They count where there are no Steps.
 	Identities []string
-	// Refused are the newer ones that it cannot resume from, and why.
+	// Refused are the newer ones that it cannot resume from, and why. What was cut says no step: it is newer by its time.
 	Refused []format.Checkpoint
 	// Veto says why nothing may be started at all: the content is that of a training run, and to start from nothing
 	// instead would lose it. Empty when there is no such reason.
@@ -100,6 +100,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	s.Checkpoints = slices.Clone(s.Checkpoints)
 	slices.SortStableFunc(s.Checkpoints, newestFirst)
 	good, tied := p.eligible(s, m)
+	var newest time.Time // of what can be used: when it was written
 	cuts := map[int64]bool{}
 	saves := map[string]int{}
 	for _, c := range s.Checkpoints {
@@ -133,6 +134,9 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 			}
 			continue
 		}
+		if what == usable && newest.IsZero() {
+			newest = c.Modified
+		}
 		if what == usable && c.Doubt != "" && len(o.Steps)+len(o.Identities) == 0 {
 			o.warn("%s", c.Doubt)
 		}
@@ -152,7 +156,10 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 		if what == state && c.Step < 0 && len(o.Steps) > 0 {
 			o.warn("%s: %s", c.Path, detail)
 		}
-		o.refuse(c, reason, detail)
+		cut := what == torn || what == ruined
+		if newest.IsZero() || cut && c.Step < 0 && c.Modified.After(newest) {
+			o.refuse(c, reason, detail)
+		}
 		if what == torn && began && !before {
 			cuts[c.Step] = true
 		}
@@ -161,9 +168,9 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 			o.veto(reason, "%s; %s", about(c.Path, detail), cmp.Or(p.Way, ways))
 		case what == model:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no training state (%s)", c.Path, cmp.Or(c.Detail, string(reason))))
-		case (what == torn || what == ruined) && c.Complete:
+		case cut && c.Complete:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s (no more is there of a first save, or it is no training state)", c.Detail))
-		case what == torn, what == ruined:
+		case cut:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s was cut while it was saved (%s), and there is no whole one before it", c.Path, strings.TrimPrefix(c.Detail, c.Path+": ")))
 		case what == state:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s lay there before this run began", c.Path))
@@ -309,9 +316,6 @@ func (o *Offer) warn(format string, args ...any) {
 }
 
 func (o *Offer) refuse(c format.Checkpoint, reason problem.Reason, detail string) {
-	if len(o.Steps)+len(o.Identities) > 0 {
-		return // something newer can be used
-	}
 	c.Resumable, c.Reason, c.Detail = false, reason, detail
 	o.Refused = append(o.Refused, c)
 }

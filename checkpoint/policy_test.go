@@ -32,6 +32,8 @@ func world(n int, elastic bool) func(*format.Checkpoint) {
 	return func(c *format.Checkpoint) { c.WorldSize, c.Elastic = n, elastic }
 }
 
+func noStep(c *format.Checkpoint) { c.Step = -1 }
+
 func named(path string) func(*format.Checkpoint) { return func(c *format.Checkpoint) { c.Path = path } }
 
 func TestOffer(t *testing.T) {
@@ -95,6 +97,8 @@ func TestOffer(t *testing.T) {
 		{name: "from the future", has: cs{at(2, func(c *format.Checkpoint) { c.Modified = now.Add(time.Hour) })}, steps: []int64{2}, warns: []string{"step-2", "1h0m0s"}},
 		{name: "a doubt", has: cs{at(3, func(c *format.Checkpoint) { c.Doubt = "a copy?" }), at(2, func(c *format.Checkpoint) { c.Doubt = "older" })},
 			steps: []int64{3, 2}, warns: []string{"a copy?"}},
+		{name: "written over, and cut", has: cs{at(2), at(3, named("last"), because(problem.Truncated), noStep)}, steps: []int64{2}, refused: "last truncated"},
+		{name: "cut long ago", has: cs{at(2), at(1, named("old"), because(problem.Truncated), noStep)}, steps: []int64{2}},
 		{name: "a step twice", has: cs{at(2), at(2, named("last")), at(1)}, steps: []int64{2, 1}},
 		{name: "the first reason to veto counts", policy: Policy{World: 4, MaxAge: time.Minute}, has: cs{at(2, world(8, false)), at(1)},
 			refused: "step-2 world_size_mismatch, step-1 too_old", veto: problem.WorldSizeMismatch},
