@@ -49,6 +49,7 @@ func shown(t *testing.T, svg string) string {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	python := harness.Program(t, "python3", "install python3")
+	harness.OpenTerminal(t, limit) // the recorder opens one, too
 	record := filepath.Join(harness.Root(), "examples", "demo", "record")
 	script := `printf '\033[1;36mfirst\033[0m then\n'; sleep 0.5; printf '<script>\007&\033[31mred\033[m\n'; printf '%0200d' 7; echo; echo ` + harness.Root() + `/x`
 	res := harness.Run(t, limit, nil, python, record, "a <title>", "/bin/sh", "-c", script)
