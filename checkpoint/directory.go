@@ -224,9 +224,10 @@ func (d *Directory) aside(chosen *format.Checkpoint) {
 		if !newer || c.Reason.Unknown() || pointer {
 			continue
 		}
+		reason := cmp.Or(string(c.Reason), "it is whole here, and an earlier one was chosen")
 		if !d.Quarantine || d.Path == "" {
 			d.once("a newer checkpoint stays where it is; the framework may take it (see --checkpoint-quarantine)",
-				"path", c.Path, "reason", string(c.Reason))
+				"path", c.Path, "reason", reason)
 			continue
 		}
 		moved, err := quarantine(d.Path, c, time.Now())
@@ -234,7 +235,7 @@ func (d *Directory) aside(chosen *format.Checkpoint) {
 			d.Log.Error("cannot move a checkpoint aside", "path", c.Path, "err", err)
 		}
 		if moved {
-			d.Log.Warn("moved a checkpoint aside", "path", c.Path, "to", path.Join(QuarantineDir, c.Path), "reason", string(c.Reason))
+			d.Log.Warn("moved a checkpoint aside", "path", c.Path, "to", path.Join(QuarantineDir, c.Path), "reason", reason)
 		}
 	}
 }

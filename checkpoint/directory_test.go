@@ -162,7 +162,7 @@ func TestDirectoryBack(t *testing.T) {
 	if c := mustBegin(t, d, step(1)); c.Path != "step-1" {
 		t.Errorf("%+v", c)
 	}
-	if log.count("a newer checkpoint stays where it is") != 2 {
+	if log.count("a newer checkpoint stays where it is") != 2 || log.count("it is whole here, and an earlier one was chosen") != 2 {
 		t.Errorf("%s", log.b.String())
 	}
 	for name, d := range map[string]*Directory{"the same process": d, "another one": first(tr.directory())} {
