@@ -7,7 +7,6 @@
 package kubernetes_test
 
 import (
-	"flag"
 	"os"
 	"testing"
 
@@ -18,9 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	etcdserver.Main()
 	harness.ClearEnvironment()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "8") // most of the time these tests wait for controllers
-	}
+	harness.Parallel(8) // most of the time these tests wait for controllers
 	code := m.Run()
 	shared.end()
 	os.Exit(code)

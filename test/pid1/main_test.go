@@ -7,13 +7,11 @@
 package pid1_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"testing"
 
 	"github.com/gangrun/gangrun/test/harness"
@@ -23,11 +21,7 @@ import (
 var probePath string
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// The tests wait more than they work. -parallel has the last word.
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		flag.Set(parallel.Name, strconv.Itoa(3*runtime.GOMAXPROCS(0)))
-	}
+	harness.Parallel(3 * runtime.GOMAXPROCS(0)) // the tests wait more than they work
 	os.Exit(run(m))
 }
 

@@ -4,7 +4,6 @@
 package rounds_test
 
 import (
-	"flag"
 	"os"
 	"testing"
 	"time"
@@ -19,9 +18,7 @@ const limit = 100 * time.Second
 func TestMain(m *testing.M) {
 	etcdserver.Main()
 	harness.ClearEnvironment()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "16") // most of the time these tests wait for a fence or a lease
-	}
+	harness.Parallel(16) // most of the time these tests wait for a fence or a lease
 	code := m.Run()
 	shared.end()
 	os.Exit(code)

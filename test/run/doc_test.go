@@ -5,9 +5,17 @@ package run_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/gangrun/gangrun/test/harness"
 )
+
+func TestMain(m *testing.M) {
+	harness.Parallel(2 * runtime.GOMAXPROCS(0)) // the tests wait more than they work
+	os.Exit(m.Run())
+}
 
 // limit is far more than anything here takes.
 const limit = 60 * time.Second

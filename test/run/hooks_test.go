@@ -186,6 +186,7 @@ func TestHookHasNoInput(t *testing.T) {
 // TestHookHangs is a hook that does not end: it gets SIGTERM at its timeout, which it may answer, and then SIGKILL. The
 // next one runs all the same.
 func TestHookHangs(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"deaf":           `trap "" TERM; while :; do sleep 0.05; done`,
 		"answers":        `trap "echo bye; exit 0" TERM; while :; do sleep 0.05; done`,
@@ -216,6 +217,7 @@ func TestHookHangs(t *testing.T) {
 
 // TestHookLeftovers is what a hook leaves behind in another session: gone with it, or left when that was asked for.
 func TestHookLeftovers(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{"kill", "term", "leave"} {
 		for _, how := range []string{"", `trap "" TERM; `} {
 			t.Run(what+how, func(t *testing.T) {

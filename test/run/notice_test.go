@@ -75,6 +75,7 @@ func TestNotice(t *testing.T) {
 // TestNoticeTime is how long a worker has that does not stop: the time that the notice tells, less a quarter for what
 // comes after it, and without a time the grace.
 func TestNoticeTime(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		flags []string
 		has   time.Duration
@@ -132,6 +133,7 @@ func TestNoticeToAll(t *testing.T) {
 
 // TestNoticeWithoutWorker comes between two rounds: the node leaves at once.
 func TestNoticeWithoutWorker(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string][]string{
 		byNotice:               {"--notice-signal", "USR1@10h"},
 		"the time limit of 4s": {"--time-limit", "4s", "--grace", "500ms"},
@@ -164,6 +166,7 @@ func TestKilledAfterNotice(t *testing.T) {
 // TestTimeLimit stops a run that would go on, in time for its worker to save; one that is over before knows nothing of
 // it.
 func TestTimeLimit(t *testing.T) {
+	t.Parallel()
 	flags := []string{"--time-limit", "2s", "--grace", "1s"}
 	t.Run("the worker saves", func(t *testing.T) {
 		t.Parallel()
@@ -224,6 +227,7 @@ func saver(t *testing.T, arg ...string) []string {
 // TestCheckpointIsFinished gives a worker that saves a checkpoint when its grace is over the time for it that the pod
 // has.
 func TestCheckpointIsFinished(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		worker []string
 		end    string
@@ -249,6 +253,7 @@ func TestCheckpointIsFinished(t *testing.T) {
 
 // TestCheckpointTakesTooLong ends at the limits of that time, or at once where a person says so.
 func TestCheckpointTakesTooLong(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		flags []string
 		waits bool

@@ -31,6 +31,7 @@ func noise(t *testing.T, size int) (path string, content []byte) {
 
 // TestOutputPassesThrough is byte exact, and fast or slow as the reader is: nothing is lost to one who goes on reading.
 func TestOutputPassesThrough(t *testing.T) {
+	t.Parallel()
 	path, content := noise(t, 16<<20)
 	tests := []struct {
 		name  string

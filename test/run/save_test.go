@@ -24,6 +24,7 @@ var savedAt = regexp.MustCompile(`saved at (\d+), told '(\d+)'`)
 // TestSave is a save on one node, without a store: the file is not there before, tells a step that is two seconds ahead, and
 // the message says how it went. It is another file in each round.
 func TestSave(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		mode  string
 		flags []string

@@ -64,6 +64,7 @@ func fifoLogs(t *testing.T) string {
 // TestStopWithStuckLogs has log files that cannot be opened, or take nothing any more: the worker starts without them, and
 // a stop is answered in time, before and after that.
 func TestStopWithStuckLogs(t *testing.T) {
+	t.Parallel()
 	for name, make := range map[string]func(*testing.T) string{"FIFOs": fifoLogs, "a dead file server": deadServer} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

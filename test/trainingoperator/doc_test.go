@@ -7,7 +7,6 @@
 package trainingoperator_test
 
 import (
-	"flag"
 	"io"
 	"os"
 	"testing"
@@ -32,8 +31,6 @@ func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard())
 	config.Config.PyTorchInitContainerImage = config.PyTorchInitContainerImageDefault
 	config.Config.PyTorchInitContainerMaxTries = config.PyTorchInitContainerMaxTriesDefault
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "6") // most of the time these jobs wait for each other
-	}
+	harness.Parallel(6) // most of the time these jobs wait for each other
 	os.Exit(m.Run())
 }

@@ -6,7 +6,6 @@
 package compose_test
 
 import (
-	"flag"
 	"os"
 	"testing"
 	"time"
@@ -21,8 +20,6 @@ const limit = 2 * time.Minute
 func TestMain(m *testing.M) {
 	etcdserver.Main()
 	harness.ClearEnvironment()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "4") // most of the time these tests wait
-	}
+	harness.Parallel(4) // most of the time these tests wait
 	os.Exit(m.Run())
 }

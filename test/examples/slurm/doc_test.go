@@ -3,7 +3,6 @@
 package slurm_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,9 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	harness.ClearEnvironment()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "6") // most of the time these tests wait for Slurm
-	}
+	harness.Parallel(6) // most of the time these tests wait for Slurm
 	code := m.Run()
 	shared.stop()
 	os.Exit(code)
