@@ -91,7 +91,8 @@ func fullHost() *Host {
 }
 
 func fullReached() *Reached {
-	return &Reached{V: 1, Round: 3, Step: ptr(int64(1200)), Phase: "checkpoint", Checkpoint: ptr(int64(1000)), Still: true}
+	return &Reached{V: 1, Round: 3, Step: ptr(int64(1200)), Phase: "checkpoint", Checkpoint: ptr(int64(1000)), Still: true,
+		Own: &OwnTime{Minute: 7, Usec: 102_000, Step: 250_000, Steps: 240, Rank: 5, RankUsec: 131_000}}
 }
 
 // TestGolden guards the form of the records: nodes of different releases and the command line read them.

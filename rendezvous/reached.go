@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
@@ -18,7 +19,42 @@ type Reached struct {
 	Still bool `json:"still,omitempty"`
 	// Checkpoint is the step of the newest whole checkpoint that the node knows of.
 	Checkpoint *int64 `json:"checkpoint,omitempty"`
+	// Own is what of a step was the ranks' own, where they tell that.
+	Own *OwnTime `json:"own,omitempty"`
 }
+
+// OwnTime is how long the ranks of a node take for their own part of a step, in which they wait for nobody: over about a
+// minute. No clock of two nodes has to agree for that.
+type OwnTime struct {
+	// Minute counts up: a node that writes twice within one has told it once.
+	Minute int `json:"n"`
+	// Usec is the median of the ranks, Step that of whole steps, both in microseconds; Steps is how many a rank has told.
+	Usec  int64 `json:"usec"`
+	Step  int64 `json:"step"`
+	Steps int   `json:"steps"`
+	// Rank is the one that takes longest, -1 where it does not say which it is, and RankUsec what it takes.
+	Rank     int   `json:"rank"`
+	RankUsec int64 `json:"worst"`
+}
+
+// Bounds of what a node tells of its own time.
+const (
+	maxOwnUsec  = int64(time.Hour / time.Microsecond)
+	maxOwnSteps = 1e7
+	maxOwnRank  = 1<<20 - 1
+)
+
+func (o *OwnTime) check() error {
+	switch {
+	case o.Minute < 1 || o.Minute > maxOwnSteps || o.Steps < 1 || o.Steps > maxOwnSteps || o.Rank < -1 || o.Rank > maxOwnRank:
+		return fmt.Errorf("own time: minute %d, %d steps, rank %d", o.Minute, o.Steps, o.Rank)
+	case !inHour(o.Usec) || !inHour(o.Step) || !inHour(o.RankUsec):
+		return fmt.Errorf("own time: %d of %d and %d: want microseconds, at most an hour of them", o.Usec, o.Step, o.RankUsec)
+	}
+	return nil
+}
+
+func inHour(usec int64) bool { return usec >= 0 && usec <= maxOwnUsec }
 
 // maxReachedBytes bounds the key's value.
 const maxReachedBytes = 256
@@ -34,6 +70,8 @@ func (p *Reached) check() error {
 		return fmt.Errorf("round %d", p.Round)
 	case len(p.Phase) > maxPhase || p.Phase != "" && !name(p.Phase):
 		return fmt.Errorf("phase %q: want at most %d printable bytes", cut(p.Phase), maxPhase)
+	case p.Own != nil:
+		return p.Own.check()
 	}
 	return nil
 }

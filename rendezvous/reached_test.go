@@ -79,7 +79,9 @@ func TestBehind(t *testing.T) {
 // TestReachedIsSmall: the largest there can be fits into what is allowed.
 func TestReachedIsSmall(t *testing.T) {
 	most := int64(1<<63 - 1)
-	r := Reached{V: 1, Round: maxNumber, Step: &most, Phase: strings.Repeat("x", maxPhase), Checkpoint: &most}
+	r := Reached{V: 1, Round: maxNumber, Step: &most, Phase: strings.Repeat("x", maxPhase), Still: true, Checkpoint: &most, Own: &OwnTime{
+		Minute: maxOwnSteps, Usec: maxOwnUsec, Step: maxOwnUsec, Steps: maxOwnSteps, Rank: maxOwnRank, RankUsec: maxOwnUsec,
+	}}
 	value, err := Encode(&r)
 	if err != nil || len(value) > maxReachedBytes {
 		t.Fatalf("%d bytes, %v", len(value), err)
