@@ -232,6 +232,7 @@ func (s *Supervisor) tellReached() {
 		reached.Checkpoint = &c.Step
 	}
 	if reached.Step != nil {
+		reached.Own = s.ownTime(s.reachedAt)
 		s.cfg.Agent.Progressed(reached, s.health.silent())
 	}
 }

@@ -3,7 +3,9 @@ package supervisor
 import (
 	"fmt"
 	"runtime/debug"
+	"time"
 
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/straggler"
@@ -13,9 +15,9 @@ import (
 func (s *Supervisor) watchPace() {
 	switch state := s.node.State(); {
 	case state == node.Running && s.stragglers == nil:
-		s.stragglers = straggler.New()
+		s.stragglers, s.own = straggler.New(), straggler.NewOwn()
 	case state != node.Running:
-		s.stragglers = nil
+		s.stragglers, s.own = nil, nil
 	}
 }
 
@@ -27,7 +29,7 @@ func (s *Supervisor) pace(rank int, reports []notify.Report) (named []straggler.
 	}
 	defer func() {
 		if what := recover(); what != nil {
-			s.stragglers = straggler.Off()
+			s.stragglers, s.own = straggler.Off(), nil
 			s.log.Error("the comparison of the ranks has failed, and no straggler is named in this round; training goes on",
 				"error", fmt.Sprint(what), "stack", string(debug.Stack()))
 		}
@@ -38,7 +40,21 @@ func (s *Supervisor) pace(rank int, reports []notify.Report) (named []straggler.
 		}
 		if r.Step != nil {
 			named = append(named, s.stragglers.Told(r.Rank, *r.Step, r.Own, r.At)...)
+			s.own.Told(r.Rank, r.Own, r.At)
 		}
 	}
 	return named
+}
+
+// ownTime is what the ranks of this node take for their own part of a step, for the comparison of the nodes; nil where
+// they do not tell that.
+func (s *Supervisor) ownTime(now time.Time) *rendezvous.OwnTime {
+	m := s.own.Latest(now)
+	if m == nil {
+		return nil
+	}
+	return &rendezvous.OwnTime{
+		Minute: m.Number, Usec: m.Own.Microseconds(), Step: m.Step.Microseconds(), Steps: m.Steps,
+		Rank: m.Rank, RankUsec: m.RankOwn.Microseconds(),
+	}
 }

@@ -57,6 +57,7 @@ type Supervisor struct {
 	examiner    *examiner          // of the machine
 	health      *health            // of the workers that run; nil while none do
 	stragglers  *straggler.Watch   // over the ranks that run; nil while none do
+	own         *straggler.Own     // what of their steps is their own; likewise
 	first       []node.Effect
 	timer       *time.Timer
 }
@@ -182,6 +183,8 @@ func (s *Supervisor) ordered(o agent.Order) {
 		s.step(node.Ask{Round: o.Ask.Round})
 	case o.Save != nil:
 		s.step(node.Save{Round: o.Save.Round, Step: o.Save.Step, Why: o.Save.Why, Departure: o.Save.Departure})
+	case o.Slow != nil:
+		s.step(node.Slows(*o.Slow))
 	case o.Stop != nil:
 		s.step(node.Stop{
 			Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite,

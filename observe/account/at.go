@@ -20,7 +20,7 @@ func (t *Tally) At(now time.Time) Summary {
 		now = t.last.At
 	}
 	s := Summary{
-		V: 1, Stragglers: t.named(), Job: t.last.Job, Node: t.last.Node, Role: t.last.Role, Source: t.last.Source, Run: t.last.Run,
+		V: 1, Stragglers: t.named(false), SlowNodes: t.named(true), Job: t.last.Job, Node: t.last.Node, Role: t.last.Role, Source: t.last.Source, Run: t.last.Run,
 		Phase: t.phase, Since: t.since, Leaving: t.leaving, Round: t.round, Workers: t.workers, Exits: t.exits,
 		StepAt: t.progress.at, StepTime: Seconds(t.progress.stepTime()), Steps: t.last.Steps, Checkpoint: t.checkpoint,
 		StartedAt: t.started.At, At: now, Elapsed: Seconds(now.Sub(t.started.At)),
@@ -76,9 +76,28 @@ func (t *Tally) At(now time.Time) Summary {
 	return s
 }
 
-// named are the stragglers, the worst first.
-func (t *Tally) named() []event.Straggler {
-	return slices.SortedFunc(maps.Values(t.stragglers), func(a, b event.Straggler) int {
-		return cmp.Or(-cmp.Compare(a.ExcessSeconds, b.ExcessSeconds), a.Rank-b.Rank)
+// named are the stragglers, nodes or ranks of this one, the worst first.
+func (t *Tally) named(nodes bool) (named []event.Straggler) {
+	for who, s := range t.stragglers {
+		if (who.node != "") == nodes {
+			named = append(named, s)
+		}
+	}
+	slices.SortFunc(named, func(a, b event.Straggler) int {
+		return cmp.Or(-cmp.Compare(a.ExcessSeconds, b.ExcessSeconds), cmp.Compare(a.Node, b.Node), a.Rank-b.Rank)
 	})
+	return named
+}
+
+// straggler is whom the others wait for: a node, or a rank of this one.
+type straggler struct {
+	node string
+	rank int
+}
+
+func stragglerOf(s *event.Straggler) straggler {
+	if s.Node != "" {
+		return straggler{node: s.Node} // whichever of its ranks takes longest
+	}
+	return straggler{rank: s.Rank}
 }

@@ -73,6 +73,8 @@ type Summary struct {
 	Checkpoint *event.Checkpoint `json:"checkpoint,omitempty"`
 	// Stragglers are the ranks of this node for which the others wait, the worst first.
 	Stragglers []event.Straggler `json:"stragglers,omitempty"`
+	// SlowNodes are the nodes for which the others wait, the worst first, where this node leads.
+	SlowNodes []event.Straggler `json:"slowNodes,omitempty"`
 
 	StartedAt time.Time `json:"startedAt"`
 	At        time.Time `json:"at"` // of this summary; the end, where there is one

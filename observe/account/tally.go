@@ -45,7 +45,7 @@ type Tally struct {
 	banned     []string
 	restarted  int
 
-	stragglers map[int]event.Straggler // of this round, by rank
+	stragglers map[straggler]event.Straggler // of this round
 	progress   progress
 	earlier    time.Duration // of progress.kept, what another process has done
 	training   time.Duration // of all steps
@@ -109,13 +109,13 @@ func (t *Tally) Add(e event.Event) {
 	case event.StragglerFound:
 		if e.Straggler != nil && len(t.stragglers) < mostStragglers {
 			if t.stragglers == nil {
-				t.stragglers = map[int]event.Straggler{}
+				t.stragglers = map[straggler]event.Straggler{}
 			}
-			t.stragglers[e.Straggler.Rank] = *e.Straggler
+			t.stragglers[stragglerOf(e.Straggler)] = *e.Straggler
 		}
 	case event.StragglerOver:
 		if e.Straggler != nil {
-			delete(t.stragglers, e.Straggler.Rank)
+			delete(t.stragglers, stragglerOf(e.Straggler))
 		}
 	case event.CheckpointSaved:
 		t.checkpoint = e.Checkpoint

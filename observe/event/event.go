@@ -138,11 +138,14 @@ type Checkpoint struct {
 	Modified time.Time `json:"modified"`
 }
 
-// Straggler is a rank for which the others wait, step after step.
+// Straggler is a rank for which the others wait, step after step, or a node, minute after minute.
 type Straggler struct {
-	Rank  int `json:"rank"`
-	Late  int `json:"late"` // in so many
-	Steps int `json:"steps"`
+	// Node is a node for which the others wait, and Rank the one of its ranks that takes longest; left out where it is but a
+	// rank of this node. The node that leads tells of it.
+	Node  string `json:"node,omitempty"`
+	Rank  int    `json:"rank"`
+	Late  int    `json:"late"`  // in so many
+	Steps int    `json:"steps"` // of so many; of a node, both are minutes
 	// ExcessSeconds is how much longer than those of the others its steps were, on average, and StepSeconds how long the whole
 	// step was.
 	ExcessSeconds float64 `json:"excessSeconds"`

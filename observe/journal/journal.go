@@ -82,8 +82,14 @@ func entry(e event.Event) (text string, priority journal.Priority, fields map[st
 		}
 	case event.StragglerFound:
 		text, priority = fmt.Sprintf("the others wait for rank %d, step after step", e.Straggler.Rank), journal.PriWarning
+		if node := e.Straggler.Node; node != "" {
+			text = fmt.Sprintf("the others wait for node %s, minute after minute", node)
+		}
 	case event.StragglerOver:
 		text = fmt.Sprintf("the others do not wait for rank %d any more", e.Straggler.Rank)
+		if node := e.Straggler.Node; node != "" {
+			text = fmt.Sprintf("node %s is not named as slow any more", node)
+		}
 	case event.CheckpointSaved:
 		text = fmt.Sprintf("checkpoint of step %d at %s", e.Checkpoint.Step, e.Checkpoint.Path)
 	case event.RoundStopping:

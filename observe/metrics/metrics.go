@@ -92,6 +92,9 @@ var (
 	straggler  = describe("straggler_rank", "The one of them that takes longest; -1 when there is none.")
 	excess     = describe("straggler_excess_seconds",
 		"How much longer than the others each step of that one is; 0 when there is none.")
+	slowNodes  = describe("straggler_nodes", "Nodes of the job for which the others wait, where this node leads.")
+	nodeExcess = describe("straggler_node_excess_seconds",
+		"How much longer than on the other nodes each step of such a node is; absent where there is none.", "straggler")
 	savedAge = describe("checkpoint_age_seconds",
 		"The age of the newest checkpoint that is known of; NaN when there is none.")
 	budgetUsed = describe("restart_budget_used", "Restarts without progress that the job has used up.")
@@ -116,7 +119,8 @@ var (
 // Describe names the metrics.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		build, phase, round, workers, exits, step, stepMax, stepAt, stragglers, straggler, excess, saved, savedAge,
+		build, phase, round, workers, exits, step, stepMax, stepAt, stragglers, straggler, excess, slowNodes, nodeExcess,
+		saved, savedAge,
 		budgetUsed, budgetMax, banned, restarts,
 		disrupted, elapsed, training, productive, goodput, badput, stepTimes, recovery, dropped,
 	} {
@@ -164,6 +168,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(straggler, float64(worst.Rank))
 	gauge(excess, worst.ExcessSeconds)
+	gauge(slowNodes, float64(len(s.SlowNodes)))
+	for _, n := range s.SlowNodes {
+		gauge(nodeExcess, n.ExcessSeconds, n.Node)
+	}
 	if ckpt := s.Checkpoint; ckpt != nil {
 		gauge(saved, float64(ckpt.Step))
 		gauge(savedAge, max(now.Sub(ckpt.Modified).Seconds(), 0))

@@ -230,6 +230,19 @@ func TestStragglers(t *testing.T) {
 	wants(2, 3, 0.02)
 	r.add(3, event.Event{Type: event.StragglerOver, Straggler: about(3, 0)})
 	wants(1, 5, 0.01)
+	const excess = "gangrun_straggler_node_excess_seconds/b"
+	slow := func(nodes, seconds float64) {
+		t.Helper()
+		now := r.gather(t)
+		if got, there := now[excess]; now["gangrun_straggler_nodes"] != nodes || got != seconds || there != (nodes > 0) {
+			t.Errorf("%v nodes, %v", now["gangrun_straggler_nodes"], got)
+		}
+	}
+	r.add(3, event.Event{Type: event.StragglerFound, Straggler: &event.Straggler{Node: "b", Rank: 5, ExcessSeconds: 0.03}})
+	slow(1, 0.03)
+	wants(1, 5, 0.01)
+	r.add(3, event.Event{Type: event.StragglerOver, Straggler: &event.Straggler{Node: "b", Rank: 6}})
+	slow(0, 0)
 	for rank := range 1000 {
 		r.add(3, event.Event{Type: event.StragglerFound, Straggler: about(rank, 0)})
 	}

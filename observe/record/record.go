@@ -94,6 +94,8 @@ func (r *Recorder) Step(at time.Time, ev node.Event, effects []node.Effect) []ev
 		}
 	case node.Straggles:
 		r.straggles(at, ev)
+	case node.Slows:
+		r.slows(at, ev)
 	case node.Accused:
 		r.stops(at, event.ByHealth, "a worker "+ev.Why)
 	case node.Stop:
@@ -302,6 +304,25 @@ func (r *Recorder) straggles(at time.Time, s node.Straggles) {
 	}
 	if s.Over {
 		e.Type = event.StragglerOver
+	}
+	r.tell()
+	r.emit(e)
+}
+
+// slows tells of a node that makes the others wait.
+func (r *Recorder) slows(at time.Time, s node.Slows) {
+	if !r.active || r.round == nil || s.Round != *r.round {
+		return
+	}
+	e := event.Event{At: at, Type: event.StragglerFound, Straggler: &event.Straggler{
+		Node: s.Node, Rank: s.Rank, Late: s.Minutes, Steps: s.Minutes, By: event.ByOwnTime,
+		ExcessSeconds: seconds(s.Own - s.Others), StepSeconds: seconds(s.Step),
+	}}
+	if s.Over {
+		e.Type, e.Straggler.Late = event.StragglerOver, 0
+	}
+	if s.Left {
+		e.Straggler.ExcessSeconds = 0 // nobody compares
 	}
 	r.tell()
 	r.emit(e)

@@ -301,7 +301,7 @@ func TestNow(t *testing.T) {
 	}
 }
 
-// TestStraggler: it is told when a rank is named, and when it is none any more.
+// TestStraggler: it is told when a rank is named, or a node, and when it is none any more.
 func TestStraggler(t *testing.T) {
 	w := newWorld(t, 2)
 	w.at(0, node.Straggles{Rank: 1}) // before any round: of nobody
@@ -309,13 +309,24 @@ func TestStraggler(t *testing.T) {
 	w.events = nil
 	w.at(3, node.Straggles{Rank: 1, Own: true, Late: 45, Steps: 50, Excess: 20400 * time.Microsecond, Step: 150 * time.Millisecond})
 	w.at(4, node.Straggles{Rank: 1, Over: true, Late: 20, Steps: 50})
+	slow := node.Slows{Node: "b", Rank: 9, Minutes: 3, Own: 120 * time.Millisecond, Others: 100 * time.Millisecond, Step: 250 * time.Millisecond}
+	w.at(5, slow)
+	slow.Over = true
+	w.at(6, slow)
+	slow.Left, slow.Others = true, 0
+	w.at(7, slow)
+	slow.Round = 1
+	w.at(8, slow) // of another round
 	var got []string
 	for _, e := range w.events {
 		got = append(got, fmt.Sprintf("%s %+v", e.Type, *e.Straggler))
 	}
 	want := []string{
-		"straggler.found {Rank:1 Late:45 Steps:50 ExcessSeconds:0.02 StepSeconds:0.15 By:own}",
-		"straggler.over {Rank:1 Late:20 Steps:50 ExcessSeconds:0 StepSeconds:0 By:arrival}",
+		"straggler.found {Node: Rank:1 Late:45 Steps:50 ExcessSeconds:0.02 StepSeconds:0.15 By:own}",
+		"straggler.over {Node: Rank:1 Late:20 Steps:50 ExcessSeconds:0 StepSeconds:0 By:arrival}",
+		"straggler.found {Node:b Rank:9 Late:3 Steps:3 ExcessSeconds:0.02 StepSeconds:0.25 By:own}",
+		"straggler.over {Node:b Rank:9 Late:0 Steps:3 ExcessSeconds:0.02 StepSeconds:0.25 By:own}",
+		"straggler.over {Node:b Rank:9 Late:0 Steps:3 ExcessSeconds:0 StepSeconds:0.25 By:own}",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

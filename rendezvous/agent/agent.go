@@ -53,11 +53,12 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Order is what the node is to do next. Exactly one of Start, Ask, Save, Stop and End is set.
+// Order is what the node is to do next. Exactly one of Start, Ask, Save, Slow, Stop and End is set.
 type Order struct {
 	Start *Start
 	Ask   *Ask
 	Save  *Save
+	Slow  *rendezvous.SlowNode // only to be told, by the node that leads
 	Stop  *Stop
 	End   *rendezvous.End
 	// Budget is how much of the job's restarts is used, as far as it is known.

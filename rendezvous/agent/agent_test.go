@@ -108,6 +108,8 @@ func describe(o Order) string {
 	switch {
 	case o.Start != nil:
 		return fmt.Sprintf("start of round %d", o.Start.Round.Number)
+	case o.Slow != nil:
+		return fmt.Sprintf("slow: %+v", *o.Slow)
 	case o.Stop != nil:
 		return fmt.Sprintf("stop of round %d: %s", o.Stop.Round, o.Stop.Why)
 	}

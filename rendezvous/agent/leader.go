@@ -50,6 +50,7 @@ type leader struct {
 
 	view      rendezvous.View
 	still     bool                   // it was said that all nodes stand still
+	slow      rendezvous.Slow        // the nodes for which the others wait
 	rows      map[string]store.KV    // as they are in the store
 	puts      []rendezvous.Put       // of nodes, since the last look
 	bad       map[string]string      // keys that cannot be read, and why
@@ -80,6 +81,7 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 	defer stop()
 	l := &leader{Agent: a, store: st, ctx: ctx, held: held, rows: map[string]store.KV{}, bad: map[string]string{}}
 	l.watch = st.Watch(ctx, "")
+	defer l.comparesNoMore()
 	a.log.Debug("this node leads")
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -57,6 +57,7 @@ func (l *leader) decode(u store.Update) {
 	}
 	if reached {
 		l.warnOfStandstill()
+		l.compareNodes()
 	}
 }
 

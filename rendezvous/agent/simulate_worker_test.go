@@ -38,6 +38,8 @@ func (n *simNode) ordered(o agent.Order) {
 		n.step(node.Ask{Round: o.Ask.Round})
 	case o.Save != nil:
 		n.step(node.Save{Round: o.Save.Round, Step: o.Save.Step, Why: o.Save.Why, Departure: o.Save.Departure})
+	case o.Slow != nil:
+		n.step(node.Slows(*o.Slow))
 	case o.Stop != nil:
 		n.step(node.Stop{Round: o.Stop.Round, Why: o.Stop.Why, Suspend: o.Stop.Suspend, Departure: o.Stop.Departure, Expedite: o.Stop.Expedite})
 	case o.End != nil:
@@ -147,7 +149,9 @@ func (n *simNode) begins() {
 	for step := range int64(6) { // what everybody tells of that must hold up nothing
 		n.later(time.Duration(step)*time.Second, func() {
 			if n.started == mine && n.runs != "" {
-				n.agent.Progressed(rendezvous.Reached{Round: n.round, Step: &step}, false)
+				n.agent.Progressed(rendezvous.Reached{Round: n.round, Step: &step, Own: &rendezvous.OwnTime{
+					Minute: int(1 + step), Usec: 100_000, Step: 1_000_000, Steps: 60,
+				}}, false)
 			}
 		})
 	}

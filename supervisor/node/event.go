@@ -161,6 +161,9 @@ type (
 		Step        time.Duration // the average length of a step
 	}
 
+	// Slows says that a node makes the others wait, minute after minute, or does so no more. Only one node is told of it.
+	Slows rendezvous.SlowNode
+
 	// Accused says that a worker's health is not what it should be: it is stopped, and this is why it ends.
 	Accused struct {
 		Worker int
@@ -221,6 +224,7 @@ func (Judged) event()      {}
 func (Amended) event()     {}
 func (Reported) event()    {}
 func (Straggles) event()   {}
+func (Slows) event()       {}
 func (Accused) event()     {}
 func (Hung) event()        {}
 func (Dumped) event()      {}

@@ -178,6 +178,8 @@ func (n *Node) Step(ev Event, now time.Time) []Effect {
 		n.reported(ev)
 	case Straggles:
 		n.straggles(ev)
+	case Slows:
+		n.slows(ev)
 	case Accused:
 		n.accuse(&n.workers[ev.Worker], ev.Why)
 	case Hung:

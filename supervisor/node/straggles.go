@@ -11,10 +11,7 @@ func (n *Node) straggles(ev Straggles) {
 	if n.state != Running {
 		return
 	}
-	who := fmt.Sprintf("rank %d", ev.Rank)
-	if ev.Rank < 0 {
-		who = "a rank that does not say which it is"
-	}
+	who := named(ev.Rank)
 	if ev.Over {
 		n.log(slog.LevelInfo, "the others do not wait for "+who+" any more")
 		return
@@ -25,5 +22,36 @@ func (n *Node) straggles(ev Straggles) {
 	}
 	n.log(slog.LevelWarn, "the others wait for "+who+", step after step: look at its GPU, its host and its data",
 		"late", fmt.Sprintf("it %s in %d of %d steps", did, ev.Late, ev.Steps),
-		"by", ev.Excess.Round(time.Millisecond/10), "step_time", ev.Step.Round(time.Millisecond/10))
+		"by", tenth(ev.Excess), "step_time", tenth(ev.Step))
+}
+
+// slows says which node makes the others wait. Nothing else follows either.
+func (n *Node) slows(ev Slows) {
+	if n.state != Running || ev.Round != n.round() {
+		return
+	}
+	switch {
+	case ev.Left:
+		n.log(slog.LevelInfo, "this node does not compare the nodes any more; the one that leads now names "+ev.Node+
+			" again if the others still wait for it")
+		return
+	case ev.Over:
+		n.log(slog.LevelInfo, "the others do not wait for node "+ev.Node+" any more")
+		return
+	}
+	n.log(slog.LevelWarn, "the others wait for node "+ev.Node+", minute after minute: look at its GPUs, its processors and its data",
+		"late", fmt.Sprintf("its ranks took %v of a step for their own part, those of the other nodes %v, in %d minutes",
+			tenth(ev.Own), tenth(ev.Others), ev.Minutes),
+		"by", tenth(ev.Own-ev.Others), "step_time", tenth(ev.Step), "slowest", fmt.Sprintf("%s: %v", named(ev.Rank), tenth(ev.RankOwn)))
+}
+
+// tenth is d to the tenth of a millisecond.
+func tenth(d time.Duration) time.Duration { return d.Round(time.Millisecond / 10) }
+
+// named is a rank as a person reads it.
+func named(rank int) string {
+	if rank < 0 {
+		return "a rank that does not say which it is"
+	}
+	return fmt.Sprintf("rank %d", rank)
 }

@@ -29,3 +29,32 @@ func TestStraggles(t *testing.T) {
 		}
 	}
 }
+
+// TestSlows: it is said of a node, too, in the round that runs.
+func TestSlows(t *testing.T) {
+	n := newWorld(t, Policy{}, ranks(3)...).start(0, 0).n
+	slow := Slows{
+		Node: "b", Minutes: 3, Own: 120 * time.Millisecond, Others: 100 * time.Millisecond, Step: 250 * time.Millisecond,
+		Rank: 9, RankOwn: 131 * time.Millisecond,
+	}
+	over, left, before := slow, slow, slow
+	over.Over, left.Over, left.Left, before.Round = true, true, true, 1
+	for _, test := range []struct {
+		ev   Slows
+		want string
+	}{
+		{slow, "the others wait for node b, minute after minute: look at its GPUs, its processors and its data [late its ranks took 120ms of a step for their own part, those of the other nodes 100ms, in 3 minutes by 20ms step_time 250ms slowest rank 9: 131ms]"},
+		{over, "the others do not wait for node b any more []"},
+		{left, "this node does not compare the nodes any more; the one that leads now names b again if the others still wait for it []"},
+		{before, ""},
+	} {
+		got := ""
+		for _, e := range n.Step(test.ev, n.now.Add(time.Second)) {
+			said, _ := e.(Log)
+			got += fmt.Sprint(said.Text, " ", said.Args)
+		}
+		if got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package supervisor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gangrun/gangrun/supervisor/notify"
+	"github.com/gangrun/gangrun/supervisor/straggler"
+)
+
+// TestOwnTime: what the ranks tell of their own part is put together for the other nodes, once a minute is over; ranks that
+// tell only steps have none.
+func TestOwnTime(t *testing.T) {
+	for _, tells := range []time.Duration{120 * time.Millisecond, 0} {
+		s := &Supervisor{stragglers: straggler.New(), own: straggler.NewOwn()}
+		now := time.Now()
+		for n := range int64(61) {
+			for rank := range 3 {
+				own := tells
+				if rank == 2 {
+					own += tells / 2
+				}
+				s.pace(rank, []notify.Report{{Rank: -1, Step: &n, Own: own, At: now}})
+			}
+			if got := s.ownTime(now); n < 60 && got != nil {
+				t.Fatalf("after %d seconds: %+v", n, got)
+			}
+			now = now.Add(time.Second)
+		}
+		got := s.ownTime(now)
+		if tells == 0 {
+			if got != nil {
+				t.Errorf("%+v", got)
+			}
+			continue
+		}
+		if got == nil || got.Minute != 1 || got.Usec != 120_000 || got.Step != 1_000_000 || got.Steps < 60 || got.Rank != 2 || got.RankUsec != 180_000 {
+			t.Errorf("%+v", got)
+		}
+	}
+}
