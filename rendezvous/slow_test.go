@@ -13,7 +13,7 @@ import (
 // none any more after three that are as usual.
 func TestSlow(t *testing.T) {
 	in := func(own ...int64) []int64 { return own } // milliseconds, of a, b, c, ...
-	const minutes = 12 // in the first one, a is the only other node that b has heard of
+	const minutes = 12                              // in the first one, a is the only other node that b has heard of
 	always := func(own ...int64) func(int) []int64 { return func(int) []int64 { return own } }
 	for name, test := range map[string]struct {
 		own  func(minute int) []int64 // 0: it does not tell
