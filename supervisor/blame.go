@@ -268,10 +268,18 @@ func (w *worker) name(i int) string {
 	return fmt.Sprintf("worker %d", i)
 }
 
-// step is the one that the worker has told, in whichever way.
+// step is the one that the worker has told, in whichever way, also right before the call.
 func (w *worker) step() (int64, bool) {
+	if w.notify != nil {
+		w.notify.CatchUp()
+	}
+	return w.lastStep()
+}
+
+// lastStep is the one that was heard.
+func (w *worker) lastStep() (int64, bool) {
 	if w.notify != nil && w.notify.Told() {
-		return w.notify.Step()
+		return w.notify.Least()
 	}
 	if w.progress != nil {
 		if sign := w.progress.Sign(); sign.Steps > 0 {

@@ -224,7 +224,7 @@ func (s *Supervisor) tellReached() {
 	s.reachedAt = time.Now()
 	reached := rendezvous.Reached{Round: s.round.start.Round.Number}
 	for _, w := range s.round.workers {
-		if step, told := w.step(); told && (reached.Step == nil || step < *reached.Step) {
+		if step, told := w.lastStep(); told && (reached.Step == nil || step < *reached.Step) {
 			reached.Step, reached.Phase = &step, w.phase()
 		}
 	}

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/gangrun/gangrun/rendezvous"
@@ -11,19 +12,25 @@ import (
 	"github.com/gangrun/gangrun/supervisor/straggler"
 )
 
-// watchPace begins to compare the ranks when workers run, and ends when they are gone.
+// watchPace begins to compare the ranks when workers run, and ends when they are gone. What was reported before they all
+// ran is heard again.
 func (s *Supervisor) watchPace() {
 	switch state := s.node.State(); {
 	case state == node.Running && s.stragglers == nil:
 		s.stragglers, s.own = straggler.New(), straggler.NewOwn()
+		s.round.afresh = true
+		select {
+		case s.heard <- struct{}{}:
+		default:
+		}
 	case state != node.Running:
 		s.stragglers, s.own = nil, nil
 	}
 }
 
-// pace takes what the ranks of a worker have told, and returns those that turn out to make the others wait. rank is the
-// worker's own. What goes wrong here costs the names, and nothing else.
-func (s *Supervisor) pace(rank int, reports []notify.Report) (named []straggler.Named) {
+// pace takes the steps that the ranks have told since it was asked last, and returns those that turn out to make the
+// others wait. What goes wrong here costs the names, and nothing else.
+func (s *Supervisor) pace(steps []notify.Report) (named []straggler.Named) {
 	if s.stragglers == nil {
 		return nil
 	}
@@ -34,14 +41,10 @@ func (s *Supervisor) pace(rank int, reports []notify.Report) (named []straggler.
 				"error", fmt.Sprint(what), "stack", string(debug.Stack()))
 		}
 	}()
-	for _, r := range reports {
-		if r.Rank < 0 {
-			r.Rank = rank
-		}
-		if r.Step != nil {
-			named = append(named, s.stragglers.Told(r.Rank, *r.Step, r.Own, r.At)...)
-			s.own.Told(r.Rank, r.Own, r.At)
-		}
+	slices.SortStableFunc(steps, func(a, b notify.Report) int { return a.At.Compare(b.At) }) // those of all ranks together
+	for _, r := range steps {
+		named = append(named, s.stragglers.Told(r.Rank, *r.Step, r.Own, r.At)...)
+		s.own.Told(r.Rank, r.Own, r.At)
 	}
 	return named
 }

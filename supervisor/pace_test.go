@@ -20,7 +20,7 @@ func TestOwnTime(t *testing.T) {
 				if rank == 2 {
 					own += tells / 2
 				}
-				s.pace(rank, []notify.Report{{Rank: -1, Step: &n, Own: own, At: now}})
+				s.pace([]notify.Report{{Rank: rank, Step: &n, Own: own, At: now}})
 			}
 			if got := s.ownTime(now); n < 60 && got != nil {
 				t.Fatalf("after %d seconds: %+v", n, got)

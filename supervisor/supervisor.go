@@ -110,7 +110,7 @@ func (s *Supervisor) Run() int {
 		case goOn := <-s.inbox:
 			goOn()
 		case <-s.heard:
-			s.hear()
+			s.takeReports(false)
 		case asked := <-s.cfg.Alive:
 			close(asked)
 		case <-s.timer.C:

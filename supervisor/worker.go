@@ -11,7 +11,6 @@ import (
 	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/progress"
-	"github.com/gangrun/gangrun/supervisor/straggler"
 )
 
 // worker is one process of the current round, as the machine sees it; what becomes of it the node knows.
@@ -87,37 +86,62 @@ func (s *Supervisor) forget() {
 	crash.Go(func() { files.close(time.Now().Add(logTime)) })
 }
 
-// hear hands on what the workers have reported, if any can.
+// hear hands on what the workers have reported, if any can, also right before the call.
 func (s *Supervisor) hear() {
-	var reports node.Reported
-	var stragglers []straggler.Named
+	for _, w := range s.round.workers {
+		if w.notify != nil {
+			w.notify.CatchUp()
+		}
+	}
+	s.takeReports(true)
+}
+
+// takeReports hands on what was heard of the workers, or only of those of which anything was. It reads no socket: each
+// one's reader has done so, and only where there was something to read.
+func (s *Supervisor) takeReports(all bool) {
+	all = all || s.round.afresh
+	s.round.afresh = false
+	var steps []notify.Report
 	now := time.Now()
+	news := false
 	for i, w := range s.round.workers {
 		if w.notify == nil {
 			continue
 		}
-		if reports == nil {
-			reports = make(node.Reported, len(s.round.workers))
+		if len(s.round.reports) != len(s.round.workers) {
+			s.round.reports = make(node.Reported, len(s.round.workers))
 		}
+		if fresh := w.notify.Fresh(); !fresh && !all {
+			continue
+		}
+		news = true
+		said := w.notify.Said()
 		if err := w.notify.Problem(); err != nil {
 			s.log.Warn("a worker's report is not understood", "pid", w.pid, "rank", w.spec.Rank, "err", err)
 		}
-		if step, known := w.notify.Step(); known {
-			reports[i].Step = &step
-			s.cfg.Agent.Stepped(step)
+		if said.Step != nil {
+			s.cfg.Agent.Stepped(*said.Step)
 		}
-		reports[i].Saving, reports[i].Total = w.notify.Saving(), w.notify.Total()
-		said, told := w.notify.Stopping(), w.notify.Reports()
-		reports[i].Most, reports[i].Looks, reports[i].Blind, reports[i].Leaving = said.Most, said.Looks, said.Blind, said.Leaving
-		s.health.told(i, w.spec.Rank, told, now)
-		stragglers = append(stragglers, s.pace(w.spec.Rank, told)...)
-	}
-	if reports != nil {
-		if now.Sub(s.reachedAt) >= tellReachedEvery { // while steps come in, nobody looks whether they do
-			s.tellReached()
+		s.round.reports[i] = node.Report{
+			Step: said.Step, At: said.At, Saving: said.Saving, Total: said.Total,
+			Most: said.Most, Looks: said.Looks, Blind: said.Blind, Leaving: said.Leaving,
 		}
-		s.step(reports)
+		s.health.told(i, w.spec.Rank, w.notify.Reports(), now)
+		for _, r := range w.notify.TakeSteps() {
+			if r.Rank < 0 {
+				r.Rank = w.spec.Rank
+			}
+			steps = append(steps, r)
+		}
 	}
+	if !news {
+		return
+	}
+	stragglers := s.pace(steps)
+	if now.Sub(s.reachedAt) >= tellReachedEvery { // while steps come in, nobody looks whether they do
+		s.tellReached()
+	}
+	s.step(s.round.reports)
 	for _, n := range stragglers {
 		s.step(node.Straggles(n))
 	}

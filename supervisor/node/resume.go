@@ -39,7 +39,7 @@ func (n *Node) reported(reports Reported) {
 		if i < len(n.workers) {
 			w := &n.workers[i]
 			if r.Step != nil && (w.report.Step == nil || *r.Step != *w.report.Step) {
-				w.stepAt = n.now
+				w.stepAt = r.At
 			}
 			w.report = r
 			n.pace.told(r.Most, n.now)

@@ -129,12 +129,12 @@ func TestSocket(t *testing.T) {
 	}
 	fmt.Fprint(c, "X_GANGRUN_STEP=8\nX_GANGRUN_RANK=1")
 	<-changed // from the first of all
-	if s.Total() != nil {
+	if s.Said().Total != nil {
 		t.Error("a total from nobody")
 	}
 	fmt.Fprint(c, "X_GANGRUN_STEPS=500")
-	if step, _ := s.Step(); step != 7 && step != 8 || s.Total() == nil || *s.Total() != 500 {
-		t.Errorf("step %d of %v: how many there are is no step", step, s.Total())
+	if step, _ := s.Step(); step != 7 && step != 8 || s.Said().Total == nil || *s.Said().Total != 500 {
+		t.Errorf("step %d of %v: how many there are is no step", step, s.Said().Total)
 	}
 	s.Close()
 	if step, _ := s.Step(); step != 7 && step != 8 {
@@ -168,7 +168,7 @@ func TestSaving(t *testing.T) {
 		{"X_GANGRUN_PHASE=train\nX_GANGRUN_RANK=1\nX_GANGRUN_STEP=4", false},
 	} {
 		fmt.Fprint(c, said.datagram)
-		if s.Saving() != said.saving {
+		if s.CatchUp(); s.Said().Saving != said.saving {
 			t.Errorf("after message %d, %q: saving %v", i, said.datagram, !said.saving)
 		}
 	}
@@ -242,6 +242,78 @@ func TestReports(t *testing.T) {
 		s.Step()
 		if got := s.Reports(); len(got) != 1 || got[0].Stepped != test.stepped || got[0].Rank != -1 {
 			t.Errorf("%q: %+v", test.datagram, got)
+		}
+	}
+}
+
+// TestTakeSteps: each step that was told is there once, in the order in which they came, with what was its own and when it
+// came; of very many the newest are.
+func TestTakeSteps(t *testing.T) {
+	s, err := Listen(filepath.Join(t.TempDir(), "notify"), make(chan struct{}, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := dial(t, s.Path)
+	for i := range 3 {
+		fmt.Fprintf(c, "X_GANGRUN_STEP=%d\nX_GANGRUN_RANK=%d\nX_GANGRUN_OWN_USEC=%d", i, i%2, 1000+i)
+		fmt.Fprint(c, "X_GANGRUN_PHASE=eval\nX_GANGRUN_RANK=0")
+	}
+	s.CatchUp()
+	steps := s.TakeSteps()
+	for i, r := range steps {
+		if *r.Step != int64(i) || r.Rank != i%2 || r.Own != time.Duration(1000+i)*time.Microsecond || i > 0 && r.At.Before(steps[i-1].At) {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+	if again := s.TakeSteps(); len(steps) != 3 || len(again) != 0 {
+		t.Errorf("%d steps, then %d", len(steps), len(again))
+	}
+	for i := range 10 * mostSteps {
+		fmt.Fprintf(c, "X_GANGRUN_STEP=%d", i)
+	}
+	s.CatchUp()
+	if steps = s.TakeSteps(); len(steps) > mostSteps || *steps[len(steps)-1].Step != 10*mostSteps-1 {
+		t.Errorf("%d steps, to %d", len(steps), *steps[len(steps)-1].Step)
+	}
+}
+
+// TestReads: a report is read from its socket, which is then found to be empty; what was heard of it is asked for without
+// another read, and sockets to which nobody reports are not read.
+func TestReads(t *testing.T) {
+	changed, dir := make(chan struct{}, 1), t.TempDir()
+	var sockets []*Socket
+	for i := range 8 {
+		s, err := Listen(filepath.Join(dir, fmt.Sprint(i)), changed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		sockets = append(sockets, s)
+	}
+	c := dial(t, sockets[3].Path)
+	const reports = 5
+	for step := range reports {
+		fmt.Fprintf(c, "X_GANGRUN_STEP=%d", step)
+		<-changed
+		for i, s := range sockets {
+			said := s.Said()
+			if s.Fresh() != (i == 3) || s.Fresh() || (said.Step != nil) != (i == 3) || i == 3 && (*said.Step != int64(step) || said.At.IsZero()) {
+				t.Fatalf("step %d, socket %d: %+v", step, i, said)
+			}
+			s.Reports()
+			s.TakeSteps()
+			s.Told()
+			s.Least()
+		}
+	}
+	for i, s := range sockets {
+		s.mu.Lock()
+		reads := s.reads
+		s.mu.Unlock()
+		// Once when its reader begins, and for each report once to have it, and at most twice to find that there is no other.
+		if most := 1 + 3*reports; i == 3 && reads > most || i != 3 && reads > 1 {
+			t.Errorf("socket %d was read %d times", i, reads)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +20,7 @@ import (
 const (
 	maxDatagram = 4 << 10 // bytes; what is longer is refused
 	maxRanks    = 4096    // that may report to one socket
+	mostSteps   = 1024    // that are kept until somebody takes them
 	atOnce      = 4096    // datagrams that are read before somebody else gets a turn
 )
 
@@ -32,7 +34,11 @@ type Socket struct {
 	done chan struct{}
 
 	mu      sync.Mutex
+	buf     [maxDatagram + 1]byte
+	fresh   bool         // something was heard since somebody asked
+	reads   int          // of the socket, for tests: they are what a report costs
 	ranks   map[int]rank // -1 for a worker that does not say which it is
+	steps   []Report     // since somebody took them, the oldest first
 	total   *int64       // steps of the training run, as told last
 	problem error
 }
@@ -86,21 +92,30 @@ func (s *Socket) listen(changed chan<- struct{}) {
 func (s *Socket) drain(fd int) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var buf [maxDatagram + 1]byte
 	for n < atOnce {
-		size, _, err := unix.Recvfrom(fd, buf[:], unix.MSG_DONTWAIT)
+		s.reads++
+		size, err := s.read(fd)
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil {
+		if err != 0 {
 			return n
 		}
 		n++
-		if err := s.hear(buf[:size]); err != nil && s.problem == nil {
+		s.fresh = true
+		if err := s.hear(s.buf[:size]); err != nil && s.problem == nil {
 			s.problem = err
 		}
 	}
 	return n
+}
+
+// read reads one datagram, if there is one: it never waits. So Go's scheduler need not be told of it, which costs more
+// than all the rest: it wakes another thread.
+func (s *Socket) read(fd int) (size int, err unix.Errno) {
+	n, _, err := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&s.buf[0])), uintptr(len(s.buf)),
+		unix.MSG_DONTWAIT, 0, 0)
+	return int(n), err
 }
 
 func (s *Socket) hear(datagram []byte) error {
@@ -129,14 +144,29 @@ func (s *Socket) hear(datagram []byte) error {
 	}
 	r.looks = r.looks || m.Looks
 	s.ranks[m.Rank] = r
+	if m.Step != nil {
+		if len(s.steps) >= mostSteps {
+			s.steps = append(s.steps[:0], s.steps[mostSteps/2:]...)
+		}
+		s.steps = append(s.steps, r.report(m.Rank))
+	}
 	return nil
 }
 
 // Step is the step that every rank which reports here has finished, including what was sent right before the call.
 func (s *Socket) Step() (step int64, known bool) {
-	s.catchUp()
+	s.CatchUp()
+	return s.Least()
+}
+
+// Least is that, by what was heard.
+func (s *Socket) Least() (step int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.least()
+}
+
+func (s *Socket) least() (step int64, known bool) {
 	for _, r := range s.ranks {
 		if r.step != nil && (!known || *r.step < step) {
 			step, known = *r.step, true
@@ -145,24 +175,39 @@ func (s *Socket) Step() (step int64, known bool) {
 	return step, known
 }
 
-// Total is how many steps the training run has in all, as told last; nil while nobody has told.
-func (s *Socket) Total() *int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.total
+// Said is what the ranks that report here have said.
+type Said struct {
+	Stopping
+	Step   *int64    // that every rank which reports here has finished; nil: none was told
+	At     time.Time // when the newest step of any rank came
+	Saving bool      // one is saving a checkpoint
+	Total  *int64    // how many steps the training run has in all, as told last; nil while nobody has told
 }
 
-// Saving reports whether any rank that reports here is saving a checkpoint, by what was sent before the call.
-func (s *Socket) Saving() bool {
-	s.catchUp()
+// Fresh reports whether anything was heard since it was called last.
+func (s *Socket) Fresh() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	fresh := s.fresh
+	s.fresh = false
+	return fresh
+}
+
+// Said is what was heard so far; CatchUp before it takes along what was sent right before.
+func (s *Socket) Said() (said Said) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if step, known := s.least(); known {
+		said.Step = &step
+	}
+	said.Stopping, said.Total = s.stopping(), s.total
 	for _, r := range s.ranks {
-		if r.phase == PhaseCheckpoint {
-			return true
+		said.Saving = said.Saving || r.phase == PhaseCheckpoint
+		if r.at.After(said.At) {
+			said.At = r.at
 		}
 	}
-	return false
+	return said
 }
 
 // Report is what one rank has said last.
@@ -183,9 +228,23 @@ func (s *Socket) Reports() []Report {
 	defer s.mu.Unlock()
 	list := make([]Report, 0, len(s.ranks))
 	for n, r := range s.ranks {
-		list = append(list, Report{Rank: n, Step: r.step, Phase: r.phase, Stepped: r.stepped, Own: r.own, At: r.at})
+		list = append(list, r.report(n))
 	}
 	return list
+}
+
+func (r rank) report(n int) Report {
+	return Report{Rank: n, Step: r.step, Phase: r.phase, Stepped: r.stepped, Own: r.own, At: r.at}
+}
+
+// TakeSteps are the steps that were told since the last call, one after the other as they came. Of very many the oldest are
+// missing.
+func (s *Socket) TakeSteps() []Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	steps := s.steps
+	s.steps = nil
+	return steps
 }
 
 // Told reports whether any rank has told a step here.
@@ -200,8 +259,8 @@ func (s *Socket) Told() bool {
 	return false
 }
 
-// catchUp reads what was sent before.
-func (s *Socket) catchUp() {
+// CatchUp reads what was sent before the call.
+func (s *Socket) CatchUp() {
 	_ = s.raw.Control(func(fd uintptr) { s.drain(int(fd)) }) // closed: what was heard before counts
 }
 

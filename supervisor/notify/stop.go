@@ -10,11 +10,7 @@ type Stopping struct {
 	Leaving bool   // all have said that they are about to end, and have told no step since
 }
 
-// Stopping tells that, including what was sent right before the call.
-func (s *Socket) Stopping() Stopping {
-	s.catchUp()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Socket) stopping() Stopping {
 	said := Stopping{Looks: len(s.ranks) > 0, Leaving: len(s.ranks) > 0}
 	for n, r := range s.ranks {
 		if !r.looks {

@@ -29,7 +29,8 @@ func TestStopping(t *testing.T) {
 		if m.datagram != "" {
 			fmt.Fprint(c, m.datagram)
 		}
-		said, most := s.Stopping(), int64(-1)
+		s.CatchUp()
+		said, most := s.Said(), int64(-1)
 		if said.Most != nil {
 			most = *said.Most
 		}

@@ -8,8 +8,8 @@ import (
 // What is put together to a minute.
 const (
 	minute     = time.Minute
-	fewest     = 3              // steps of a rank
-	mostSample = 64             // own times of a rank, evenly over the minute; even
+	fewest     = 3         // steps of a rank
+	mostSample = 64        // own times of a rank, evenly over the minute; even
 	longest    = time.Hour // that anything may have taken
 )
 
