@@ -70,6 +70,7 @@ func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time
 	stop = *t.job.Stop
 	said := t.collect(members)
 	g, failed := t.guilty(said.reports)
+	g = t.behindMost(g, said.reports, members)
 	f := g.outcome
 	if failed && f.role() == exitcodes.RoleRoot {
 		again = stop.At.Add(evidenceTime)

@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,12 +86,7 @@ func (t *turn) compared(stop Stop, members []member) Stop {
 	if o := stop.Outcome; o == nil || o.Reason != exitcodes.ReasonHang || len(members) < 2 {
 		return stop
 	}
-	var c comparison
-	for _, m := range members {
-		if p := t.Reached[m.Name]; p != nil && p.Round == stop.Round && t.gang(m) { // others count steps of their own
-			c.add(m.Name, p)
-		}
-	}
+	c := t.compare(members, stop.Round)
 	if c.told < 2 {
 		return stop
 	}
@@ -99,6 +95,43 @@ func (t *turn) compared(stop Stop, members []member) Stop {
 	}
 	stop.Message = cut(fmt.Sprintf("%s; %s", stop.Message, c))
 	return stop
+}
+
+// behindMost is, where several nodes each know which of their own ranks the others wait for, the report of the one that has
+// come least far: whoever it is that holds up the others of its node, these wait for that node. Where none is behind it is
+// g, of which the store heard first.
+func (t *turn) behindMost(g report, reports []report, members []member) report {
+	found := func(o *Outcome) bool {
+		return o != nil && o.Reason == exitcodes.ReasonHang && o.role() == exitcodes.RoleRoot
+	}
+	if !found(g.outcome) {
+		return g
+	}
+	c := t.compare(slices.DeleteFunc(slices.Clone(members), func(m member) bool {
+		return !slices.ContainsFunc(reports, func(r report) bool { return r.node == m.Name && found(r.outcome) })
+	}), t.Round.Number)
+	if c.told < 2 || c.least == c.most || len(c.behind) > 1 {
+		return g
+	}
+	for _, r := range reports {
+		if r.node == c.behind[0] && found(r.outcome) {
+			o := *r.outcome
+			o.Message = cut(fmt.Sprintf("%s; %s", o.Message, c))
+			r.outcome = &o
+			return r
+		}
+	}
+	return g
+}
+
+// compare compares the members that have told a step in the round, without those that count steps of their own.
+func (t *turn) compare(members []member, round int) (c comparison) {
+	for _, m := range members {
+		if p := t.Reached[m.Name]; p != nil && p.Round == round && t.gang(m) {
+			c.add(m.Name, p)
+		}
+	}
+	return c
 }
 
 // comparison is which nodes have come least far.

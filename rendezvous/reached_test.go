@@ -76,6 +76,46 @@ func TestBehind(t *testing.T) {
 	s.stopped(StopFailure, "a")
 }
 
+// TestEachKnowsWhy: where several nodes have found among their own ranks whom the others wait for, the one that has come
+// least far is the cause, whoever was first to say so; one that knows of nothing does not count.
+func TestEachKnowsWhy(t *testing.T) {
+	for name, test := range map[string]struct {
+		steps map[string]int64
+		round int
+		node  string
+		says  string
+	}{
+		"the second is behind":      {map[string]int64{"a": 30, "b": 29, "c": 30}, 0, "b", "rank b; behind: b, at step 29 of 30"},
+		"the first is":              {map[string]int64{"a": 28, "b": 29, "c": 28}, 0, "a", "rank a; behind: a, at step 28 of 29"},
+		"who knows of nothing is":   {map[string]int64{"a": 30, "b": 30, "c": 29}, 0, "a", "rank a"},
+		"none is":                   {map[string]int64{"a": 30, "b": 30}, 0, "a", "rank a"},
+		"one has not told":          {map[string]int64{"b": 29, "c": 30}, 0, "a", "rank a"},
+		"that was the round before": {map[string]int64{"a": 30, "b": 29}, -1, "a", "rank a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := runningStage(t, DefaultSpec(3))
+			s.v.Reached = map[string]*Reached{}
+			for node, step := range test.steps {
+				s.v.Reached[node] = &Reached{V: 1, Round: s.v.Round.Number + test.round, Step: &step}
+			}
+			for _, node := range []string{"a", "b", "c"} {
+				s.fails(node, func(o *Outcome) {
+					o.Reason, o.Code, o.Role, o.Message = exitcodes.ReasonHang, 212, "root", "rank "+node
+					if node == "c" {
+						o.Role, o.Message = "suspect", "got nowhere"
+					}
+				})
+			}
+			s.settle(ActStop)
+			s.stopsAll()
+			s.settle(ActForm)
+			if stop := s.v.Job.Stop; stop.Node != test.node || stop.Message != test.says || stop.Outcome.Message != test.says {
+				t.Errorf("%+v, %+v", stop, stop.Outcome)
+			}
+		})
+	}
+}
+
 // TestReachedIsSmall: the largest there can be fits into what is allowed.
 func TestReachedIsSmall(t *testing.T) {
 	most := int64(1<<63 - 1)
