@@ -114,6 +114,8 @@ type Disruption struct {
 	Why    string        `json:"why"`
 	Node   string        `json:"node,omitempty"` // whose worker it was; left out where that is not known here
 	Cause  *event.Failed `json:"cause,omitempty"`
+	// Blamed is the node on which it was, as the job has judged: of several that have a cause of their own, that one's counts.
+	Blamed string `json:"-"`
 	// LostSteps is how many steps had to be made again; left out where it is not known.
 	LostSteps *int64             `json:"lostSteps,omitempty"`
 	Cost      map[Source]float64 `json:"costSeconds"`

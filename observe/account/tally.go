@@ -196,6 +196,9 @@ func (t *Tally) began(e event.Event) {
 	if b.Restart != nil {
 		t.restarted++
 		t.reasons[t.keyOf(b.Restart.Kind, b.Restart.Reason)]++
+		if t.open != nil {
+			t.open.Blamed = b.Restart.Node
+		}
 		t.settle(b.Restart.Kind, b.Restart.Reason)
 	}
 	switch r := b.Resume; {

@@ -114,6 +114,7 @@ const (
 type Restart struct {
 	Kind   Kind   `json:"kind"`
 	Reason string `json:"reason,omitempty"` // such as OOMKilled, NodeLost, Preempted
+	Node   string `json:"node,omitempty"`   // on which it was, as the job has judged
 }
 
 // Restarts is how much of the job's budget is used.

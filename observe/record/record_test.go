@@ -113,6 +113,9 @@ func (w *world) told() (lines []string) {
 		case e.Began != nil:
 			if b := e.Began.Restart; b != nil {
 				line += fmt.Sprintf(" %s %s total=%d", b.Kind, b.Reason, e.Began.Restarts.Total)
+				if b.Node != "" {
+					line += " on=" + b.Node
+				}
 			}
 			if e.Began.LostSteps != nil {
 				line += fmt.Sprintf(" lost=%d", *e.Began.LostSteps)
@@ -159,7 +162,7 @@ func TestFailureAndSuccess(t *testing.T) {
 	w.at(10.6, node.Saved{Path: "/c/4", Step: 4, Modified: noon})
 	w.at(11, node.Reported{{Step: step(5), Saving: true}, {Step: step(5)}}).at(12, steps(5, 5)).at(13, steps(6, 6))
 	w.at(13.5, w.exit(0, 0, 9)).at(14, w.exit(1, 0, 15))
-	w.at(15, budget(1, 0, "Killed/rule/137"), node.Begin{Run: "u", Round: 1, Path: "/c/4", Step: step(4), Looked: true, Banned: []string{"gpu-7"}})
+	w.at(15, budget(1, 0, "Killed/rule/137"), node.Begin{Run: "u", Round: 1, Path: "/c/4", Step: step(4), Looked: true, Banned: []string{"gpu-7"}, Blamed: "m"})
 	w.at(17, steps(5, 5)).at(18, w.exit(0, 0, 0)).at(18.5, w.exit(1, 0, 0))
 	w.at(19, node.End{End: rendezvous.End{Verdict: exitcodes.Success, Reason: exitcodes.ReasonSucceeded}})
 	w.want(
@@ -177,7 +180,7 @@ func TestFailureAndSuccess(t *testing.T) {
 		"13.5 round.stopping r0 s6 worker: rank 0 was ended by SIGKILL",
 		"14 worker.failed r0 s6 KilledBySIGKILL cause=true rank=0",
 		"14 round.ended r0 s6 retry KilledBySIGKILL {0 1 1}",
-		"15 round.began r1 failure Killed total=1 lost=2 banned=[gpu-7]",
+		"15 round.began r1 failure Killed total=1 on=m lost=2 banned=[gpu-7]",
 		"15 round.running r1 workers=2 recovery=1.5",
 		"17 progress r1 s5",
 		"18 round.stopping r1 s5 worker: rank 0 exited with 0",

@@ -15,14 +15,14 @@ func (r *Recorder) restarts() event.Restarts {
 }
 
 // restart is why there is another round, by what the job's budget was charged with.
-func (r *Recorder) restart() *event.Restart {
+func (r *Recorder) restart(blamed string) *event.Restart {
 	if r.charged == nil {
 		return nil
 	}
 	switch {
 	case r.budget.Total > r.charged.Total:
 		reason, _, _ := strings.Cut(r.budget.Cause, "/") // what follows tells failures of one reason apart
-		return &event.Restart{Kind: event.Failure, Reason: event.Text(reason)}
+		return &event.Restart{Kind: event.Failure, Reason: event.Text(reason), Node: event.Text(blamed)}
 	case r.budget.Preemptions > r.charged.Preemptions:
 		return &event.Restart{Kind: event.Departure, Reason: exitcodes.ReasonPreempted}
 	}

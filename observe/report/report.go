@@ -319,14 +319,14 @@ func (r *Report) disruptions(processes []*process) {
 	slices.SortStableFunc(r.Blamed, func(a, b Blame) int { return cmp.Compare(b.Seconds, a.Seconds) })
 }
 
-// add puts one node's part in. Of several that name a cause the job's own reason says which one counted; else it is the
-// earliest.
+// add puts one node's part in. Of several that name a cause the job says which one counted, by its node, else by its reason; else
+// it is the earliest.
 func (d *Disruption) add(part account.Disruption) {
 	if part.At.Before(d.At) {
 		d.At = part.At
 	}
 	d.Kind, d.Reason = cmp.Or(part.Kind, d.Kind), cmp.Or(part.Reason, d.Reason)
-	if c := part.Cause; c != nil && (d.Cause == nil || better(c, d.Cause, d.Reason)) {
+	if c := part.Cause; c != nil && (d.Cause == nil || d.better(part)) {
 		d.Cause, d.Node, d.Why = c, part.Node, c.Message
 	}
 	if part.Cause == nil && d.Cause == nil {
@@ -342,11 +342,15 @@ func (d *Disruption) add(part account.Disruption) {
 	d.Final = d.Final || part.Final
 }
 
-func better(c, than *event.Failed, reason string) bool {
-	if a, b := c.Reason == reason, than.Reason == reason; a != b {
+// better reports whether a node's cause outranks the one that is known.
+func (d *Disruption) better(part account.Disruption) bool {
+	if a, b := part.Node == part.Blamed, d.Node == part.Blamed; part.Blamed != "" && a != b {
 		return a
 	}
-	return c.At.Before(than.At)
+	if a, b := part.Cause.Reason == d.Reason, d.Cause.Reason == d.Reason; a != b {
+		return a
+	}
+	return part.Cause.At.Before(d.Cause.At)
 }
 
 // next is what costs most among what can be fixed.

@@ -110,6 +110,31 @@ func job() []event.Event {
 	return slices.Concat(a.events, again.events, b.events)
 }
 
+// TestWhoseFailure: where several nodes each have a cause of their own, the one counts that the job has blamed, whoever was
+// first; without its word the earliest does.
+func TestWhoseFailure(t *testing.T) {
+	for blamed, want := range map[string]string{"b": "b", "": "a"} {
+		var events []event.Event
+		for i, name := range []string{"a", "b", "c"} {
+			w := &teller{source: name, node: name}
+			w.start(0)
+			w.begin(2, 0, nil, nil)
+			w.step(10, 0)
+			w.fail(50+float64(i), event.ByHealth, &event.Failed{
+				Reason: "Hang", Message: name, At: noon.Add(time.Duration(50+i) * time.Second), Cause: true,
+			})
+			w.begin(60, 1, nil, &event.Restart{Kind: event.Failure, Reason: "Hang", Node: blamed})
+			w.step(70, 0)
+			w.succeed(80)
+			events = append(events, w.events...)
+		}
+		r := build(t, events)
+		if len(r.Disruptions) != 1 || r.Disruptions[0].Node != want || r.Disruptions[0].Why != want || len(r.Blamed) != 1 || r.Blamed[0].Node != want {
+			t.Errorf("%q is blamed: %+v, %+v", blamed, r.Disruptions, r.Blamed)
+		}
+	}
+}
+
 func build(t *testing.T, events []event.Event) *Report {
 	t.Helper()
 	r, err := Build(events, nil)

@@ -76,6 +76,7 @@ type Start struct {
 	Unresumed error
 	Looked    bool     // for checkpoints
 	Banned    []string // hosts that are kept out of the round, where others suffice
+	Blamed    string   // the node on which the round before has failed, as the job has judged; empty: on none
 }
 
 // Resumed is a checkpoint as the workers on this node find it.

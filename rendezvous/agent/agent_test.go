@@ -250,6 +250,21 @@ func TestSaidBeforeTheStop(t *testing.T) {
 	})
 }
 
+// TestWhoIsBlamed: with the next round each node hears on which one the last has failed, and after a departure on none.
+func TestWhoIsBlamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := gang(t, store.NewInMemory(), 2)
+		nodes.start(0)
+		nodes.fail(1, 0)
+		for _, p := range nodes {
+			if got := p.starts(1).Blamed; got != "node1" {
+				t.Errorf("%s hears that it was %q", p.name, got)
+			}
+		}
+		nodes.succeed(1)
+	})
+}
+
 func TestOneNodeAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := gang(t, store.NewInMemory(), 1)
@@ -283,8 +298,8 @@ func TestLeavingNodeIsReplaced(t *testing.T) {
 		nodes[0].stops()
 		s := m.Connect(clock)
 		again := join(t, s, "node1", rendezvous.DefaultSpec(2), nil)
-		if got := again.starts(1).Rank; got != rank {
-			t.Errorf("the replacement has rank %d, not %d", got, rank)
+		if got := again.starts(1); got.Rank != rank || got.Blamed != "" {
+			t.Errorf("the replacement has rank %d, not %d, and hears that it was %q", got.Rank, rank, got.Blamed)
 		}
 		nodes[0].starts(1)
 		again.Gone(1, well, nil)

@@ -56,9 +56,22 @@ func (n *node) start(step rendezvous.Step) bool {
 	}
 	n.order(Order{Start: &Start{
 		Round: round, Rank: step.Rank, Resumed: resumed, Unresumed: unresumed,
-		Looked: n.cfg.Checkpoints != nil, Banned: n.keptOut(),
+		Looked: n.cfg.Checkpoints != nil, Banned: n.keptOut(), Blamed: n.blamed(),
 	}})
 	return true
+}
+
+// blamed is the node whose failure the newest stop was, as the job has judged.
+func (n *node) blamed() string {
+	j := n.reading.Job
+	if j == nil || len(j.History) == 0 {
+		return ""
+	}
+	p := j.History[len(j.History)-1]
+	if p.Kind != rendezvous.StopFailure && p.Kind != rendezvous.StopLoss {
+		return ""
+	}
+	return p.Node
 }
 
 // halt gives out the order to stop the round, once, and once more if there is need to hurry.

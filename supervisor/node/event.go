@@ -33,6 +33,7 @@ type (
 		Unresumed string
 		Looked    bool     // for checkpoints
 		Banned    []string // hosts that the job does without, as far as it can
+		Blamed    string   // the node on which the round before has failed, as the job has judged; empty: on none
 	}
 
 	// Stop is the job's order to stop a round's workers.
