@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestSlow: a node whose ranks take longer for their own part, three minutes one after the other, is named once, and is
-// none any more after three that are as usual.
+// TestSlow: a node whose ranks take longer for their own part, three minutes one after the other, is named once, and no
+// longer counts as slow after three that are as usual.
 func TestSlow(t *testing.T) {
 	in := func(own ...int64) []int64 { return own } // milliseconds, of a, b, c, ...
 	const minutes = 12                              // in the first one, a is the only other node that b has heard of
