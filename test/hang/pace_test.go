@@ -2,6 +2,7 @@ package hang_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/observe/event"
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 var waitsFor = regexp.MustCompile(`msg="the others wait for rank (\d+)`)
@@ -107,5 +109,49 @@ func TestStragglerByRecorder(t *testing.T) {
 	late := regexp.MustCompile(`tells who came later than the others to the collectives, again and again" late="(rank \d+ in [^"]*)"`).FindStringSubmatch(e.Stderr)
 	if late == nil || !strings.HasPrefix(late[1], "rank 2 in ") || strings.Contains(late[1], ";") {
 		t.Errorf("%q: %s", late, e.Stderr)
+	}
+}
+
+// TestSlowNode: a node of three, all of whose ranks take a fifth longer for their own part than those of the others, is
+// named by the node that leads, once and by nobody else, and nothing is ended. It takes five minutes: what is compared are
+// minutes.
+func TestSlowNode(t *testing.T) {
+	long(t)
+	parallel(t)
+	python := harness.Program(t, "python3", "install python3")
+	script, err := filepath.Abs(filepath.Join("testdata", "steps.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, endpoint := t.TempDir(), freeAddress(t)
+	var nodes []*harness.Process
+	for i, own := range []string{"0.2", "0.24", "0.2"} {
+		name := fmt.Sprint("n", i)
+		nodes = append(nodes, harness.Start(t, 10*time.Minute, nil, harness.Binary(t), "run", "--job", "slow", "--nodes", "3",
+			"--node", name, "--endpoint", endpoint, "--events", filepath.Join(dir, name), "--", python, script, own, "320"))
+	}
+	var named []string
+	for i, n := range nodes {
+		if e := n.Wait(); e.Code != 0 {
+			t.Errorf("n%d: %d\n%s", i, e.Code, e.Stderr)
+		} else if strings.Contains(e.Stderr, "the others wait for node n1, minute after minute") {
+			named = append(named, fmt.Sprint("log of n", i))
+		}
+		file, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("n", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(file)) {
+			var ev event.Event
+			if err := json.Unmarshal([]byte(line), &ev); err != nil {
+				t.Fatal(err)
+			}
+			if s := ev.Straggler; s != nil {
+				named = append(named, fmt.Sprintf("%s of %s by n%d", ev.Type, s.Node, i))
+			}
+		}
+	}
+	if len(named) != 2 || !strings.HasPrefix(named[0], "log of n") || named[1] != "straggler.found of n1 by "+named[0][len("log of "):] {
+		t.Errorf("%q", named)
 	}
 }
