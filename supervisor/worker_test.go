@@ -14,8 +14,8 @@ import (
 	"github.com/gangrun/gangrun/supervisor/notify"
 )
 
-// TestReportsAreTakenOnce: a report is handed on once, with what the other workers have said before, and what came before all of them
-// ran is handed on again once they do.
+// TestReportsAreTakenOnce: a report is handed on once, with what the other workers have said before, and what came before
+// all of them ran is handed on again once they do.
 func TestReportsAreTakenOnce(t *testing.T) {
 	var got []string
 	s := &Supervisor{

@@ -319,8 +319,8 @@ func (r *Report) disruptions(processes []*process) {
 	slices.SortStableFunc(r.Blamed, func(a, b Blame) int { return cmp.Compare(b.Seconds, a.Seconds) })
 }
 
-// add puts one node's part in. Of several that name a cause the job says which one counted, by its node, else by its reason; else
-// it is the earliest.
+// add puts one node's part in. Of several that name a cause the job says which one counted, by its node, else by its
+// reason; else it is the earliest.
 func (d *Disruption) add(part account.Disruption) {
 	if part.At.Before(d.At) {
 		d.At = part.At

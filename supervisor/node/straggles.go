@@ -42,7 +42,8 @@ func (n *Node) slows(ev Slows) {
 	n.log(slog.LevelWarn, "the others wait for node "+ev.Node+", minute after minute: look at its GPUs, its processors and its data",
 		"late", fmt.Sprintf("its ranks took %v of a step for their own part, those of the other nodes %v, in %d minutes",
 			tenth(ev.Own), tenth(ev.Others), ev.Minutes),
-		"by", tenth(ev.Own-ev.Others), "step_time", tenth(ev.Step), "slowest", fmt.Sprintf("%s: %v", named(ev.Rank), tenth(ev.RankOwn)))
+		"by", tenth(ev.Own-ev.Others), "step_time", tenth(ev.Step),
+		"slowest", fmt.Sprintf("%s: %v", named(ev.Rank), tenth(ev.RankOwn)))
 }
 
 // tenth is d to the tenth of a millisecond.
