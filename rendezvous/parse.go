@@ -68,23 +68,34 @@ func Encode[R Job | Round | Node | Control | MemberList | Reached | Host](r *R) 
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-func parse[R any](key string, b []byte, limit int, check func(*R) error) (*R, error) {
-	if len(b) > limit {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", key, len(b), limit)
-	}
-	// The version first: a later format may have other types under the same keys.
+// written is how every record begins that Encode has written. Which version such a one is of needs no decoding.
+var written = []byte(fmt.Sprintf(`{"v":%d,`, version))
+
+// checkVersion reads the version alone: a later format may have other types under the same keys.
+func checkVersion(key string, b []byte) error {
 	var head struct {
 		V *int `json:"v"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return fmt.Errorf("%s: %w", key, err)
 	}
 	switch {
 	case head.V == nil:
-		return nil, fmt.Errorf("%s: the key \"v\" is missing, want %d", key, version)
+		return fmt.Errorf("%s: the key \"v\" is missing, want %d", key, version)
 	case *head.V != version:
-		return nil, fmt.Errorf("%s: version %d, only version %d can be read: all nodes need the same gangrun",
-			key, *head.V, version)
+		return fmt.Errorf("%s: version %d, only version %d can be read: all nodes need the same gangrun", key, *head.V, version)
+	}
+	return nil
+}
+
+func parse[R any](key string, b []byte, limit int, check func(*R) error) (*R, error) {
+	if len(b) > limit {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", key, len(b), limit)
+	}
+	if !bytes.HasPrefix(b, written) {
+		if err := checkVersion(key, b); err != nil {
+			return nil, err
+		}
 	}
 	r := new(R)
 	if err := json.Unmarshal(b, r); err != nil {

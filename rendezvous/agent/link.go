@@ -269,6 +269,9 @@ func (n *node) readRound(kv store.KV) {
 	}
 	if !round.Whole() {
 		list := n.lists[round.MemberList]
+		if j := n.reading.Job; list == nil && j != nil && j.RunUID == round.RunUID && round.Number < j.Round {
+			return // it is over, and its list may be gone
+		}
 		if list == nil {
 			n.fetchList(round)
 			return
@@ -288,14 +291,22 @@ func (n *node) readList(kv store.KV) {
 	n.lists[strings.TrimPrefix(kv.Key, lists)] = list
 }
 
-// fetchList reads the list that a round names, once. Where that fails, missing reads everything again.
+// fetchList reads the list that a round names, once: with a thousand nodes it is the longest that there is to read. Where that
+// fails, missing reads everything again.
 func (n *node) fetchList(round *rendezvous.Round) {
+	if n.fetching == round.MemberList {
+		return
+	}
 	st := n.link.store
+	n.fetching = round.MemberList
 	n.inBackground(func() func(*node) {
 		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
 		defer cancel()
 		res, err := st.Commit(ctx, store.Txn{Token: round.Store, Read: []string{lists + round.MemberList}})
 		return func(n *node) {
+			if n.fetching == round.MemberList {
+				n.fetching = ""
+			}
 			if err != nil || len(res.Read) == 0 {
 				n.log.Debug("the members of a round could not be read", "round", round.Number, "err", err)
 				return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/rendezvous/store/storetest"
 )
 
 // listless is a way to the store on which the list of a round's members is not to be had, for so many times.
@@ -77,5 +78,60 @@ func TestTheListIsMissed(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// reads counts how often the list of a round's members is read.
+type reads struct {
+	store.Store
+	of *atomic.Int64
+}
+
+func (r reads) Commit(ctx context.Context, txn store.Txn) (store.Result, error) {
+	for _, selector := range txn.Read {
+		if strings.HasPrefix(selector, lists) {
+			r.of.Add(1)
+		}
+	}
+	return r.Store.Commit(ctx, txn)
+}
+
+// TestTheListIsReadOnce: of all that there is to read it is the longest, and each node reads it for itself. Who has it
+// does not read it again when a lease is lost, or the round comes a moment after the job's record.
+func TestTheListIsReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 18
+		m := store.NewInMemory()
+		var count atomic.Int64
+		var nodes parties
+		for i := range n {
+			nodes = append(nodes, join(t, reads{m.Connect(clock), &count}, fmt.Sprint("node", i), rendezvous.DefaultSpec(n), nil))
+		}
+		nodes.start(0)
+		byHand := m.Connect(clock)
+		defer byHand.Close()
+		for _, kv := range storetest.Commit(t, byHand, store.Txn{Read: []string{nodesKey}}).Read {
+			if err := byHand.Revoke(t.Context(), kv.Lease); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if got := count.Load(); got != n {
+			t.Errorf("%d nodes have read it %d times", n, got)
+		}
+	})
+}
+
+// TestMissingIsPatient: a round that is not there at one tick may be on its way, and at the next one not.
+func TestMissingIsPatient(t *testing.T) {
+	n := &node{reading: rendezvous.Reading{Job: &rendezvous.Job{RunUID: "u", Phase: rendezvous.Running, Round: 1, Seq: 7}}}
+	for i, want := range []bool{false, true} {
+		if n.missing(); n.writer.rejoin != want {
+			t.Errorf("tick %d: reads everything again: %v, want %v", i, n.writer.rejoin, want)
+		}
+	}
+	n.writer.rejoin, n.fetching = false, "m"
+	if n.missing(); n.writer.rejoin {
+		t.Error("its list is on its way")
 	}
 }

@@ -21,6 +21,9 @@ type node struct {
 	lists   map[string]*rendezvous.MemberList // that were read, by name
 	round   *rendezvous.Round                 // the newest that was heard of, perhaps before the job's record
 
+	fetching string // the list of members that is being read
+	missedAt int64  // the Seq of the record whose round was not there at the last tick
+
 	jobRev int64         // the revision of the job's record that was read last; 0: there was none
 	goneAt time.Duration // since when that is missing which reading still has; 0: it is not
 	older  bool          // there is an earlier one instead
@@ -63,8 +66,6 @@ func newNode(a *Agent, ctx context.Context) *node {
 	n.record.V = 1
 	n.record.State, n.record.Round = rendezvous.NodeWaiting, -1
 	n.record.SpecHash = a.cfg.Spec.Hash()
-	spec := a.cfg.Spec
-	n.record.Spec = &spec
 	n.self = rendezvous.Self{
 		Name: a.cfg.Name, Incarnation: a.cfg.Node.Incarnation, RunUID: a.cfg.Node.RunUID, Spec: a.cfg.Spec,
 		State: rendezvous.NodeWaiting, Round: -1, Role: a.cfg.Node.Role,
@@ -126,12 +127,17 @@ func (n *node) run() {
 	}
 }
 
-// missing reads again what should have come long ago: the round that the job's record speaks of. Who has missed it
+// missing reads again what should have come a tick ago: the round that the job's record speaks of. Who has missed it
 // until it stops has to say, too, that nothing of it runs.
 func (n *node) missing() {
 	j, r := n.reading.Job, n.reading.Round
 	if j == nil || j.Phase != rendezvous.Running && j.Phase != rendezvous.Stopping ||
 		r != nil && r.Number == j.Round && r.RunUID == j.RunUID {
+		n.missedAt = 0
+		return
+	}
+	if n.fetching != "" || n.missedAt != j.Seq { // it may be on its way
+		n.missedAt = j.Seq
 		return
 	}
 	n.writer.rejoin, n.writer.dirty = true, true

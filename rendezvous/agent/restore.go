@@ -132,6 +132,7 @@ func (n *node) stillGone() {
 		return
 	}
 	n.goneAt, n.reading.Job, n.reading.Round = 0, nil, nil
+	n.writer.dirty = true // whoever starts over needs the spec that its key tells
 	if n.older {
 		n.older, n.writer.rejoin, n.writer.dirty = false, true, true
 	}

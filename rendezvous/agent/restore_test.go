@@ -2,6 +2,7 @@ package agent
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,6 +200,53 @@ func TestNoLeaderRemembersTheJob(t *testing.T) {
 				if log.has("no leader remembers it: the job starts over") != left {
 					t.Errorf("it says %s", log.all())
 				}
+			})
+		})
+	}
+}
+
+// TestMembersTellTheSpecAgain deletes everything of a job but its nodes' keys, and no leader remembers it. Those of members
+// have not told the spec since the job's record did; to start over, somebody has to.
+func TestMembersTellTheSpecAgain(t *testing.T) {
+	for name, waits := range map[string]bool{"while it runs": false, "while it waits to start again": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := store.NewInMemory()
+				byHand := m.Connect(clock)
+				defer byHand.Close()
+				spec := rendezvous.DefaultSpec(2)
+				spec.Restarts.Backoff, spec.Restarts.BackoffMax = rendezvous.Duration(time.Hour), rendezvous.Duration(time.Hour)
+				nodes := parties{join(t, m.Connect(clock), "node0", spec, nil), join(t, m.Connect(clock), "node1", spec, nil)}
+				nodes.start(0)
+				round := 0
+				for ; waits && round < 2; round++ { // the second restart has to wait
+					nodes[0].Gone(round, killed, nil)
+					nodes[1].stops()
+					if round == 0 {
+						nodes.start(1)
+					}
+				}
+				time.Sleep(10 * time.Second)
+				for _, kv := range storetest.Commit(t, byHand, store.Txn{Read: []string{nodesKey}}).Read {
+					if strings.Contains(string(kv.Value), `"spec":`) {
+						t.Errorf("%s: a member tells the spec: %s", kv.Key, kv.Value)
+					}
+				}
+				for _, p := range nodes {
+					p.heard.Store(nil)
+					p.newest.Store(nil)
+				}
+				storetest.Commit(t, byHand, store.Txn{Then: []store.Op{
+					store.Delete(jobKey), store.Delete(roundsKey), store.Delete(store.Candidates),
+				}})
+				if !waits {
+					round++
+					for _, p := range nodes {
+						p.stops()
+					}
+				}
+				nodes.start(round)
+				nodes.succeed(round)
 			})
 		})
 	}

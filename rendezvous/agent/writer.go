@@ -67,6 +67,7 @@ func (n *node) put() {
 	if j := n.reading.Job; n.recalled && j != nil && j.Round >= 0 {
 		n.record.Carried, n.recalled = nil, false // the job lives: it knows more than any file
 	}
+	n.record.Spec = n.spec()
 	value, err := rendezvous.Encode(&n.record)
 	if err != nil {
 		n.log.Error("the node's record cannot be written", "err", err)
@@ -82,7 +83,7 @@ func (n *node) put() {
 		txn.Then = []store.Op{store.PutLeased(key, value, n.link.lease)}
 	}
 	if out.rejoin {
-		txn.Read = []string{jobKey, lists, roundsKey}
+		txn.Read = []string{jobKey, roundsKey}
 	}
 	// Who failed is found by how far each node has come: its last word goes together with that.
 	if now := n.reachedNow(); (n.record.Outcome != nil || n.record.State != rendezvous.NodeRunning) && now.round == n.record.Round &&
@@ -91,6 +92,18 @@ func (n *node) put() {
 	}
 	w.dirty, w.owed = false, false
 	n.commit(txn, out)
+}
+
+// spec is what the node's key tells of the job as this node would have it. That of a member tells nothing: the job's record
+// has the same, and a restart writes and sends it for every node. Should that record be lost, it is told again.
+func (n *node) spec() *rendezvous.Spec {
+	j := n.reading.Job
+	member := n.record.State == rendezvous.NodeRunning || n.record.State == rendezvous.NodeStopped
+	if member && j != nil && n.goneAt == 0 && j.Store == n.record.Store && j.Spec.Hash() == n.record.SpecHash {
+		return nil
+	}
+	spec := n.cfg.Spec
+	return &spec
 }
 
 // Bounds of how long a node puts off to write what nobody waits for.
@@ -114,7 +127,7 @@ func (n *node) payOwed() {
 
 // claim reads who has the key, and which job there is, before the first write.
 func (n *node) claim() {
-	read := []string{nodesKey + store.Escape(n.cfg.Name), jobKey, lists, roundsKey}
+	read := []string{nodesKey + store.Escape(n.cfg.Name), jobKey, roundsKey}
 	n.commit(store.Txn{Read: read}, written{rejoin: true, lease: n.link.lease})
 }
 
@@ -274,8 +287,6 @@ func (n *node) read(out written) {
 		switch {
 		case kv.Key == jobKey:
 			n.readJob(kv, before.Job)
-		case strings.HasPrefix(kv.Key, lists):
-			n.readList(kv)
 		case strings.HasPrefix(kv.Key, roundsKey):
 			n.readRound(kv)
 		}

@@ -18,6 +18,7 @@ type lab struct {
 	ctx    context.Context // ends when the user has seen enough
 	rounds int             // that the user asked for; 0 for each measurement's own number
 	quick  bool
+	nodes  int    // of the job whose rounds are measured; 0: of all sizes
 	root   string // of the repository
 	dir    string // temporary, for everything that is made here
 	probe  string

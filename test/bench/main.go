@@ -76,6 +76,7 @@ func run() error {
 	only := flag.String("only", "", about)
 	rounds := flag.Int("n", 0, "rounds of each measurement; 0: as many as it needs")
 	quick := flag.Bool("quick", false, "a few small rounds, to see that everything works")
+	nodes := flag.Int("nodes", 0, "rounds: only of jobs of so many nodes; 0: of all sizes")
 	beside := flag.String("beside", "", "other gangrun binaries to measure beside this tree's, separated by commas")
 	flag.Parse()
 	chosen := names
@@ -98,7 +99,7 @@ func run() error {
 		return err
 	}
 	defer l.close()
-	l.rounds, l.quick = *rounds, *quick
+	l.rounds, l.quick, l.nodes = *rounds, *quick, *nodes
 	l.introduce()
 	var failed []error
 	for _, m := range measurements {

@@ -50,7 +50,7 @@ func (l *lab) gangRounds() error {
 		"rounds: an idle job's requests, renewals among them, for each node and minute; leases of %v", partyLease)}
 	idleTraffic := &table{title: "rounds: to and from etcd for each node of an idle job and minute, KiB"}
 	for _, size := range roundsSizes {
-		if l.quick && size.nodes > 8 {
+		if l.quick && size.nodes > 8 || l.nodes > 0 && size.nodes != l.nodes {
 			continue
 		}
 		name := fmt.Sprintf("%d nodes", size.nodes)

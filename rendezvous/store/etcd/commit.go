@@ -46,13 +46,18 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Result, error)
 		}
 		ops = append(ops, token...)
 	}
-	reads := []clientv3.Op{clientv3.OpGet(s.prefix + tokenKey)}
+	whose := clientv3.OpGet(s.prefix + tokenKey)
+	var reads []clientv3.Op
 	for _, selector := range txn.Read {
 		reads = append(reads, s.get(selector))
 	}
-	otherwise := slices.Clone(reads)
+	otherwise := append([]clientv3.Op{whose}, reads...)
 	for _, selector := range txn.Else {
 		otherwise = append(otherwise, s.get(selector))
+	}
+	told := token == "" || deletes(txn.Then, tokenKey) // else its condition has shown it
+	if told {
+		ops = append(ops, whose)
 	}
 	req, done := s.request(ctx)
 	defer done()
@@ -60,13 +65,14 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Result, error)
 	if err != nil {
 		return store.Result{}, s.explain(ctx, "commit", err)
 	}
-	answers := res.Responses
-	if res.Succeeded {
+	answers, now := res.Responses, token
+	switch {
+	case !res.Succeeded:
+		now, answers = value(answers[0]), answers[1:]
+	case told:
+		now, answers = value(answers[len(ops)-1]), answers[len(ops):]
+	default:
 		answers = answers[len(ops):]
-	}
-	now := ""
-	if kvs := answers[0].GetResponseRange().Kvs; len(kvs) > 0 {
-		now = string(kvs[0].Value)
 	}
 	if !res.Succeeded && now != token {
 		select {
@@ -82,10 +88,23 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Result, error)
 		s.meet(now, res.Header.Revision, position{})
 	}
 	out := store.Result{OK: res.Succeeded, Rev: res.Header.Revision, Token: now}
-	for _, a := range answers[1:] {
+	for _, a := range answers {
 		out.Read = append(out.Read, s.kvs(a.GetResponseRange())...)
 	}
 	return out, nil
+}
+
+// deletes reports whether a key is among those that are deleted.
+func deletes(ops []store.Op, key string) bool {
+	return slices.ContainsFunc(ops, func(op store.Op) bool { return op.Delete && store.Selects(op.Key, key) })
+}
+
+// value is that of the key that was read, empty where there is none.
+func value(read *pb.ResponseOp) string {
+	if kvs := read.GetResponseRange().Kvs; len(kvs) > 0 {
+		return string(kvs[0].Value)
+	}
+	return ""
 }
 
 func (s *Store) ops(ops []store.Op) ([]clientv3.Op, error) {

@@ -3,7 +3,9 @@ package etcd
 import (
 	"context"
 	"strconv"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/metadata"
@@ -15,6 +17,24 @@ type line struct {
 	number string
 	ctx    context.Context // ends when it is given up
 	giveUp context.CancelFunc
+
+	mu      sync.Mutex
+	asked   int64         // the newest revision that any watch has asked for
+	askedAt time.Duration // when, by the store's clock
+}
+
+// askEach is how often one question is asked.
+const askEach = time.Second
+
+// mayAsk reports whether no watch has just asked whether the line is at this revision: the answer goes to all of them.
+func (l *line) mayAsk(rev int64, now time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if rev <= l.asked && now-l.askedAt < askEach*9/10 {
+		return false
+	}
+	l.asked, l.askedAt = rev, now
+	return true
 }
 
 // lines numbers them: etcd's client makes one stream of all watches whose requests carry the same metadata.

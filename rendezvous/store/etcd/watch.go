@@ -299,7 +299,9 @@ func (w *watch) along(ctx context.Context, line *line, at *position) error {
 			if goal > at.rev && now-behind > stalled {
 				return fmt.Errorf("%w: at %d, the store is at %d", errStalled, at.rev, goal)
 			}
-			w.ask(ctx, at, goal)
+			if goal <= at.rev || w.store.suspect || line.mayAsk(goal, now) {
+				w.ask(ctx, at, goal)
+			}
 			if now-heard > quietFor {
 				w.poll(ctx)
 			}
