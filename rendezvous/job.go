@@ -29,7 +29,7 @@ func (p Phase) finished() bool { return p == Succeeded || p == Failed }
 // Bounds of a job's record, which every node reads at every change.
 const (
 	maxHistory = 16
-	newHistory = 8 // of which so many are written
+	newHistory = 3 // of which so many are written: every node is sent them twice in a round
 	maxHandled = 64
 	maxRecent  = 256
 	maxRoles   = 64

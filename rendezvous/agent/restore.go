@@ -104,6 +104,7 @@ func (n *node) jobGone() {
 	}
 	n.goneAt = max(n.clock(), 1)
 	n.payOwed()
+	n.writer.dirty = n.writer.dirty || n.partBy != 0 // its farewell may be gone, too, and it would count as lost
 	if n.older {
 		n.log.Warn("the store has gone back to an earlier record of the job, as one that was restored from a backup",
 			"round", n.reading.Job.Round)

@@ -364,6 +364,16 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// TestAFarewellIsSaidAgain runs the seed that has deleted everything of a job just when a node had said farewell, and the
+// others still trained up to the save that all make: it has left, and is not lost.
+func TestAFarewellIsSaidAgain(t *testing.T) {
+	for range 2 * attempts {
+		if c := simConfigOf(3161); run(t, c).wrong != "" {
+			report(t, c, run(t, c))
+		}
+	}
+}
+
 // TestTheLeaderCrashesAtEveryWrite kills or stops the leader before and after each write of a job that has a restart,
 // a departure and a loss.
 func TestTheLeaderCrashesAtEveryWrite(t *testing.T) {

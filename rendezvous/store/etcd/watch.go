@@ -279,7 +279,9 @@ func (w *watch) along(ctx context.Context, line *line, at *position) error {
 			w.prove(p, at)
 		case <-w.wake:
 			delay = soon
-			w.ask(ctx, at, w.wanted())
+			if want := w.wanted(); want <= at.rev {
+				w.ask(ctx, at, want)
+			} // else it comes by itself, as a rule: that of the reader's own write does
 			retry.Reset(delay)
 		case <-retry.C:
 			// The member may not have got there yet, and then it does not answer.
