@@ -231,10 +231,12 @@ func (s *sim) strike(f fault) {
 		s.memory.Replace()
 	case "restart", "suspend":
 		s.command(f)
+	case "delete: " + meddled(f), "garbage: " + meddled(f):
+		s.meddle(n, f)
 	case "key deleted":
 		s.byHand(store.Delete("nodes/" + n.name))
 	case "key overwritten":
-		s.byHand(store.Put("nodes/"+n.name, []byte("garbage{")))
+		s.byHand(store.Put("nodes/"+n.name, []byte(byHandGarbage)))
 	case "candidate deleted":
 		s.byHand(store.Delete(store.Candidates))
 	case "job deleted":
@@ -252,16 +254,16 @@ func (s *sim) strike(f fault) {
 		s.byHand(store.Delete(""))
 	case "candidate overwritten":
 		if l := n.wire.lease; l != nil {
-			s.byHand(store.Put(store.Candidates+l.ID(), []byte("garbage{")))
+			s.byHand(store.Put(store.Candidates+l.ID(), []byte(byHandGarbage)))
 		}
 	case "round overwritten": // an old one, and one that is to come
 		if s.job != nil {
-			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.Round-1), []byte("garbage{")))
-			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.NextRound), []byte("garbage{")))
+			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.Round-1), []byte(byHandGarbage)))
+			s.byHand(store.Put(fmt.Sprint("rounds/", s.job.NextRound), []byte(byHandGarbage)))
 		}
 	case "garbage between":
 		for _, key := range []string{"nodes/nobody", "nodes/%%", "control/x", "members/x", "rounds/x", "other", "lead/x"} {
-			s.byHand(store.Put(key, []byte("garbage{")))
+			s.byHand(store.Put(key, []byte(byHandGarbage)))
 		}
 	case "lease revoked":
 		if l := n.wire.lease; l != nil {
@@ -270,6 +272,50 @@ func (s *sim) strike(f fault) {
 	case "news lost":
 		s.failures += f.echoes()
 		n.lostUntil = until
+	}
+}
+
+// byHandGarbage is what somebody writes who should not.
+const byHandGarbage = "garbage{"
+
+// meddled is which keys a fault is about, if it is one of that kind.
+func meddled(f fault) string {
+	_, name, _ := strings.Cut(f.kind, ": ")
+	return name
+}
+
+// meddle deletes the keys that a name stands for, or overwrites them with garbage.
+func (s *sim) meddle(n *simNode, f fault) {
+	what, name, _ := strings.Cut(f.kind, ": ")
+	var keys []string
+	switch {
+	case name == "node" || name == "progress":
+		keys = []string{map[string]string{"node": "nodes/", "progress": "progress/"}[name] + n.name}
+	case name == "candidate" && n.wire.lease != nil:
+		keys = []string{store.Candidates + n.wire.lease.ID()}
+	case name == "round" && s.job != nil:
+		keys = []string{fmt.Sprint("rounds/", s.job.Round)}
+	case name == "list":
+		for list := range s.lists {
+			keys = append(keys, "members/"+list)
+		}
+	case name == "job":
+		keys = []string{"job"}
+	case name == "host":
+		keys = []string{"hosts/h"}
+	case name == "command":
+		keys = []string{"control/c"}
+	}
+	for _, key := range keys {
+		op := store.Delete(key)
+		if what == "garbage" {
+			op = store.Put(key, []byte(byHandGarbage))
+		}
+		s.byHand(op)
+		// Garbage in what the leader alone writes is never overwritten. Whoever reads the warning deletes it.
+		if what == "garbage" && (name == "job" || name == "round" || name == "list") {
+			s.after(f.long, func() { s.byHand(store.Delete(key)) })
+		}
 	}
 }
 

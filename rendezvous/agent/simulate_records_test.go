@@ -45,7 +45,7 @@ func (s *sim) observe() {
 		s.mu.Lock()
 		s.token = u.Token
 		for _, kv := range u.Changed {
-			if name, found := strings.CutPrefix(kv.Key, "members/"); found && name != "x" {
+			if name, found := strings.CutPrefix(kv.Key, "members/"); found && string(kv.Value) != byHandGarbage {
 				list, err := rendezvous.ParseMemberList(kv.Key, kv.Value)
 				if err != nil {
 					s.violate("the leader writes what nobody can read: %v", err)
@@ -53,7 +53,7 @@ func (s *sim) observe() {
 				}
 				s.lists[name] = list
 			}
-			if strings.HasPrefix(kv.Key, "hosts/") {
+			if strings.HasPrefix(kv.Key, "hosts/") && string(kv.Value) != byHandGarbage {
 				s.hostWritten(kv)
 			}
 		}
@@ -70,6 +70,9 @@ func (s *sim) observe() {
 }
 
 func (s *sim) jobWritten(kv store.KV) {
+	if string(kv.Value) == byHandGarbage {
+		return
+	}
 	j, err := rendezvous.ParseJob(kv.Key, kv.Value)
 	if err != nil {
 		s.violate("the leader writes what nobody can read: %v", err)
@@ -114,8 +117,8 @@ func (s *sim) deserved(j *rendezvous.Job) {
 }
 
 func (s *sim) roundWritten(kv store.KV) {
-	if string(kv.Value) == "garbage{" {
-		return // by hand
+	if string(kv.Value) == byHandGarbage {
+		return
 	}
 	r, err := rendezvous.ParseRound(kv.Key, kv.Value)
 	if err != nil {
