@@ -18,6 +18,16 @@ func sickSpec(least, most int) Spec {
 	return s
 }
 
+// sickStage runs such a job with three nodes.
+func sickStage(t *testing.T, least, most int) *stage {
+	s := newStage(t, sickSpec(least, most))
+	for _, name := range []string{"a", "b", "c"} {
+		s.join(name)
+	}
+	s.run(ActCreate, ActForm)
+	return s
+}
+
 func onHost(host string) func(*Node) { return func(n *Node) { n.Host = host } }
 
 // atFault is a failure for which the machine is to blame.
@@ -25,7 +35,7 @@ func atFault(o *Outcome) {
 	o.NodeFault, o.Reason, o.Code = true, exitcodes.ReasonNodeUnhealthy, exitcodes.CodeNodeUnhealthy
 }
 
-// fails lets the node of a sick host fail, go, and be replaced there.
+// sickens lets the node of a sick host fail, go, and be replaced there.
 func (s *stage) sickens(name string) {
 	s.Helper()
 	host := s.v.Nodes[name].HostName()
@@ -42,6 +52,15 @@ func (s *stage) sickens(name string) {
 		}
 	}
 	s.Fatalf("no round: %s; %+v", s.last.Why.Text, s.v.Job)
+}
+
+// restarts lets a node fail, all stop, and the next round form.
+func (s *stage) restarts(name string, change ...func(*Outcome)) {
+	s.Helper()
+	s.fails(name, change...)
+	s.settle(ActStop)
+	s.stopsAll()
+	s.settle(ActForm)
 }
 
 func (s *stage) bans() string {
@@ -78,10 +97,7 @@ func TestBanned(t *testing.T) {
 		t.Fatalf("the nodes are told %+v", b)
 	}
 	again := func() {
-		s.fails("a")
-		s.settle(ActStop)
-		s.stopsAll()
-		s.settle(ActForm)
+		s.restarts("a")
 		s.started()
 	}
 	s.sleep(halfLife - time.Second)
@@ -109,11 +125,7 @@ func TestBanned(t *testing.T) {
 // TestNeeded: no job that could run waits for a ban to end.
 func TestNeeded(t *testing.T) {
 	t.Run("all nodes are needed", func(t *testing.T) {
-		s := newStage(t, sickSpec(3, 3))
-		for _, name := range []string{"a", "b", "c"} {
-			s.join(name)
-		}
-		s.run(ActCreate, ActForm)
+		s := sickStage(t, 3, 3)
 		for range 5 {
 			s.sickens("b")
 		}
@@ -121,10 +133,7 @@ func TestNeeded(t *testing.T) {
 			t.Errorf("banned %q, ranks %s", s.bans(), s.ranks())
 		}
 		s.join("d")
-		s.fails("a")
-		s.settle(ActStop)
-		s.stopsAll()
-		s.settle(ActForm)
+		s.restarts("a")
 		if s.ranks() != "adc" {
 			t.Errorf("a spare has come: ranks %s", s.ranks())
 		}
@@ -135,20 +144,13 @@ func TestNeeded(t *testing.T) {
 		s.join("b", pin(1), onHost("x"))
 		s.run(ActCreate, ActForm)
 		s.v.Hosts = map[string]*Host{"x": {V: 1, Points: 9, At: s.now}}
-		s.fails("a")
-		s.settle(ActStop)
-		s.stopsAll()
-		s.settle(ActForm)
+		s.restarts("a")
 		if s.ranks() != "ab" {
 			t.Errorf("ranks %s", s.ranks())
 		}
 	})
 	t.Run("an elastic job shrinks for a ban, not below its least", func(t *testing.T) {
-		s := newStage(t, sickSpec(2, 4))
-		for _, name := range []string{"a", "b", "c"} {
-			s.join(name)
-		}
-		s.run(ActCreate, ActForm)
+		s := sickStage(t, 2, 4)
 		for range 3 {
 			s.sickens("b")
 		}
@@ -290,10 +292,7 @@ func TestUnban(t *testing.T) {
 	if states := Hosts(s.v, s.now); len(states) != 0 {
 		t.Errorf("still shown: %+v", states)
 	}
-	s.fails("a")
-	s.settle(ActStop)
-	s.stopsAll()
-	s.settle(ActForm)
+	s.restarts("a")
 	if len(s.ranks()) != 3 {
 		t.Errorf("ranks %s", s.ranks())
 	}
@@ -333,11 +332,7 @@ func TestFaultsLast(t *testing.T) {
 // of it knows by his own clock until when.
 func TestBansOfClocks(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 20 * 365 * 24 * time.Hour, -20 * 365 * 24 * time.Hour} {
-		s := newStage(t, sickSpec(2, 3))
-		for _, name := range []string{"a", "b", "c"} {
-			s.join(name)
-		}
-		s.run(ActCreate, ActForm)
+		s := sickStage(t, 2, 3)
 		for range 3 {
 			s.sickens("b")
 		}

@@ -127,11 +127,20 @@ var (
 // parties are the nodes of a job.
 type parties []*party
 
-func gang(t *testing.T, m *store.InMemory, n int) (g parties) {
+func gang(t *testing.T, m *store.InMemory, n int) parties {
+	t.Helper()
+	return gangOf(t, m, n, rendezvous.DefaultSpec(n), nil)
+}
+
+// gangOf is so many nodes of a job with this spec. Change, if not nil, has the last word on each.
+func gangOf(t *testing.T, m *store.InMemory, n int, spec rendezvous.Spec, change func(i int, c *Config)) (g parties) {
 	t.Helper()
 	for i := range n {
-		s := m.Connect(clock)
-		g = append(g, join(t, s, fmt.Sprintf("node%d", i), rendezvous.DefaultSpec(n), nil))
+		g = append(g, join(t, m.Connect(clock), fmt.Sprint("node", i), spec, func(c *Config) {
+			if change != nil {
+				change(i, c)
+			}
+		}))
 	}
 	return g
 }

@@ -46,29 +46,22 @@ func TestHostsLiveAsLongAsTheJob(t *testing.T) {
 		spec := rendezvous.DefaultSpec(2)
 		spec.Restarts.Max = 1
 		var said heard
-		gang := func() (list []*party) {
-			for i := range 2 {
-				list = append(list, join(t, m.Connect(clock), fmt.Sprint("node", i), spec, func(c *Config) {
-					c.Node.RunUID, c.Node.Host = "run", fmt.Sprint("gpu/", i) // not all that a name may have is fit for a key
-					c.Log = slog.New(slog.NewTextHandler(&said, nil))
-				}))
-			}
-			return list
+		gang := func() parties {
+			return gangOf(t, m, 2, spec, func(i int, c *Config) {
+				c.Node.RunUID, c.Node.Host = "run", fmt.Sprint("gpu/", i) // not all that a name may have is fit for a key
+				c.Log = slog.New(slog.NewTextHandler(&said, nil))
+			})
 		}
-		fails := func(nodes []*party, round int) {
+		fails := func(nodes parties, round int) {
 			nodes[1].Failing(round, sick, nil)
 			nodes[1].Gone(round, sick, nil)
 			nodes[0].stops()
 		}
 		nodes := gang()
-		for _, p := range nodes {
-			p.starts(0)
-		}
+		nodes.start(0)
 		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Put(hostsKey+"x", []byte("garbage"))}})
 		fails(nodes, 0)
-		for _, p := range nodes {
-			p.starts(1)
-		}
+		nodes.start(1)
 		if got := hostKeys(t, byHand); got != "gpu%2F1 1, x" {
 			t.Errorf("after a fault: %s", got)
 		}
@@ -81,9 +74,7 @@ func TestHostsLiveAsLongAsTheJob(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		nodes = gang()
-		for _, p := range nodes {
-			p.starts(2)
-		}
+		nodes.start(2)
 		if got := hostKeys(t, byHand); got != "gpu%2F1 2, x" {
 			t.Errorf("opened again: %s", got)
 		}

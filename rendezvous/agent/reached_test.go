@@ -23,10 +23,9 @@ func TestProgressed(t *testing.T) {
 		defer byHand.Close()
 		spec := rendezvous.DefaultSpec(2)
 		spec.Restarts.Never = true
-		one := join(t, m.Connect(clock), "node0", spec, nil)
-		other := join(t, m.Connect(clock), "node1", spec, nil)
-		one.starts(0)
-		other.starts(0)
+		nodes := gangOf(t, m, 2, spec, nil)
+		nodes.start(0)
+		one, other := nodes[0], nodes[1]
 		puts, watch := 0, byHand.Watch(t.Context(), progress)
 		const span = time.Hour
 		for at := time.Duration(0); at < span; at += 100 * time.Millisecond {

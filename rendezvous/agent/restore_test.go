@@ -216,7 +216,7 @@ func TestMembersTellTheSpecAgain(t *testing.T) {
 				defer byHand.Close()
 				spec := rendezvous.DefaultSpec(2)
 				spec.Restarts.Backoff, spec.Restarts.BackoffMax = rendezvous.Duration(time.Hour), rendezvous.Duration(time.Hour)
-				nodes := parties{join(t, m.Connect(clock), "node0", spec, nil), join(t, m.Connect(clock), "node1", spec, nil)}
+				nodes := gangOf(t, m, 2, spec, nil)
 				nodes.start(0)
 				round := 0
 				for ; waits && round < 2; round++ { // the second restart has to wait
