@@ -83,7 +83,8 @@ func checkVersion(key string, b []byte) error {
 	case head.V == nil:
 		return fmt.Errorf("%s: the key \"v\" is missing, want %d", key, version)
 	case *head.V != version:
-		return fmt.Errorf("%s: version %d, only version %d can be read: all nodes need the same gangrun", key, *head.V, version)
+		return fmt.Errorf("%s: version %d, only version %d can be read: all nodes need the same gangrun",
+			key, *head.V, version)
 	}
 	return nil
 }

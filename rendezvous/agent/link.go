@@ -291,8 +291,8 @@ func (n *node) readList(kv store.KV) {
 	n.lists[strings.TrimPrefix(kv.Key, lists)] = list
 }
 
-// fetchList reads the list that a round names, once: with a thousand nodes it is the longest that there is to read. Where that
-// fails, missing reads everything again.
+// fetchList reads the list that a round names, once: with a thousand nodes it is the longest that there is to read.
+// Where that fails, missing reads everything again.
 func (n *node) fetchList(round *rendezvous.Round) {
 	if n.fetching == round.MemberList {
 		return

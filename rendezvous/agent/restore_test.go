@@ -205,8 +205,8 @@ func TestNoLeaderRemembersTheJob(t *testing.T) {
 	}
 }
 
-// TestMembersTellTheSpecAgain deletes everything of a job but its nodes' keys, and no leader remembers it. Those of members
-// have not told the spec since the job's record did; to start over, somebody has to.
+// TestMembersTellTheSpecAgain deletes everything of a job but its nodes' keys, and no leader remembers it. Those of
+// members have not told the spec since the job's record did; to start over, somebody has to.
 func TestMembersTellTheSpecAgain(t *testing.T) {
 	for name, waits := range map[string]bool{"while it runs": false, "while it waits to start again": true} {
 		t.Run(name, func(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestEveryKeyInEveryPhase deletes each kind of key by hand, or writes garbage into it, in each phase of a job that has a
-// failure, with many nodes and with few. The promises hold whatever it is: no two rounds at once, one verdict, and the job
-// comes to its end. Of what matters to a node somebody speaks.
+// TestEveryKeyInEveryPhase deletes each kind of key by hand, or writes garbage into it, in each phase of a job that has
+// a failure, with many nodes and with few. The promises hold whatever it is: no two rounds at once, one verdict, and
+// the job comes to its end. Of what matters to a node somebody speaks.
 func TestEveryKeyInEveryPhase(t *testing.T) {
 	const says = "somebody has|cannot be used|is not what|reading everything again|held nothing that could be used"
 	phases := map[string]time.Duration{

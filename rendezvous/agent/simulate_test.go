@@ -364,8 +364,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestAFarewellIsSaidAgain runs the seed that has deleted everything of a job just when a node had said farewell, and the
-// others still trained up to the save that all make: it has left, and is not lost.
+// TestAFarewellIsSaidAgain runs the seed that has deleted everything of a job just when a node had said farewell, and
+// the others still trained up to the save that all make: it has left, and is not lost.
 func TestAFarewellIsSaidAgain(t *testing.T) {
 	for range 2 * attempts {
 		if c := simConfigOf(3161); run(t, c).wrong != "" {

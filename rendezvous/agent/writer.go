@@ -94,8 +94,8 @@ func (n *node) put() {
 	n.commit(txn, out)
 }
 
-// spec is what the node's key tells of the job as this node would have it. That of a member tells nothing: the job's record
-// has the same, and a restart writes and sends it for every node. Should that record be lost, it is told again.
+// spec is what the node's key tells of the job as this node would have it. That of a member tells nothing: the job's
+// record has the same, and a restart writes and sends it for every node. Should that record be lost, it is told again.
 func (n *node) spec() *rendezvous.Spec {
 	j := n.reading.Job
 	member := n.record.State == rendezvous.NodeRunning || n.record.State == rendezvous.NodeStopped
