@@ -1,5 +1,6 @@
 // Package container_test runs gangrun where it is made for: as the first process of a container that runc starts, with
-// a memory limit, and with the termination log as the kubelet mounts it. Only root can run these tests.
+// a memory limit, with the termination log as the kubelet mounts it, without capabilities, and with the system calls that
+// container runtimes allow by themselves. Only root can run these tests.
 package container_test
 
 import (
@@ -23,7 +24,9 @@ type box struct {
 	user     int      // uid and gid
 	noLog    bool     // no /dev/termination-log
 	env      []string // added
-	flags    []string // of gangrun run
+	flags    []string // of gangrun
+	launch   bool     // and not run
+	tmp      bool     // a /tmp that can be written
 	worker   []string
 	oomScore int // of the first process; children inherit it
 }
@@ -36,8 +39,15 @@ func (b box) start(t *testing.T) *oci.Up {
 	}
 	spec := oci.Spec{
 		Root: harness.Peer(t, "rootfs"), ReadOnly: true, Mounts: []oci.Mount{{Host: harness.Binary(t), Path: "/gangrun", ReadOnly: true}},
-		User: b.user, Memory: b.memory, OOMScore: b.oomScore, NoGain: true, Env: append([]string{oci.Path}, b.env...),
+		User: b.user, Memory: b.memory, OOMScore: b.oomScore, NoGain: true, Seccomp: true,
+		Env:  append([]string{oci.Path}, b.env...),
 		Args: slices.Concat([]string{"/gangrun", "run"}, b.flags, []string{"--"}, b.worker),
+	}
+	if b.launch {
+		spec.Args = slices.Concat([]string{"/gangrun", "launch"}, b.flags, b.worker)
+	}
+	if b.tmp {
+		spec.Mounts = append(spec.Mounts, oci.Mount{Path: "/tmp"})
 	}
 	return oci.New(t, spec, b.noLog).Start(t, limit)
 }

@@ -26,6 +26,7 @@ type Spec struct {
 	OOMScore   int
 	Privileges []string          // the capabilities that the process has
 	NoGain     bool              // no program can gain any
+	Seccomp    bool              // no system call but those that container runtimes allow by themselves
 	Namespaces map[string]string // paths of those that the container does not have for its own, by their type
 }
 
@@ -62,6 +63,10 @@ func (s Spec) JSON() ([]byte, error) {
 		}
 		namespaces = append(namespaces, n)
 	}
+	linux := object{"cgroupsPath": "/" + s.ID, "resources": resources, "namespaces": namespaces}
+	if s.Seccomp {
+		linux["seccomp"] = seccomp()
+	}
 	may := append([]string{}, s.Privileges...) // [] and not null
 	return json.MarshalIndent(object{
 		"ociVersion": "1.0.2",
@@ -77,7 +82,7 @@ func (s Spec) JSON() ([]byte, error) {
 			"oomScoreAdj":     s.OOMScore,
 			"capabilities":    object{"bounding": may, "effective": may, "permitted": may},
 		},
-		"linux": object{"cgroupsPath": "/" + s.ID, "resources": resources, "namespaces": namespaces},
+		"linux": linux,
 	}, "", "  ")
 }
 
