@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
@@ -143,12 +141,10 @@ func TestRounds(t *testing.T) {
 	const limit = 30 * time.Minute
 	dir := t.TempDir()
 	c := etcdserver.StartFor(t, "127.0.0.1", 1, nil)
-	nodes := map[string]*harness.Running{}
-	for node, fail := range map[string]string{"n0": "kill -9 $$", "n1": "exec sleep 1000"} {
-		flags := append([]string{"--quiet", "--nodes", "2", "--store", c.Endpoints()[0], "--job", "leaks", "--node", node}, forEver...)
-		nodes[node] = harness.Job{Flags: flags, Worker: command(dir, node, fail, first, last)}.Start(t, limit)
-	}
-	admin := c.Admin(t)
+	fails := map[string]string{"n0": "kill -9 $$", "n1": "exec sleep 1000"}
+	nodes := c.TwoNodes(t, "leaks", limit, func(node string) harness.Job {
+		return harness.Job{Flags: append([]string{"--quiet"}, forEver...), Worker: command(dir, node, fails[node], first, last)}
+	})
 	uses := map[string][]use{}
 	var keys, bytes []int
 	for _, round := range []int{first, last} {
@@ -156,15 +152,11 @@ func TestRounds(t *testing.T) {
 			wait(t, fmt.Sprintf("%s/at-%s-%d", dir, node, round), limit)
 			uses[node] = append(uses[node], look(t, n.PID()))
 		}
-		all, err := admin.Get(t.Context(), "/gangrun/", clientv3.WithPrefix())
-		if err != nil {
-			t.Fatal(err)
+		records, size := c.Records(t), 0
+		for key, value := range records {
+			size += len(key) + len(value)
 		}
-		size := 0
-		for _, kv := range all.Kvs {
-			size += len(kv.Key) + len(kv.Value)
-		}
-		keys, bytes = append(keys, len(all.Kvs)), append(bytes, size)
+		keys, bytes = append(keys, len(records)), append(bytes, size)
 		release(t, dir, round)
 	}
 	for node := range nodes {

@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
@@ -75,16 +73,15 @@ func TestPlanted(t *testing.T) {
 esac`, "--password", secret("Argument"))
 	worker[0] = "/bin/sh"
 	metrics := map[string]string{}
-	var nodes []*harness.Running
-	for _, name := range []string{"n0", "n1"} {
+	nodes := c.TwoNodes(t, "secrets", limit, func(name string) harness.Job {
 		addr, err := etcdserver.FreeAddr("127.0.0.1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		metrics[name] = addr
-		nodes = append(nodes, harness.Job{
+		return harness.Job{
 			Flags: []string{
-				"--nodes", "2", "--node", name, "--job", "secrets", "--store", c.Endpoints()[0], "--restart-backoff", "1ms:1ms",
+				"--restart-backoff", "1ms:1ms",
 				"--store-user-file", file("user", "somebody"), "--store-password-file", file("password", secret("Password")),
 				"--webhook", hook.URL + "/in?key=" + secret("Query"), "--webhook-secret-file", file("secret", signing),
 				"--metrics-addr", addr, "--log-level", "debug", "--hang", "act", "--hang-timeout", "1s", "--step-regex", `step (\d+)`,
@@ -93,8 +90,8 @@ esac`, "--password", secret("Argument"))
 			},
 			Env:    []string{"API_TOKEN=" + secret("Environment")},
 			Worker: worker,
-		}.Start(t, limit))
-	}
+		}
+	})
 	seen := map[string]string{}
 	for name, addr := range metrics {
 		last := ""
@@ -112,28 +109,24 @@ esac`, "--password", secret("Argument"))
 			seen[name+path] = text
 		}
 	}
-	all, err := c.Admin(t).Get(t.Context(), "/", clientv3.WithPrefix())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kv := range all.Kvs {
-		seen["the store's "+string(kv.Key)] = string(kv.Value)
+	for key, value := range c.Records(t) {
+		seen["the store's "+key] = value
 	}
 	status := harness.Run(t, limit, nil, harness.Binary(t), "status", "secrets", "--store", c.Endpoints()[0], "-o", "json")
 	seen["gangrun status"] = status.Stdout + status.Stderr
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for i, n := range nodes {
+	for name, n := range nodes {
 		e := n.End()
 		if e.Code != 3 {
 			t.Errorf("exit code %d\n%s\n%s", e.Code, e.Raw, e.Stderr)
 		}
-		seen[fmt.Sprint("output of n", i)], seen[fmt.Sprint("termination log of n", i)] = e.Stdout+e.Stderr, string(e.Raw)
+		seen["output of "+name], seen["termination log of "+name] = e.Stdout+e.Stderr, string(e.Raw)
 	}
 	report := harness.Run(t, limit, nil, harness.Binary(t), "report", filepath.Join(dir, "n0.events"), filepath.Join(dir, "n1.events"))
 	seen["gangrun report"], seen["the webhook"] = report.Stdout+report.Stderr, hooked.String()
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
