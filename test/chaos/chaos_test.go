@@ -47,17 +47,20 @@ type crew struct {
 	binary, worker string
 }
 
-func newCrew(t *testing.T) *crew {
+func newCrew(t *testing.T, withClocks bool) *crew {
 	t.Helper()
-	c := &crew{t: t, binary: harness.Binary(t), worker: filepath.Join(t.TempDir(), "worker")}
+	c := &crew{t: t, worker: filepath.Join(t.TempDir(), "worker")}
 	build := exec.Command("go", "build", "-o", c.worker, "./test/chaos/worker")
 	build.Dir, build.Env = harness.Root(), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %s", out)
 	}
 	root := os.Geteuid() == 0
-	c.machine = machine{networks: root, tmpfs: root, cgroup: root && makeGroup()}
+	c.machine = machine{networks: root, tmpfs: root, cgroup: root && makeGroup(), clocks: withClocks}
 	t.Logf("this machine has %+v", c.machine)
+	if c.binary = harness.Binary(t); withClocks {
+		c.binary = buildWithClock(t)
+	}
 	for range *slotsFlag {
 		s := &slot{}
 		if root {
@@ -128,7 +131,7 @@ func (c *crew) count(all *tally, r result) {
 	if r.err != nil {
 		r.wrong = append(r.wrong, "the test itself: "+r.err.Error())
 	}
-	c.t.Logf("%v: %d faults, %d rounds, %d saves, %v", r.plan, r.faults(), r.rounds, r.saved, r.took.Round(time.Second))
+	c.t.Logf("%v: %d faults, %d rounds, %d saves, %v, %v", r.plan, r.faults(), r.rounds, r.saved, r.took.Round(time.Second), r.struck)
 	if len(r.wrong) > 0 {
 		all.wrong = append(all.wrong, r)
 		c.t.Logf("WRONG, seed %d, files in %s\n%s\n%s", r.seed, r.dir, strings.Join(r.wrong, "\n"), r.listed())
@@ -146,11 +149,11 @@ func TestChaos(t *testing.T) {
 	}
 	if *listFlag {
 		for i := range uint64(max(*jobsFlag, 1)) {
-			t.Log(newPlan(seed+i, machine{true, true, true}).listed())
+			t.Log(newPlan(seed+i, machine{true, true, true, true}).listed())
 		}
 		return
 	}
-	c := newCrew(t)
+	c := newCrew(t, os.Getenv("CI") != "" || *minutesFlag > 0 || *jobsFlag > 0)
 	most, minutes := 2*faultsOf, 2.5
 	if os.Getenv("CI") != "" {
 		most = 150

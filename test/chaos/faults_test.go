@@ -1,9 +1,12 @@
 package chaos_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -42,7 +45,7 @@ func (j *job) strike(f fault) {
 // begin begins it. What lasts returns what ends it.
 func (j *job) begin(f fault) (heal func(), done bool) {
 	switch f.kind {
-	case "kill worker", "crash worker", "stop worker", "hang worker", "tear", "out of memory":
+	case "kill worker", "crash worker", "stop worker", "hang worker", "tear", "tear late", "out of memory":
 		return j.hurtWorker(f)
 	case "kill gangrun", "stop gangrun", "end pod":
 		return j.hurtGangrun(f)
@@ -56,6 +59,10 @@ func (j *job) begin(f fault) (heal func(), done bool) {
 		return nil, j.remove(fmt.Sprint("nodes/n", f.node))
 	case "delete candidates":
 		return nil, j.remove("lead/", clientv3.WithPrefix())
+	case "two leaders":
+		return j.depose(f)
+	case "set the clock":
+		return nil, j.clock.set(f.node, f.pick)
 	case "delete job":
 		return nil, j.remove("job")
 	case "delete round":
@@ -71,7 +78,13 @@ func (j *job) hurtWorker(f fault) (heal func(), done bool) {
 	if len(j.workers) == 0 {
 		return nil, false
 	}
-	w := j.workers[f.pick%uint64(len(j.workers))]
+	among := j.workers
+	if strings.HasPrefix(f.kind, "tear") {
+		if among = slices.DeleteFunc(slices.Clone(j.workers), func(w *live) bool { return !j.saves(w) }); len(among) == 0 {
+			return nil, false
+		}
+	}
+	w := among[f.pick%uint64(len(among))]
 	say := func(what string) bool {
 		_, err := fmt.Fprintln(w.conn, what)
 		return err == nil
@@ -86,8 +99,8 @@ func (j *job) hurtWorker(f fault) (heal func(), done bool) {
 		return func() { _ = syscall.Kill(w.pid, syscall.SIGCONT) }, syscall.Kill(w.pid, syscall.SIGSTOP) == nil
 	case "hang worker":
 		return nil, say("hang")
-	case "tear":
-		return nil, say("tear")
+	case "tear", "tear late":
+		return nil, say(f.kind)
 	default:
 		return nil, confine(w.pid) == nil && say("eat")
 	}
@@ -129,6 +142,37 @@ func (j *job) hurtEtcd(f fault) (heal func(), done bool) {
 	}
 	one.Kill()
 	return func() { j.revive(f) }, true
+}
+
+// depose makes two leaders: another one is elected while the first still leads and its way to one member takes long. What it
+// sends by that one comes when the job has gone on, as workers die one after the other.
+func (j *job) depose(f fault) (heal func(), done bool) {
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+	defer stop()
+	first, err := j.admin.Get(ctx, j.record("lead/"), clientv3.WithFirstCreate()...)
+	if err != nil || len(first.Kvs) == 0 {
+		return nil, false
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(string(first.Kvs[0].Value), "n"), " ")
+	node, err := strconv.Atoi(name)
+	if err != nil || node >= len(j.relays) {
+		return nil, false
+	}
+	far := j.relays[node][f.pick%3].Delay
+	far([]time.Duration{1, 2, 3}[f.pick/3%3] * time.Second)
+	if gone, err := j.admin.Delete(ctx, string(first.Kvs[0].Key)); err != nil || gone.Deleted == 0 {
+		far(0)
+		return nil, false
+	}
+	for i := range uint64(8) {
+		j.with(func() {
+			if n := uint64(len(j.workers)); n > 0 {
+				_ = syscall.Kill(j.workers[(f.pick+i)%n].pid, syscall.SIGKILL)
+			}
+		})
+		j.sleep(time.Duration(300+100*(f.pick>>i%8)) * time.Millisecond)
+	}
+	return func() { far(0) }, true
 }
 
 // revive starts again what does not run of the etcd.

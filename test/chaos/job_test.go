@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -49,6 +50,7 @@ type job struct {
 	endpoint       string
 	etcd           *etcdserver.Cluster
 	admin          *clientv3.Client
+	clock          clocks
 	relays         [][]*relay.Relay // of each node to each member
 	ways           [][]string
 	tasks          sync.WaitGroup
@@ -151,6 +153,12 @@ func (j *job) prepare() (err error) {
 			return err
 		}
 	}
+	j.clock = clocks{j.dir}
+	for i, pick := range j.clocks {
+		if !j.clock.set(i, pick) {
+			return errors.New("a clock cannot be set")
+		}
+	}
 	j.past = history.Job{Nodes: j.plan.nodes, Ranks: j.ranks, Elastic: j.elastic, Own: j.own, Half: fence / 2}
 	if j.pinned {
 		j.past.Pinned = map[string]int{}
@@ -166,6 +174,7 @@ func (j *job) prepare() (err error) {
 		return err
 	}
 	j.tasks.Go(func() { j.serve(l) })
+	j.tasks.Go(j.notice)
 	return nil
 }
 
@@ -198,8 +207,37 @@ func (j *job) openStore() (err error) {
 		j.relays, j.ways = append(j.relays, relays), append(j.ways, ways)
 	}
 	j.admin, err = clientv3.New(clientv3.Config{Endpoints: j.etcd.Endpoints(), DialTimeout: 10 * time.Second, Logger: etcd.Zap(nil)})
+	if err == nil {
+		j.tasks.Go(j.watch)
+	}
 	return err
 }
+
+// watch keeps every version of the job's record.
+func (j *job) watch() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	j.tasks.Go(func() {
+		for !j.over() {
+			time.Sleep(50 * time.Millisecond)
+		}
+		stop()
+	})
+	for answer := range j.admin.Watch(ctx, j.record("job"), clientv3.WithRev(1)) {
+		for _, e := range answer.Events {
+			var w history.Write
+			if e.Type == clientv3.EventTypePut {
+				if err := json.Unmarshal(e.Kv.Value, &w); err != nil || w.Run == "" {
+					j.with(func() { j.give(fmt.Errorf("the job's record, %s: %v", e.Kv.Value, err)) })
+				}
+			}
+			j.with(func() { j.past.Writes = append(j.past.Writes, w) })
+		}
+	}
+}
+
+// saves reports whether a worker saves, which of those that share a directory only one does.
+func (j *job) saves(w *live) bool { return w.Rank == 0 || j.own && w.Rank%j.ranks == 0 }
 
 // serve hears of workers, and of their ends.
 func (j *job) serve(l *net.UnixListener) {
@@ -282,6 +320,21 @@ func (j *job) later(d time.Duration, do func()) {
 			do()
 		}
 	})
+}
+
+// notice writes down when this process got no processor time: then neither did those that are measured.
+func (j *job) notice() {
+	for last := history.Now(); !j.over(); {
+		time.Sleep(50 * time.Millisecond)
+		now := history.Now()
+		if time.Duration(now-last) > 2*time.Second {
+			from := last
+			j.with(func() {
+				j.past.Faults = append(j.past.Faults, history.Fault{Kind: history.Starved, From: from, To: now})
+			})
+		}
+		last = now
+	}
 }
 
 // run starts the nodes, does to them what is planned, and then leaves them in peace.

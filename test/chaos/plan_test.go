@@ -18,10 +18,12 @@ type plan struct {
 	unique               bool // no two gangruns of one name run at once, and gangrun is told so
 	container            bool // each gangrun is PID 1 of a namespace
 	own, renames, helper bool // as the worker has them
+	quarantine           bool
 	hangs                bool
-	records              bool // the job's records are deleted; then nobody is taken away who remembers them
-	fatal                bool // a worker fails for good at the end
-	early                bool // what is done begins before the first round
+	records              bool     // the job's records are deleted; then nobody is taken away who remembers them
+	fatal                bool     // a worker fails for good at the end
+	early                bool     // what is done begins before the first round
+	clocks               []uint64 // of the nodes, at the beginning
 	faults               []fault
 }
 
@@ -45,7 +47,7 @@ func (p plan) String() string {
 		is   bool
 	}{
 		{"store within gangrun", p.hosted}, {"elastic", p.elastic}, {"pinned", p.pinned}, {"unique", p.unique},
-		{"containers", p.container}, {"own directories", p.own}, {"renames", p.renames}, {"helpers", p.helper}, {"hangs", p.hangs},
+		{"containers", p.container}, {"own directories", p.own}, {"quarantine", p.quarantine}, {"renames", p.renames}, {"helpers", p.helper}, {"hangs", p.hangs},
 		{"records", p.records}, {"fatal", p.fatal}, {"early", p.early},
 	} {
 		if trait.is {
@@ -56,7 +58,7 @@ func (p plan) String() string {
 }
 
 // machine is what can be done on this one.
-type machine struct{ networks, tmpfs, cgroup bool }
+type machine struct{ networks, tmpfs, cgroup, clocks bool }
 
 // kind is a way to break something.
 type kind struct {
@@ -76,7 +78,8 @@ func forgetsAndNetworks(p plan, m machine) bool { return !p.records && m.network
 var kinds = []kind{
 	{"kill worker", 4, 0, "", always},
 	{"crash worker", 2, 0, "", always},
-	{"tear", 4, 0, "", always},
+	{"tear", 3, 0, "", always},
+	{"tear late", 4, 0, "", func(p plan, _ machine) bool { return p.own }},
 	{"stop worker", 2, 5 * time.Second, "", always},
 	{"hang worker", 1, 0, "", always},
 	{"out of memory", 1, 0, "", func(_ plan, m machine) bool { return m.cgroup }},
@@ -93,6 +96,8 @@ var kinds = []kind{
 	{"fill the disk", 2, 4 * time.Second, "disk", func(_ plan, m machine) bool { return m.tmpfs }},
 	{"delete node", 2, 0, "", hasEtcd},
 	{"delete candidates", 1, 0, "", hasEtcd},
+	{"two leaders", 3, 2 * time.Second, "leader", func(p plan, _ machine) bool { return !p.hosted && !p.records }},
+	{"set the clock", 2, 0, "", func(_ plan, m machine) bool { return m.clocks }},
 	{"delete job", 3, 0, "", func(p plan, _ machine) bool { return p.records }},
 	{"delete round", 3, 0, "", func(p plan, _ machine) bool { return p.records }},
 }
@@ -109,7 +114,7 @@ func newPlan(seed uint64, m machine) plan {
 	}
 	p.hosted, p.elastic, p.pinned, p.unique = one(3), one(4), one(3), one(2)
 	p.container, p.own, p.renames, p.helper, p.hangs = m.networks && one(2), one(2), one(2), one(2), one(2)
-	p.records, p.fatal, p.early = one(5), one(6), one(4)
+	p.records, p.fatal, p.early, p.quarantine = one(5), one(6), one(4), one(3)
 	if p.fatal { // launch starts again after any failure, as torchrun does
 		p.mode, p.ranks = "run", 1
 	}
@@ -120,6 +125,9 @@ func newPlan(seed uint64, m machine) plan {
 	}
 	if p.elastic { // nobody is missed: a node that nobody replaces keeps its disk, and what its gangrun left behind
 		p.own, p.pinned, p.helper = false, false, p.helper && p.container
+	}
+	for range p.nodes {
+		p.clocks = append(p.clocks, rng.Uint64()>>40)
 	}
 	span := faultsOf * 1200 * time.Millisecond
 	busy := map[string]time.Duration{}
@@ -147,6 +155,9 @@ func newPlan(seed uint64, m machine) plan {
 				}
 			}
 			busy[what] = f.at + f.long + 1500*time.Millisecond
+			if k.name == "two leaders" {
+				busy[what] += 5 * time.Second
+			}
 		}
 	}
 	return p

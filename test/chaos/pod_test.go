@@ -46,6 +46,7 @@ func (j *job) start(node int) {
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.Env = append(os.Environ(), fmt.Sprint("CHAOS_POD=", p.number), harness.Mark(j.dir))
+	p.cmd.Env = append(p.cmd.Env, j.clock.of(node))
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		j.give(err)
@@ -83,6 +84,9 @@ func (j *job) command(node int, p *pod) (argv []string) {
 	}
 	if j.pinned {
 		argv = append(argv, "--node-rank", fmt.Sprint(node))
+	}
+	if j.quarantine {
+		argv = append(argv, "--checkpoint-quarantine")
 	}
 	if j.unique {
 		argv = append(argv, "--unique-nodes")

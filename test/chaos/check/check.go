@@ -43,8 +43,10 @@ var rules = []struct {
 	{"R1: one round at a time", oneRound},
 	{"R1: a rank starts once in a round", oneStart},
 	{"R2: nothing of another round", nothingStale},
+	{"R2: the job's record goes on from the one before", goesOn},
 	{"R4: one resume point", oneResumePoint},
 	{"no saved step is lost", nothingLost},
+	{"R4: what a round begins at is on all disks", onAllDisks},
 	{"R7: ranks are stable", stableRanks},
 	{"R3: one verdict", oneVerdict},
 	{"R5: local trouble stays local", local},
@@ -161,6 +163,20 @@ func nothingStale(v *view) (wrong []string) {
 	return wrong
 }
 
+// goesOn finds what was decided on a record that was not the newest any more.
+func goesOn(v *view) (wrong []string) {
+	for i, w := range v.Writes[min(1, len(v.Writes)):] {
+		before := v.Writes[i]
+		if w.Run == "" || before.Run == "" || w.Run != before.Run {
+			continue // somebody has deleted it, or another run begins
+		}
+		if w.Seq != before.Seq+1 || w.Round < before.Round {
+			wrong = append(wrong, fmt.Sprintf("write %d, of round %d, comes after write %d, of round %d", w.Seq, w.Round, before.Seq, before.Round))
+		}
+	}
+	return wrong
+}
+
 func oneResumePoint(v *view) (wrong []string) {
 	for _, round := range v.rounds {
 		first := v.opens[round][0]
@@ -168,6 +184,10 @@ func oneResumePoint(v *view) (wrong []string) {
 			if r.Step != first.Step || r.Decision != first.Decision || r.World != first.World || r.Meet != first.Meet {
 				wrong = append(wrong, fmt.Sprintf("%s begins at %s (%s of %d ranks, %s), %s at %s (%s of %d, %s)", who(r), at(r), r.Decision,
 					r.World, r.Meet, who(first), at(first), first.Decision, first.World, first.Meet))
+			}
+			if r.Made != first.Made && r.Step == first.Step {
+				wrong = append(wrong, fmt.Sprintf("%s is given what round %d has saved, %s what round %d has, both of %s", who(r), r.Made,
+					who(first), first.Made, at(r)))
 			}
 			if r.State != v.states[r.Step] {
 				wrong = append(wrong, fmt.Sprintf("%s was given %s, and what is in it is not that step's: %s", who(r), at(r), r.Path))
@@ -215,6 +235,49 @@ func nothingLost(v *view) (wrong []string) {
 		for _, r := range v.Records {
 			if r.Round == round && r.Kind == history.Saved {
 				disk(r.Node)[r.Step] = true
+			}
+		}
+	}
+	return wrong
+}
+
+// onAllDisks wants nobody to be given what is not on the disk of each node: a round without one that cannot begin is none.
+// A save of which only the beginning was written down may be whole.
+func onAllDisks(v *view) (wrong []string) {
+	nodes := []string{"all"}
+	if v.Own {
+		nodes = nil
+		for i := range v.Nodes {
+			nodes = append(nodes, fmt.Sprint("n", i))
+		}
+	}
+	disks := map[string]map[int]bool{}
+	for _, node := range nodes {
+		disks[node] = map[int]bool{0: true}
+	}
+	for _, round := range v.rounds {
+		given := v.opens[round][0]
+		for _, node := range nodes {
+			if !disks[node][given.Step] {
+				wrong = append(wrong, fmt.Sprintf("%s was given %s, which is not on the disk of %s", who(given), at(given), node))
+			}
+			for step := range disks[node] {
+				if step > given.Step {
+					delete(disks[node], step)
+				}
+			}
+		}
+		for _, r := range v.Records {
+			disk := disks["all"]
+			if v.Own {
+				disk = disks[r.Node]
+			}
+			switch {
+			case r.Round != round || disk == nil:
+			case r.Kind == history.Save:
+				disk[r.Step] = true
+			case r.Kind == history.Cut:
+				delete(disk, r.Step)
 			}
 		}
 	}
@@ -329,10 +392,10 @@ func stopInTime(v *view) (wrong []string) {
 	return wrong
 }
 
-// paused reports whether that node's gangrun had no processor time then.
+// paused reports whether that node's gangrun had no processor time then, or the whole machine had none to spare.
 func (v *view) paused(node string, from, to int64) bool {
 	return slices.ContainsFunc(v.Faults, func(f history.Fault) bool {
-		return f.Kind == "stop gangrun" && f.Node == node && f.From < to && f.To > from
+		return (f.Kind == "stop gangrun" && f.Node == node || f.Kind == history.Starved) && f.From < to && f.To > from
 	})
 }
 

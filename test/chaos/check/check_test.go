@@ -59,6 +59,7 @@ func good() history.Job {
 		write(1*second, history.Stepped, 0, rank, 1)
 		write(2*second, history.Stepped, 0, rank, 2)
 		if rank == 0 {
+			write(2*second, history.Save, 0, rank, 2)
 			write(2*second+1, history.Saved, 0, rank, 2)
 		}
 		write(5*second, history.Open, 1, rank, 2)
@@ -70,6 +71,7 @@ func good() history.Job {
 		write(41*second, history.Stepped, 2, rank, 3)
 		write(42*second, history.Done, 2, rank, 3)
 	}
+	j.Writes = []history.Write{{Run: "r", Seq: 7}, {}, {Run: "r", Seq: 1}, {Run: "r", Seq: 2, Round: 1}, {Run: "r", Seq: 3, Round: 1}}
 	message := json.RawMessage(`{"verdict":"success","reason":"Succeeded","exitCode":0}`)
 	j.Ends = []history.End{
 		{Node: "b", Pod: 0, At: 39 * second, Code: 143, Told: 38 * second, Message: json.RawMessage(`{"verdict":"preempted","reason":"Preempted","exitCode":143}`)},
@@ -116,12 +118,21 @@ func TestEveryRuleIsBroken(t *testing.T) {
 		{"R2: nothing of another round", func(j *history.Job) {
 			add(j, history.Record{At: 41 * second, Kind: history.Foreign, Node: "a", Round: 2, World: 2, Text: "rank 1 of round 1"})
 		}},
+		{"R2: the job's record goes on from the one before", func(j *history.Job) { j.Writes[3].Seq = 3 }},
+		{"R2: the job's record goes on from the one before", func(j *history.Job) { j.Writes[4].Round = 0 }},
 		{"R4: one resume point", func(j *history.Job) {
 			last(j, history.Open, func(r *history.Record) { r.Step, r.State, r.Decision = 0, "", "fresh" })
 		}},
 		{"R4: one resume point", func(j *history.Job) { last(j, history.Open, func(r *history.Record) { r.State = "torn" }) }},
+		{"R4: one resume point", func(j *history.Job) { last(j, history.Open, func(r *history.Record) { r.Made = 1 }) }},
 		{"no saved step is lost", func(j *history.Job) {
 			add(j, history.Record{At: 19 * second, Kind: history.Saved, Node: "a", Round: 1, World: 2, Step: 10})
+		}},
+		{"R4: what a round begins at is on all disks", func(j *history.Job) {
+			j.Own = true
+			add(j, history.Record{At: 2*second + 1, Kind: history.Save, Node: "n0", World: 2, Step: 2})
+			add(j, history.Record{At: 2*second + 1, Kind: history.Save, Node: "n1", World: 2, Step: 2})
+			add(j, history.Record{At: 2*second + 2, Kind: history.Cut, Node: "n1", World: 2, Step: 2})
 		}},
 		{"R7: ranks are stable", func(j *history.Job) {
 			j.Pinned = nil
@@ -178,6 +189,15 @@ func TestAPauseIsNoViolation(t *testing.T) {
 		t.Error("two rounds at once are not found")
 	}
 	j.Faults = append(j.Faults, history.Fault{Kind: "stop gangrun", Node: "b", From: 15 * second, To: 41 * second, Long: true})
+	if wrong := Check(j); len(wrong) > 0 {
+		t.Errorf("%q", wrong)
+	}
+	j = good()
+	j.Ends[0].Told = second
+	if len(Check(j)) == 0 {
+		t.Error("a stop that is not obeyed is not found")
+	}
+	j.Faults = append(j.Faults, history.Fault{Kind: history.Starved, From: 2 * second, To: 36 * second})
 	if wrong := Check(j); len(wrong) > 0 {
 		t.Errorf("%q", wrong)
 	}

@@ -26,6 +26,7 @@ const (
 	Stepped Kind = "step"
 	Save    Kind = "save"  // it begins to save
 	Saved   Kind = "saved" // the checkpoint is whole and on the disk
+	Cut     Kind = "cut"   // half of it is, and no more will be
 	Lost    Kind = "lost"  // another rank is gone
 	Done    Kind = "done"  // it has trained to the end
 )
@@ -41,11 +42,15 @@ type Record struct {
 	World    int
 	Step     int
 	State    string `json:",omitempty"`
+	Made     int    `json:",omitempty"` // the round that has saved what it was given
 	Decision string `json:",omitempty"` // what gangrun said of resuming
 	Path     string `json:",omitempty"`
 	Meet     string `json:",omitempty"` // where the ranks meet
 	Text     string `json:",omitempty"`
 }
+
+// Starved is the kind of what nobody did: the test itself got no processor time for seconds.
+const Starved = "starved"
 
 // Fault is something that was done to the job.
 type Fault struct {
@@ -66,6 +71,14 @@ type End struct {
 	Message json.RawMessage // the termination log, nil when there is none
 }
 
+// Write is one version of the job's record in the store. Its Seq grows by one with every write. One without a run says that
+// the record was deleted.
+type Write struct {
+	Run   string `json:"runUid"`
+	Seq   int64  `json:"seq"`
+	Round int    `json:"round"`
+}
+
 // Job is all of it.
 type Job struct {
 	Nodes   int
@@ -78,6 +91,7 @@ type Job struct {
 	Step    time.Duration  // of training
 	Records []Record
 	Faults  []Fault
+	Writes  []Write // in order, as an etcd that watches has told
 	Ends    []End
 	Left    []string // what was alive after the last gangrun had ended
 	Stuck   string   // why the job had to be given up; empty when it came to its end

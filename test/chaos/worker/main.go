@@ -39,7 +39,7 @@ type worker struct {
 }
 
 // orders are what the test says; each is read between two steps.
-type orders struct{ hang, tear, fail, eat atomic.Bool }
+type orders struct{ hang, tear, tearLate, fail, eat atomic.Bool }
 
 func main() {
 	debug.SetTraceback("crash") // a SIGSEGV ends this process by a signal, as it ends others
@@ -94,7 +94,7 @@ func (w *worker) run() error {
 	}
 	state := ""
 	if w.at.Path != "" {
-		if w.at.Step, state, err = load(w.at.Path); err != nil {
+		if w.at.Made, w.at.Step, state, err = load(w.at.Path); err != nil {
 			state = err.Error() // which the checker finds to be no step's
 		}
 	}
@@ -103,7 +103,7 @@ func (w *worker) run() error {
 	}
 	w.first = w.at.Step
 	w.write(history.Open, state, "")
-	w.at.Path, w.at.Decision, w.at.Meet = "", "", ""
+	w.at.Path, w.at.Decision, w.at.Meet, w.at.Made = "", "", "", 0
 	for _, text := range beside {
 		w.write(history.Beside, "", text)
 	}
@@ -154,12 +154,25 @@ func (w *worker) train(m *meeting, state string) error {
 	}
 }
 
+// lateBy is how long a save may last that is cut when all others have long saved theirs.
+const lateBy = 700 * time.Millisecond
+
 // save leaves a checkpoint as torch does. A disk that is full takes none: training goes on, as it does with a program that
 // looks at what its save returns.
 func (w *worker) save(state string) {
 	w.write(history.Save, "", "")
 	path := filepath.Join(w.saves, fmt.Sprintf("ckpt_%d.pt", w.at.Step))
-	err := store(path, w.at.Step, state, w.renames, w.orders.tear.Load())
+	err := store(path, w.at.Round, w.at.Step, state, w.renames, func() {
+		late := w.orders.tearLate.Load()
+		if late {
+			time.Sleep(lateBy)
+		}
+		if late || w.orders.tear.Load() {
+			w.write(history.Cut, "", "")
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			forever()
+		}
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cannot save:", err)
 		return
@@ -229,6 +242,8 @@ func (w *worker) listen() error {
 				w.orders.hang.Store(true)
 			case "tear":
 				w.orders.tear.Store(true)
+			case "tear late":
+				w.orders.tearLate.Store(true)
 			case "fail":
 				w.orders.fail.Store(true)
 			case "eat":

@@ -6,16 +6,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/file/filetest"
 )
 
-// store writes what torch.save would: a dictionary of a model, its optimizer and the step. Torn: the process dies by
-// SIGKILL when half of it is written.
-func store(path string, step int, state string, renames, torn bool) error {
-	data := saved(step, state)
+// store writes what torch.save would: a dictionary of a model, its optimizer, the step, and the round that has made it.
+// When half of it is written it calls half.
+func store(path string, made, step int, state string, renames bool, half func()) error {
+	data := saved(made, step, state)
 	at := path
 	if renames {
 		at += ".tmp"
@@ -29,10 +28,7 @@ func store(path string, step int, state string, renames, torn bool) error {
 		return err
 	}
 	time.Sleep(rand.N(300 * time.Millisecond)) // a disk takes its time, and whoever is killed meanwhile leaves half of it
-	if torn {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		forever()
-	}
+	half()
 	if _, err := f.Write(data[len(data)/2:]); err != nil {
 		return err
 	}
@@ -45,8 +41,8 @@ func store(path string, step int, state string, renames, torn bool) error {
 	return nil
 }
 
-func saved(step int, state string) []byte {
-	storages := [][]byte{[]byte(state), []byte(fmt.Sprintf("%-64d", step))}
+func saved(made, step int, state string) []byte {
+	storages := [][]byte{[]byte(state), []byte(fmt.Sprintf("%-64s", fmt.Sprint(step, " ", made)))}
 	records := filetest.TorchRecords("archive", storages...)
 	p := filetest.NewPickle(2).Op("}(").Text("step").Int(int64(step))
 	for i, name := range []string{"model", "optimizer"} {
@@ -59,25 +55,25 @@ func saved(step int, state string) []byte {
 	return filetest.Zip(records...)
 }
 
-func load(path string) (step int, state string, err error) {
+func load(path string) (made, step int, state string, err error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {
-		return 0, "", err
+		return 0, 0, "", err
 	}
 	defer z.Close()
 	var texts [2]string
 	for i := range texts {
 		f, err := z.Open(fmt.Sprint("archive/data/", i))
 		if err != nil {
-			return 0, "", err
+			return 0, 0, "", err
 		}
 		data, err := io.ReadAll(f)
 		f.Close()
 		if err != nil {
-			return 0, "", err
+			return 0, 0, "", err
 		}
 		texts[i] = string(data)
 	}
-	_, err = fmt.Sscan(texts[1], &step)
-	return step, texts[0], err
+	_, err = fmt.Sscan(texts[1], &step, &made)
+	return made, step, texts[0], err
 }

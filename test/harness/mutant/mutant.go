@@ -3,15 +3,19 @@ package mutant
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
+// File is one that is not there.
+type File struct{ Path, Text string }
+
 // Overlay returns a file for go's -overlay by which the source file at path has new where it had old, which has to be
-// there once. The file itself stays as it is.
-func Overlay(t testing.TB, path, old, changed string) (overlay string) {
+// there once, and by which there are more files beside it. Nothing of that is written where it seems to be.
+func Overlay(t testing.TB, path, old, changed string, more ...File) (overlay string) {
 	t.Helper()
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -26,13 +30,16 @@ func Overlay(t testing.TB, path, old, changed string) (overlay string) {
 	}
 	dir := t.TempDir()
 	mutated, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
-	paths, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutated}})
-	if err != nil {
+	replace := map[string]string{path: mutated}
+	files := map[string][]byte{mutated: []byte(strings.Replace(string(source), old, changed, 1))}
+	for i, f := range more {
+		name := filepath.Join(dir, fmt.Sprint("added-", i, ".go"))
+		replace[f.Path], files[name] = name, []byte(f.Text)
+	}
+	if files[overlay], err = json.Marshal(map[string]any{"Replace": replace}); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{
-		mutated: []byte(strings.Replace(string(source), old, changed, 1)), overlay: paths,
-	} {
+	for name, data := range files {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
