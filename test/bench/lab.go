@@ -29,6 +29,9 @@ type lab struct {
 // torchrunName is how the tables call the slow peer.
 const torchrunName = "torchrun"
 
+// dlroverName is how they call DLRover's, which runs with an older torch only.
+const dlroverName = "dlrover-run"
+
 // program is one of those that take turns. Its argv comes before the worker's.
 type program struct {
 	name string
@@ -86,6 +89,7 @@ func (l *lab) prepare(beside string) error {
 		l.find(name, name, "")
 	}
 	l.find(torchrunName, "torch", "bin/torchrun")
+	l.find(dlroverName, "dlrover", "bin/dlrover-run")
 	l.find(ftLauncherName, "nvrx", "bin/ft_launcher")
 	return nil
 }

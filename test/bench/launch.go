@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launch measures gangrun launch beside torchrun, with the same flags.
+// launch measures gangrun launch beside torchrun, and DLRover's launcher where it is installed, with the same flags.
 func (l *lab) launch() error {
 	for _, measure := range []func() error{l.launchStart, l.launchRestart, l.launchMemory} {
 		if err := measure(); err != nil {
@@ -23,18 +23,19 @@ func (l *lab) launch() error {
 	return nil
 }
 
-// launchers are gangrun launch, the gangruns beside it, and torchrun, each with so many ranks on this machine. The flags
-// are for gangrun alone, the restarts for all.
+// launchers are gangrun launch, the gangruns beside it, torchrun and dlrover-run, each with so many ranks on this machine. The
+// flags are for gangrun alone, the restarts for all.
 func (l *lab) launchers(ranks, restarts int, flags ...string) (all, ours []program) {
 	theirs := []string{"--standalone", "--nproc-per-node", fmt.Sprint(ranks), "--max-restarts", fmt.Sprint(restarts)}
 	for _, p := range l.ours {
 		argv := slices.Concat([]string{p.argv[0], "launch"}, theirs, flags, []string{"--no-python"})
 		ours = append(ours, program{p.name, argv})
 	}
-	all = ours
-	if path := l.peers[torchrunName]; path != "" {
-		argv := slices.Concat([]string{path}, theirs, []string{"--no-python"})
-		all = append(slices.Clone(ours), program{torchrunName, argv})
+	all = slices.Clone(ours)
+	for _, name := range []string{torchrunName, dlroverName} {
+		if path := l.peers[name]; path != "" {
+			all = append(all, program{name, slices.Concat([]string{path}, theirs, []string{"--no-python"})})
+		}
 	}
 	return all, ours
 }
@@ -89,8 +90,8 @@ func (g *gang) gather() (last time.Duration, err error) {
 // launchStart measures the time from a launcher's fork to the first instruction of the last of two ranks, and a whole
 // run of two ranks that do nothing.
 func (l *lab) launchStart() error {
-	first := &table{title: "launch: start to the first instruction of the last of 2 ranks, ms", peers: []string{"torchrun"}}
-	whole := &table{title: "launch: a whole run of 2 ranks that do nothing, ms", peers: []string{"torchrun"}}
+	first := &table{title: "launch: start to the first instruction of the last of 2 ranks, ms", peers: []string{torchrunName, dlroverName}}
+	whole := &table{title: "launch: a whole run of 2 ranks that do nothing, ms", peers: []string{torchrunName, dlroverName}}
 	programs, ours := l.launchers(2, 0)
 	first.addPrograms(programs, ours, gangRunBudget)
 	whole.addPrograms(programs, ours, gangRunBudget)
@@ -121,9 +122,9 @@ func (l *lab) launchStart() error {
 // the two that follow: the other one has to be stopped in between.
 func (l *lab) launchRestart() error {
 	first := &table{
-		title: "launch: death of one of 2 ranks to the last of their successors, the first of a run, ms", peers: []string{"torchrun"},
+		title: "launch: death of one of 2 ranks to the last of their successors, the first of a run, ms", peers: []string{torchrunName, dlroverName},
 	}
-	later := &table{title: "the same, any later one, ms", peers: []string{"torchrun"}}
+	later := &table{title: "the same, any later one, ms", peers: []string{torchrunName, dlroverName}}
 	programs, ours := l.launchers(2, 1_000_000, "--max-same-failure", "0", "--restart-backoff", "0s")
 	first.addPrograms(programs, ours, restartBudget)
 	later.addPrograms(programs, ours, restartBudget)
@@ -136,7 +137,7 @@ func (l *lab) launchRestart() error {
 		}
 	}()
 	err := l.takeTurns(programs, 50, 5, func(i int, p program) error {
-		if gangs[i] == nil || p.name != torchrunName { // to start torchrun again and again takes too long
+		if gangs[i] == nil || !p.slow() { // to start torchrun again and again takes too long
 			g, took, err := l.firstGangRestart(p)
 			if err != nil {
 				return err
@@ -186,8 +187,8 @@ func (g *gang) restart() (float64, error) {
 // launchMemory measures the resident memory of each launcher while eight ranks sleep.
 func (l *lab) launchMemory() error {
 	const ranks = 8
-	resident := &table{title: "launch: resident while 8 ranks sleep, MiB", peers: []string{"torchrun"}}
-	anonymous := &table{title: "of that not backed by a file, MiB", peers: []string{"torchrun"}}
+	resident := &table{title: "launch: resident while 8 ranks sleep, MiB", peers: []string{torchrunName, dlroverName}}
+	anonymous := &table{title: "of that not backed by a file, MiB", peers: []string{torchrunName, dlroverName}}
 	programs, ours := l.launchers(ranks, 0)
 	resident.addPrograms(programs, ours, residentBudget)
 	anonymous.addPrograms(programs, ours, anonBudget)
@@ -211,7 +212,10 @@ func (l *lab) launchMemory() error {
 	return err
 }
 
-// takeTurns has the programs do something one after the other, in so many rounds; torchrun, which is slow, in some.
+// slow reports whether a program is in Python, and takes seconds where others take milliseconds.
+func (p program) slow() bool { return p.name == torchrunName || p.name == dlroverName }
+
+// takeTurns has the programs do something one after the other, in so many rounds; those that are slow in some.
 func (l *lab) takeTurns(programs []program, usual, few int, do func(i int, p program) error) error {
 	rounds := l.times(usual, few)
 	for round := range rounds {
@@ -219,7 +223,7 @@ func (l *lab) takeTurns(programs []program, usual, few int, do func(i int, p pro
 			if l.ctx.Err() != nil {
 				return l.ctx.Err()
 			}
-			if p.name == torchrunName && !l.torchrunsTurn(round, rounds, 5) {
+			if p.slow() && !l.torchrunsTurn(round, rounds, 5) {
 				continue
 			}
 			if err := do(i, p); err != nil {
