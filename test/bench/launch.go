@@ -23,8 +23,8 @@ func (l *lab) launch() error {
 	return nil
 }
 
-// launchers are gangrun launch, the gangruns beside it, torchrun and dlrover-run, each with so many ranks on this machine. The
-// flags are for gangrun alone, the restarts for all.
+// launchers are gangrun launch, the gangruns beside it, torchrun and dlrover-run, each with so many ranks on this
+// machine. The flags are for gangrun alone, the restarts for all.
 func (l *lab) launchers(ranks, restarts int, flags ...string) (all, ours []program) {
 	theirs := []string{"--standalone", "--nproc-per-node", fmt.Sprint(ranks), "--max-restarts", fmt.Sprint(restarts)}
 	for _, p := range l.ours {
@@ -32,7 +32,7 @@ func (l *lab) launchers(ranks, restarts int, flags ...string) (all, ours []progr
 		ours = append(ours, program{p.name, argv})
 	}
 	all = slices.Clone(ours)
-	for _, name := range []string{torchrunName, dlroverName} {
+	for _, name := range slowPeers {
 		if path := l.peers[name]; path != "" {
 			all = append(all, program{name, slices.Concat([]string{path}, theirs, []string{"--no-python"})})
 		}
@@ -90,8 +90,8 @@ func (g *gang) gather() (last time.Duration, err error) {
 // launchStart measures the time from a launcher's fork to the first instruction of the last of two ranks, and a whole
 // run of two ranks that do nothing.
 func (l *lab) launchStart() error {
-	first := &table{title: "launch: start to the first instruction of the last of 2 ranks, ms", peers: []string{torchrunName, dlroverName}}
-	whole := &table{title: "launch: a whole run of 2 ranks that do nothing, ms", peers: []string{torchrunName, dlroverName}}
+	first := &table{title: "launch: start to the first instruction of the last of 2 ranks, ms", peers: slowPeers}
+	whole := &table{title: "launch: a whole run of 2 ranks that do nothing, ms", peers: slowPeers}
 	programs, ours := l.launchers(2, 0)
 	first.addPrograms(programs, ours, gangRunBudget)
 	whole.addPrograms(programs, ours, gangRunBudget)
@@ -122,9 +122,9 @@ func (l *lab) launchStart() error {
 // the two that follow: the other one has to be stopped in between.
 func (l *lab) launchRestart() error {
 	first := &table{
-		title: "launch: death of one of 2 ranks to the last of their successors, the first of a run, ms", peers: []string{torchrunName, dlroverName},
+		title: "launch: death of one of 2 ranks to the last of their successors, the first of a run, ms", peers: slowPeers,
 	}
-	later := &table{title: "the same, any later one, ms", peers: []string{torchrunName, dlroverName}}
+	later := &table{title: "the same, any later one, ms", peers: slowPeers}
 	programs, ours := l.launchers(2, 1_000_000, "--max-same-failure", "0", "--restart-backoff", "0s")
 	first.addPrograms(programs, ours, restartBudget)
 	later.addPrograms(programs, ours, restartBudget)
@@ -187,8 +187,8 @@ func (g *gang) restart() (float64, error) {
 // launchMemory measures the resident memory of each launcher while eight ranks sleep.
 func (l *lab) launchMemory() error {
 	const ranks = 8
-	resident := &table{title: "launch: resident while 8 ranks sleep, MiB", peers: []string{torchrunName, dlroverName}}
-	anonymous := &table{title: "of that not backed by a file, MiB", peers: []string{torchrunName, dlroverName}}
+	resident := &table{title: "launch: resident while 8 ranks sleep, MiB", peers: slowPeers}
+	anonymous := &table{title: "of that not backed by a file, MiB", peers: slowPeers}
 	programs, ours := l.launchers(ranks, 0)
 	resident.addPrograms(programs, ours, residentBudget)
 	anonymous.addPrograms(programs, ours, anonBudget)
@@ -212,8 +212,11 @@ func (l *lab) launchMemory() error {
 	return err
 }
 
-// slow reports whether a program is in Python, and takes seconds where others take milliseconds.
-func (p program) slow() bool { return p.name == torchrunName || p.name == dlroverName }
+// slowPeers are in Python, and take seconds where others take milliseconds.
+var slowPeers = []string{torchrunName, dlroverName}
+
+// slow reports whether a program is one of them.
+func (p program) slow() bool { return slices.Contains(slowPeers, p.name) }
 
 // takeTurns has the programs do something one after the other, in so many rounds; those that are slow in some.
 func (l *lab) takeTurns(programs []program, usual, few int, do func(i int, p program) error) error {

@@ -1,7 +1,7 @@
-// Package chaos_test breaks jobs on purpose. Several gangruns, each with a network of its own where that is allowed, train
-// over an etcd of three members or over the store within one of them, while a schedule that follows from a seed kills, stops,
-// cuts off, delays, fills and deletes. What the workers wrote down, the exit codes and the termination messages then have
-// to keep every promise; package check says which.
+// Package chaos_test breaks jobs on purpose. Several gangruns, each with a network of its own where that is allowed,
+// train over an etcd of three members or over the store within one of them, while a schedule that follows from a seed
+// kills, stops, cuts off, delays, fills and deletes. What the workers wrote down, the exit codes and the termination
+// messages then have to keep every promise; package check says which.
 package chaos_test
 
 import (
@@ -131,7 +131,8 @@ func (c *crew) count(all *tally, r result) {
 	if r.err != nil {
 		r.wrong = append(r.wrong, "the test itself: "+r.err.Error())
 	}
-	c.t.Logf("%v: %d faults, %d rounds, %d saves, %v, %v", r.plan, r.faults(), r.rounds, r.saved, r.took.Round(time.Second), r.struck)
+	c.t.Logf("%v: %d faults, %d rounds, %d saves, %v, %v",
+		r.plan, r.faults(), r.rounds, r.saved, r.took.Round(time.Second), r.struck)
 	if len(r.wrong) > 0 {
 		all.wrong = append(all.wrong, r)
 		c.t.Logf("WRONG, seed %d, files in %s\n%s\n%s", r.seed, r.dir, strings.Join(r.wrong, "\n"), r.listed())
@@ -141,7 +142,8 @@ func (c *crew) count(all *tally, r result) {
 // sampleSeed begins the sample of make test, which is the same everywhere: what a new seed finds is for make chaos.
 const sampleSeed = 40000
 
-// TestChaos is a sample: 150 faults in CI, two jobs elsewhere, or as many as there is time for. make chaos is more of it.
+// TestChaos is a sample: 150 faults in CI, two jobs elsewhere, or as many as there is time for. make chaos is more of
+// it.
 func TestChaos(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {

@@ -22,8 +22,9 @@ const apart = 3600
 //go:embed testdata/clock.go
 var clockSource string
 
-// buildWithClock builds a gangrun whose clock of the day is what a file says: its package time adds that to what the kernel
-// says. A time namespace has no clock of the day of its own. Everything is compiled once more, for which it takes a minute.
+// buildWithClock builds a gangrun whose clock of the day is what a file says: its package time adds that to what the
+// kernel says. A time namespace has no clock of the day of its own. Everything is compiled once more, for which it
+// takes a minute.
 func buildWithClock(t *testing.T) string {
 	t.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
@@ -94,7 +95,8 @@ func TestClock(t *testing.T) {
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
 			t.Fatal(err)
 		}
-		if off := last.At.Sub(time.Now()); off < time.Duration(pick)*time.Second-time.Minute || off > time.Duration(pick)*time.Second {
+		want := time.Duration(pick) * time.Second
+		if off := time.Until(last.At); off < want-time.Minute || off > want {
 			t.Errorf("a clock set %d s ahead is %v ahead", pick, off)
 		}
 	}

@@ -144,8 +144,8 @@ func (j *job) hurtEtcd(f fault) (heal func(), done bool) {
 	return func() { j.revive(f) }, true
 }
 
-// depose makes two leaders: another one is elected while the first still leads and its way to one member takes long. What it
-// sends by that one comes when the job has gone on, as workers die one after the other.
+// depose makes two leaders: another one is elected while the first still leads and its way to one member takes long.
+// What it sends by that one comes when the job has gone on, as workers die one after the other.
 func (j *job) depose(f fault) (heal func(), done bool) {
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()

@@ -47,7 +47,8 @@ func (p plan) String() string {
 		is   bool
 	}{
 		{"store within gangrun", p.hosted}, {"elastic", p.elastic}, {"pinned", p.pinned}, {"unique", p.unique},
-		{"containers", p.container}, {"own directories", p.own}, {"quarantine", p.quarantine}, {"renames", p.renames}, {"helpers", p.helper}, {"hangs", p.hangs},
+		{"containers", p.container}, {"own directories", p.own}, {"quarantine", p.quarantine}, {"renames", p.renames},
+		{"helpers", p.helper}, {"hangs", p.hangs},
 		{"records", p.records}, {"fatal", p.fatal}, {"early", p.early},
 	} {
 		if trait.is {

@@ -19,7 +19,8 @@ var planted = []struct{ name, file, old, new string }{
 	{
 		"the resume vote ignores a node", "rendezvous/resume.go",
 		"		own := slices.Clone(n.Checkpoints.Steps)\n",
-		"		own := slices.Clone(n.Checkpoints.Steps)\n		if n.name == nodes[len(nodes)-1].name {\n			own = slices.Clone(nodes[0].Checkpoints.Steps)\n		}\n",
+		"		own := slices.Clone(n.Checkpoints.Steps)\n		if n.name == nodes[len(nodes)-1].name {\n" +
+			"			own = slices.Clone(nodes[0].Checkpoints.Steps)\n		}\n",
 	},
 	{
 		"the leader does not compare", "rendezvous/agent/leader_write.go",

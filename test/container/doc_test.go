@@ -1,6 +1,6 @@
 // Package container_test runs gangrun where it is made for: as the first process of a container that runc starts, with
-// a memory limit, with the termination log as the kubelet mounts it, without capabilities, and with the system calls that
-// container runtimes allow by themselves. Only root can run these tests.
+// a memory limit, with the termination log as the kubelet mounts it, without capabilities, and with the system calls
+// that container runtimes allow by themselves. Only root can run these tests.
 package container_test
 
 import (

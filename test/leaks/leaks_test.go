@@ -1,6 +1,6 @@
 // Package leaks_test restarts workers many times, and wants nothing of gangrun to grow: descriptors, threads, memory,
-// children that nobody reaps, keys in the store. Goroutines cannot be counted from outside, and show as memory: each has
-// a stack of 2 KiB at least.
+// children that nobody reaps, keys in the store. Goroutines cannot be counted from outside, and show as memory: each
+// has a stack of 2 KiB at least.
 package leaks_test
 
 import (
@@ -66,8 +66,8 @@ func field(t *testing.T, status []byte, name string) int {
 	return n
 }
 
-// flat ends the test unless what there is after many restarts is what there was before. each is how many lie between: less
-// than a goroutine's stack may have come with each of many; a few MiB are the garbage collector's own.
+// flat ends the test unless what there is after many restarts is what there was before. each is how many lie between:
+// less than a goroutine's stack may have come with each of many; a few MiB are the garbage collector's own.
 func flat(t *testing.T, who string, before, after use, between int) {
 	t.Helper()
 	t.Logf("%s: %v; %d restarts later: %v", who, before, between, after)
@@ -79,7 +79,8 @@ func flat(t *testing.T, who string, before, after use, between int) {
 	}
 }
 
-// worker fails until the last round; in the first and the last round that the test measures, it waits until that is done.
+// worker fails until the last round; in the first and the last round that the test measures, it waits until that is
+// done.
 const worker = `r=$GANGRUN_ROUND
 case $r in FIRST|LAST) : >DIR/at-NODE-$r; until [ -e DIR/go-$r ]; do sleep 0.05; done;; esac
 [ $r -ge LAST ] && exit 0

@@ -50,8 +50,8 @@ func (r *received) String() string {
 	return r.text.String()
 }
 
-// TestPlanted runs two nodes whose workers hang, are killed, and fail for good. The secrets are in the workers' environment
-// and arguments, in the files that flags name, and in a URL.
+// TestPlanted runs two nodes whose workers hang, are killed, and fail for good. The secrets are in the workers'
+// environment and arguments, in the files that flags name, and in a URL.
 func TestPlanted(t *testing.T) {
 	dir := t.TempDir()
 	var hooked received

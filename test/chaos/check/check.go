@@ -1,5 +1,5 @@
-// Package check decides whether a job that was broken on purpose kept what is promised. It knows nothing of how: it reads
-// what the workers wrote down, what was done, the exit codes and the termination messages, and nothing else.
+// Package check decides whether a job that was broken on purpose kept what is promised. It knows nothing of how: it
+// reads what the workers wrote down, what was done, the exit codes and the termination messages, and nothing else.
 package check
 
 import (
@@ -171,7 +171,8 @@ func goesOn(v *view) (wrong []string) {
 			continue // somebody has deleted it, or another run begins
 		}
 		if w.Seq != before.Seq+1 || w.Round < before.Round {
-			wrong = append(wrong, fmt.Sprintf("write %d, of round %d, comes after write %d, of round %d", w.Seq, w.Round, before.Seq, before.Round))
+			wrong = append(wrong, fmt.Sprintf("write %d, of round %d, comes after write %d, of round %d",
+				w.Seq, w.Round, before.Seq, before.Round))
 		}
 	}
 	return wrong
@@ -186,8 +187,8 @@ func oneResumePoint(v *view) (wrong []string) {
 					r.World, r.Meet, who(first), at(first), first.Decision, first.World, first.Meet))
 			}
 			if r.Made != first.Made && r.Step == first.Step {
-				wrong = append(wrong, fmt.Sprintf("%s is given what round %d has saved, %s what round %d has, both of %s", who(r), r.Made,
-					who(first), first.Made, at(r)))
+				wrong = append(wrong, fmt.Sprintf("%s is given what round %d has saved, %s what round %d has, both of %s",
+					who(r), r.Made, who(first), first.Made, at(r)))
 			}
 			if r.State != v.states[r.Step] {
 				wrong = append(wrong, fmt.Sprintf("%s was given %s, and what is in it is not that step's: %s", who(r), at(r), r.Path))
@@ -197,8 +198,8 @@ func oneResumePoint(v *view) (wrong []string) {
 	return wrong
 }
 
-// nothingLost follows what is whole on each disk. What is newer than the point at which a round begins belongs to a branch
-// that was given up.
+// nothingLost follows what is whole on each disk. What is newer than the point at which a round begins belongs to a
+// branch that was given up.
 func nothingLost(v *view) (wrong []string) {
 	disks := map[string]map[int]bool{}
 	disk := func(node string) map[int]bool {
@@ -241,8 +242,8 @@ func nothingLost(v *view) (wrong []string) {
 	return wrong
 }
 
-// onAllDisks wants nobody to be given what is not on the disk of each node: a round without one that cannot begin is none.
-// A save of which only the beginning was written down may be whole.
+// onAllDisks wants nobody to be given what is not on the disk of each node: a round without one that cannot begin is
+// none. A save of which only the beginning was written down may be whole.
 func onAllDisks(v *view) (wrong []string) {
 	nodes := []string{"all"}
 	if v.Own {
@@ -341,8 +342,8 @@ func oneVerdict(v *view) (wrong []string) {
 	return wrong
 }
 
-// alone are the codes with which one gangrun may leave while its job goes on: told to, without its store, its machine or
-// its peers.
+// alone are the codes with which one gangrun may leave while its job goes on: told to, without its store, its machine
+// or its peers.
 var alone = map[int]string{143: "preempted", 211: "retry", 213: "retry", 214: "retry"}
 
 func local(v *view) (wrong []string) {
@@ -361,7 +362,8 @@ func local(v *view) (wrong []string) {
 	return wrong
 }
 
-// patience is how long a gangrun may take that is told to stop: the grace, what is left behind, a store that does not answer.
+// patience is how long a gangrun may take that is told to stop: the grace, what is left behind, a store that does not
+// answer.
 const patience = 30 * time.Second
 
 func obeyed(v *view) (wrong []string) {

@@ -71,7 +71,9 @@ func good() history.Job {
 		write(41*second, history.Stepped, 2, rank, 3)
 		write(42*second, history.Done, 2, rank, 3)
 	}
-	j.Writes = []history.Write{{Run: "r", Seq: 7}, {}, {Run: "r", Seq: 1}, {Run: "r", Seq: 2, Round: 1}, {Run: "r", Seq: 3, Round: 1}}
+	j.Writes = []history.Write{
+		{Run: "r", Seq: 7}, {}, {Run: "r", Seq: 1}, {Run: "r", Seq: 2, Round: 1}, {Run: "r", Seq: 3, Round: 1},
+	}
 	message := json.RawMessage(`{"verdict":"success","reason":"Succeeded","exitCode":0}`)
 	j.Ends = []history.End{
 		{Node: "b", Pod: 0, At: 39 * second, Code: 143, Told: 38 * second, Message: json.RawMessage(`{"verdict":"preempted","reason":"Preempted","exitCode":143}`)},

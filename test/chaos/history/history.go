@@ -71,8 +71,8 @@ type End struct {
 	Message json.RawMessage // the termination log, nil when there is none
 }
 
-// Write is one version of the job's record in the store. Its Seq grows by one with every write. One without a run says that
-// the record was deleted.
+// Write is one version of the job's record in the store. Its Seq grows by one with every write. One without a run says
+// that the record was deleted.
 type Write struct {
 	Run   string `json:"runUid"`
 	Seq   int64  `json:"seq"`

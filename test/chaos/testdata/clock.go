@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// ahead is by how many seconds the clock of the day of this program is wrong: the first eight bytes of a file, which whoever
-// started it may change at any time. The monotonic clock is everybody's.
+// ahead is by how many seconds the clock of the day of this program is wrong: the first eight bytes of a file, which
+// whoever started it may change at any time. The monotonic clock is everybody's.
 var ahead = func() *int64 {
 	name, _ := syscall.Getenv("CHAOS_CLOCK")
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)

@@ -157,8 +157,8 @@ func (w *worker) train(m *meeting, state string) error {
 // lateBy is how long a save may last that is cut when all others have long saved theirs.
 const lateBy = 700 * time.Millisecond
 
-// save leaves a checkpoint as torch does. A disk that is full takes none: training goes on, as it does with a program that
-// looks at what its save returns.
+// save leaves a checkpoint as torch does. A disk that is full takes none: training goes on, as it does with a program
+// that looks at what its save returns.
 func (w *worker) save(state string) {
 	w.write(history.Save, "", "")
 	path := filepath.Join(w.saves, fmt.Sprintf("ckpt_%d.pt", w.at.Step))

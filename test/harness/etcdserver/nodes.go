@@ -10,7 +10,9 @@ import (
 )
 
 // TwoNodes starts n0 and n1 of a job over these servers. what says what is special about each.
-func (c *Cluster) TwoNodes(t testing.TB, job string, limit time.Duration, what func(node string) harness.Job) map[string]*harness.Running {
+func (c *Cluster) TwoNodes(
+	t testing.TB, job string, limit time.Duration, what func(node string) harness.Job,
+) map[string]*harness.Running {
 	t.Helper()
 	nodes := map[string]*harness.Running{}
 	for _, node := range []string{"n0", "n1"} {
