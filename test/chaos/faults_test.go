@@ -19,6 +19,11 @@ import (
 
 // strike does one thing to the job, and returns when it is over. What finds nobody to be done to does not count.
 func (j *job) strike(f fault) {
+	switch f.kind {
+	case "kill member", "stop member", "outage":
+		j.etcdTurn.Lock() // on a busy machine a member that starts again takes longer than the plan allows for
+		defer j.etcdTurn.Unlock()
+	}
 	told := history.Fault{Kind: f.kind, From: history.Now()}
 	switch f.kind {
 	case "cut", "delay", "lose packets", "narrow", "kill gangrun", "stop gangrun", "end pod":

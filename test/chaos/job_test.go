@@ -49,6 +49,7 @@ type job struct {
 	small          string // a small disk for logs, checkpoints and the termination log
 	endpoint       string
 	etcd           *etcdserver.Cluster
+	etcdTurn       sync.Mutex // of what is done to it
 	admin          *clientv3.Client
 	clock          clocks
 	relays         [][]*relay.Relay // of each node to each member

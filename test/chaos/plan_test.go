@@ -103,8 +103,13 @@ var kinds = []kind{
 	{"delete round", 3, 0, "", func(p plan, _ machine) bool { return p.records }},
 }
 
-// faultsOf is how many faults a job has.
-const faultsOf = 14
+// faultsOf is how many faults a job has. Every other one over an etcd has one more: the etcd is gone for so long that workers
+// have to stop.
+const (
+	faultsOf   = 14
+	lastOutage = fence/2 + slack + 3*time.Second
+	slack      = 3 * time.Second
+)
 
 func newPlan(seed uint64, m machine) plan {
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -160,6 +165,11 @@ func newPlan(seed uint64, m machine) plan {
 				busy[what] += 5 * time.Second
 			}
 		}
+	}
+	if seed%2 == 1 && !p.hosted && !p.records {
+		// Most that are drawn are too short for workers to be stopped, or end at a cut where they get nowhere anyhow.
+		last := fault{kind: "outage", at: max(span, busy["etcd"]) + time.Second, long: lastOutage, pick: rng.Uint64() >> 40}
+		p.faults = append(p.faults, last)
 	}
 	return p
 }

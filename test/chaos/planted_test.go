@@ -45,11 +45,15 @@ func TestPlanted(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			c := *c
 			c.t, c.binary = t, build(t, mutant.Overlay(t, filepath.Join(harness.Root(), p.file), p.old, p.new))
-			all := c.play(max(*seedFlag, 1), func(all *tally) bool { return len(all.wrong) > 0 || all.jobs*faultsOf >= plantedFaults })
+			first := max(*seedFlag, 1)
+			all := c.play(first, func(all *tally) bool {
+				return len(all.wrong) > 0 || (all.jobs+1)*(faultsOf+1) > plantedFaults
+			})
 			if len(all.wrong) == 0 {
 				t.Fatalf("not found: %v", all)
 			}
-			t.Logf("found within %d faults: %s", all.faults, strings.Join(all.wrong[0].wrong, "\n"))
+			found := all.wrong[0]
+			t.Logf("found by seed %d, within %d faults: %s", found.seed, int(found.seed-first+1)*(faultsOf+1), strings.Join(found.wrong, "\n"))
 		})
 	}
 }

@@ -215,8 +215,8 @@ func nothingLost(v *view) (wrong []string) {
 		newest := 0
 		for step := range disk(v.opens[round][0].Node) {
 			all := true
-			for _, r := range v.opens[round] {
-				all = all && disk(r.Node)[step]
+			for _, node := range v.disks() { // also of those whose workers were stopped before they could write a line
+				all = all && disk(node)[step]
 			}
 			if all {
 				newest = max(newest, step)
@@ -242,16 +242,21 @@ func nothingLost(v *view) (wrong []string) {
 	return wrong
 }
 
+// disks are the nodes that have one: all of them, where they are not elastic, or one for all.
+func (v *view) disks() (nodes []string) {
+	if !v.Own {
+		return []string{"all"}
+	}
+	for i := range v.Nodes {
+		nodes = append(nodes, fmt.Sprint("n", i))
+	}
+	return nodes
+}
+
 // onAllDisks wants nobody to be given what is not on the disk of each node: a round without one that cannot begin is
 // none. A save of which only the beginning was written down may be whole.
 func onAllDisks(v *view) (wrong []string) {
-	nodes := []string{"all"}
-	if v.Own {
-		nodes = nil
-		for i := range v.Nodes {
-			nodes = append(nodes, fmt.Sprint("n", i))
-		}
-	}
+	nodes := v.disks()
 	disks := map[string]map[int]bool{}
 	for _, node := range nodes {
 		disks[node] = map[int]bool{0: true}

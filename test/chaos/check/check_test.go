@@ -2,9 +2,11 @@ package check
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,6 +182,29 @@ func TestEveryRuleIsBroken(t *testing.T) {
 		if !found {
 			t.Errorf("%s: not found among %q", tt.rule, wrong)
 		}
+	}
+}
+
+// TestANodeThatOpensNothing has the newest save whole on the one node of two whose workers get as far as a line.
+func TestANodeThatOpensNothing(t *testing.T) {
+	j := history.Job{Nodes: 2, Ranks: 1, Own: true, Stuck: "it is not about that"}
+	for i, r := range []history.Record{
+		{Kind: history.Open}, {Kind: history.Open, Rank: 1},
+		{Kind: history.Save, Step: 2}, {Kind: history.Save, Rank: 1, Step: 2}, {Kind: history.Saved, Step: 2},
+		{Kind: history.Open, Round: 1},
+	} {
+		r.At, r.Node, r.World = int64(i)*second, fmt.Sprint("n", r.Rank), 2
+		j.Records = append(j.Records, r)
+	}
+	lost := func() bool {
+		return slices.ContainsFunc(Check(j), func(text string) bool { return strings.HasPrefix(text, "no saved step is lost") })
+	}
+	if lost() {
+		t.Error("what one node does not have is not lost")
+	}
+	j.Records[3].Kind = history.Saved
+	if !lost() {
+		t.Error("what both have is lost, and that is not found")
 	}
 }
 
