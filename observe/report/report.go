@@ -23,7 +23,7 @@ type Report struct {
 	StartedAt time.Time `json:"startedAt"`
 	At        time.Time `json:"at"` // of the last event
 	Over      bool      `json:"over"`
-	Elapsed   float64   `json:"elapsedSeconds"`
+	Elapsed   float64   `json:"elapsedSeconds"` // from the first node's start to the last event of any
 	Step      *int64    `json:"step,omitempty"`
 	StepMax   *int64    `json:"stepMax,omitempty"`
 	StepTime  float64   `json:"stepSeconds,omitzero"` // on average
@@ -57,11 +57,13 @@ type Time struct {
 	Goodput *float64 `json:"goodput,omitempty"`
 }
 
-// Node is one node of the job, over all processes of gangrun that it has had.
+// Node is one node of the job, over all processes of gangrun that it has had. Elapsed is how long those have run: of one
+// process it is what its status, its page and its metrics say. NodeTime counts from the beginning of the job.
 type Node struct {
-	Node      string `json:"node"`
-	Processes int    `json:"processes"`
-	Restarted int    `json:"restarted"`
+	Node      string  `json:"node"`
+	Processes int     `json:"processes"`
+	Restarted int     `json:"restarted"`
+	Elapsed   float64 `json:"elapsedSeconds"`
 	Time
 	Outcome *event.End `json:"outcome,omitempty"`
 }
@@ -208,7 +210,7 @@ func (r *Report) sum(processes []*process) {
 	r.Badput = map[account.Source]float64{}
 	for _, name := range slices.Sorted(maps.Keys(byNode)) {
 		n := Node{Node: name, Time: Time{NodeTime: r.Elapsed, Badput: map[account.Source]float64{}}}
-		ran, told := 0.0, false
+		told := false
 		for _, p := range byNode[name] {
 			s := &p.summary
 			n.Processes++
@@ -217,7 +219,7 @@ func (r *Report) sum(processes []*process) {
 			for source, seconds := range s.Badput {
 				n.Badput[source] += seconds
 			}
-			ran += s.Elapsed
+			n.Elapsed += s.Elapsed
 			told = told || s.Goodput != nil
 			n.Outcome = s.Outcome
 			h := p.tally.StepTimes()
@@ -226,7 +228,8 @@ func (r *Report) sum(processes []*process) {
 				r.Step = s.Step
 			}
 		}
-		n.Badput[account.Idle] = max(r.Elapsed-ran, 0)
+		n.Elapsed = round(n.Elapsed)
+		n.Badput[account.Idle] = max(r.Elapsed-n.Elapsed, 0)
 		n.ratio(told)
 		r.NodeTime, r.Pending = r.NodeTime+n.NodeTime, r.Pending+n.Pending
 		r.Productive, r.Training = r.Productive+n.Productive, r.Training+n.Training

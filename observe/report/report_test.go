@@ -177,6 +177,9 @@ func TestTwoNodes(t *testing.T) {
 	if len(r.Disruptions) != 2 || len(r.Nodes) != 2 || r.Nodes[0].Processes != 2 {
 		t.Fatalf("%+v", r)
 	}
+	if r.Nodes[0].Elapsed != 80+21 || r.Nodes[1].Elapsed != 121 {
+		t.Errorf("a gangrun ran for %v s on a, and for %v s on b", r.Nodes[0].Elapsed, r.Nodes[1].Elapsed)
+	}
 	oom, lost := r.Disruptions[0], r.Disruptions[1]
 	if oom.Round != 0 || oom.Reason != "OOMKilled" || oom.Node != "b" || oom.Cause == nil || *oom.LostSteps != 10 ||
 		!oom.At.Equal(noon.Add(50*time.Second)) || oom.Cost[account.LostProgress] != 21 || oom.Longest >= oom.Total {

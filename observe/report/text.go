@@ -86,7 +86,7 @@ func (r *Report) Text(w io.Writer) {
 	}
 	if len(r.Nodes) > 1 {
 		fmt.Fprintln(w)
-		fmt.Fprintln(t, "node\tgoodput\t\tgangruns\tend")
+		fmt.Fprintln(t, "node\tgoodput\t\tgangruns\tran for\tend")
 		for _, n := range r.Nodes {
 			ratio, end := "unknown", "-"
 			if n.Goodput != nil {
@@ -99,7 +99,7 @@ func (r *Report) Text(w io.Writer) {
 			if n.Goodput != nil {
 				share = *n.Goodput
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", Plain(n.Node), ratio, bar(share), n.Processes, Plain(end))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Node), ratio, bar(share), n.Processes, took(n.Elapsed), Plain(end))
 		}
 		t.Flush()
 	}

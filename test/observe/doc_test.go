@@ -84,13 +84,13 @@ func (l local) events() (list []event.Event) {
 	return list
 }
 
-// account is what the events come to.
+// account is what the events come to, as of the last.
 func (l local) account() account.Summary {
 	var tally account.Tally
 	for _, e := range l.events() {
 		tally.Add(e)
 	}
-	return tally.At(time.Now())
+	return tally.At(time.Time{})
 }
 
 // TestLooks takes a job through two failures and looks at it meanwhile: metrics and status say what the events do.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/observe/account"
@@ -93,7 +95,8 @@ func (n *node) shows(stops ...string) {
 	s := n.look()
 	status, job := n.page()
 	if !maps.Equal(status.Reasons, s.Reasons) || status.Restarts != s.Restarts || *status.Round != *s.Round || *status.Step < *s.Step ||
-		status.Elapsed < s.Elapsed || status.Elapsed > s.Elapsed+10 || status.First.Reason != s.First.Reason ||
+		!status.StartedAt.Equal(s.StartedAt) || apart(status.Elapsed, status.At.Sub(s.StartedAt)) || status.At.Before(s.At) ||
+		status.First.Reason != s.First.Reason ||
 		status.Checkpoint.Step < s.Checkpoint.Step || len(status.Disruptions) != len(s.Disruptions) {
 		n.t.Errorf("%s: the page says %+v, the status %+v", n.name, status, s)
 		return
@@ -114,6 +117,9 @@ func (n *node) shows(stops ...string) {
 		n.t.Errorf("%s: %s", n.name, page)
 	}
 }
+
+// apart reports whether two that should say the same time are more than a second apart.
+func apart(seconds float64, d time.Duration) bool { return math.Abs(seconds-d.Seconds()) > 1 }
 
 // known is a number that may be missing.
 func known(n *int64) int64 {
@@ -278,11 +284,15 @@ func TestThreeNodes(t *testing.T) {
 			t.Errorf("%s: checkpoint %d by its events, %d by its message, %d by its status, %v by its metrics", n.name,
 				a.Checkpoint.Step, *m.Checkpoint.Step, s.Checkpoint.Step, n.number("gangrun_checkpoint_step"))
 		}
-		took := m.FinishedAt.Sub(m.StartedAt).Seconds()
-		if took-a.Elapsed > 1 || a.Elapsed-took > 1 || s.Elapsed > a.Elapsed ||
-			s.Elapsed-n.number("gangrun_job_elapsed_seconds_total") > 1 {
-			t.Errorf("%s took %v s by its message, %v by its events, %v by its status, %v by its metrics", n.name, took,
-				a.Elapsed, s.Elapsed, n.number("gangrun_job_elapsed_seconds_total"))
+		// The status and the metrics are of a moment before the end, and the metrics were asked for just before the status.
+		counted := n.number("gangrun_job_elapsed_seconds_total")
+		if took := m.FinishedAt.Sub(m.StartedAt); apart(a.Elapsed, took) || apart(s.Elapsed, s.At.Sub(m.StartedAt)) ||
+			apart(counted, s.At.Sub(m.StartedAt)) || s.At.After(m.FinishedAt.Add(time.Second)) {
+			t.Errorf("%s took %v by its message, %v s by its events; at %v it was %v s by its status, %v by its metrics", n.name,
+				took, a.Elapsed, s.At, s.Elapsed, counted)
+		}
+		if apart(0, m.FinishedAt.Sub(ended.Job.Since)) {
+			t.Errorf("%s ended at %v, and the job at %v by gangrun status", n.name, m.FinishedAt, ended.Job.Since)
 		}
 		for i := range a.Disruptions {
 			if known(a.Disruptions[i].LostSteps) != known(s.Disruptions[i].LostSteps) ||
@@ -323,7 +333,21 @@ func TestThreeNodes(t *testing.T) {
 		len(r.Nodes) != 3 || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0], "n1: its last gangrun has no end") {
 		t.Errorf("report: %s", result.Stdout)
 	}
-	if d := r.Elapsed - a.Elapsed; d < -1 || d > 3 { // from the first node's start to the last one's end
-		t.Errorf("it took %v s by the report, %v by the events of one node", r.Elapsed, a.Elapsed)
+	// Of each node the report says what that says itself, and of the job from the first one's start to the last one's end.
+	first, last := m.StartedAt, m.FinishedAt
+	for i, n := range nodes {
+		of := n.account()
+		if first.After(of.StartedAt) {
+			first = of.StartedAt
+		}
+		if last.Before(of.At) {
+			last = of.At
+		}
+		if i < len(r.Nodes) && (r.Nodes[i].Node != n.name || apart(r.Nodes[i].Elapsed, of.At.Sub(of.StartedAt))) {
+			t.Errorf("%s ran for %v, by the report for %+v", n.name, of.At.Sub(of.StartedAt), r.Nodes[i])
+		}
+	}
+	if apart(r.Elapsed, last.Sub(first)) {
+		t.Errorf("it took %v s by the report, from the first node's start to the last one's end %v", r.Elapsed, last.Sub(first))
 	}
 }

@@ -1,5 +1,5 @@
 // Package page_test looks at the page of a run with a real browser: in four sizes and both themes, with what a hostile
-// name or a thousand nodes make of it. GANGRUN_PICTURES=DIR keeps the pictures.
+// name or a thousand nodes make of it. GANGRUN_TEST_PICTURES=DIR keeps the pictures.
 package page_test
 
 import (
@@ -336,7 +336,7 @@ const contrast = `(() => {
 // picture keeps what is seen, down to the end of the page.
 func (b *browser) picture(name string) {
 	b.t.Helper()
-	dir := os.Getenv("GANGRUN_PICTURES")
+	dir := os.Getenv("GANGRUN_TEST_PICTURES")
 	if dir == "" {
 		return
 	}
