@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -26,6 +28,31 @@ func Text(s string) string {
 		s = s[:len(s)-size]
 	}
 	return s
+}
+
+// LastLines is the end of what was printed, as it may stand in an event: at most so many lines that have something on
+// them, whole ones but for a last one that is too long by itself.
+func LastLines(printed []byte, most int) string {
+	var lines []string
+	size := 0
+	for len(lines) < most && len(printed) > 0 {
+		var line []byte
+		if i := bytes.LastIndexByte(printed, '\n'); i >= 0 {
+			printed, line = printed[:i], printed[i+1:]
+		} else {
+			printed, line = nil, printed
+		}
+		text := Text(string(bytes.TrimRight(line, " \t\r")))
+		if text == "" {
+			continue
+		}
+		if size += len(text) + 1; size > MaxText+1 {
+			break
+		}
+		lines = append(lines, text)
+	}
+	slices.Reverse(lines)
+	return strings.Join(lines, "\n")
 }
 
 // Time is at as it stands in an event: in UTC, to the millisecond.

@@ -195,6 +195,8 @@ type Failed struct {
 	Evidence  string            `json:"evidence,omitempty"`
 	// Cause is set for the one that this node takes to be the cause of the others.
 	Cause bool `json:"cause,omitempty"`
+	// LastWords are the last lines that the cause has printed, without what a launcher said about it.
+	LastWords string `json:"lastWords,omitempty"`
 }
 
 // RoundEnd is how a round has ended on this node.

@@ -123,3 +123,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestLastLines keeps the last whole lines that fit, and none without anything on it.
+func TestLastLines(t *testing.T) {
+	long := strings.Repeat("x", MaxText)
+	for _, tt := range []struct {
+		printed, want string
+		most          int
+	}{
+		{"", "", 3},
+		{"\n\n", "", 3},
+		{"one", "one", 3},
+		{"one\r\ntwo  \n\n\tthree\n\n", "one\ntwo\n\tthree", 3},
+		{"one\ntwo\nthree\nfour\n", "three\nfour", 2},
+		{long + "\nend\n", "end", 3},
+		{"start\n" + long + long + "\n", long, 3},
+		{"caf\xe9\n", "caf\ufffd", 1},
+	} {
+		if got := LastLines([]byte(tt.printed), tt.most); got != tt.want || len(got) > MaxText {
+			t.Errorf("%q: %q", tt.printed, got)
+		}
+	}
+}

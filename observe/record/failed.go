@@ -11,6 +11,9 @@ import (
 // mostFailed is how many workers of one node are named in one round; the others are counted.
 const mostFailed = 16
 
+// mostLastLines is how much of the output of the worker that failed is told: the rest is in the log.
+const mostLastLines = 10
+
 // concluded tells which workers have failed by themselves, the cause first.
 func (r *Recorder) concluded(at time.Time, c node.Concluded) {
 	named := 0
@@ -51,6 +54,9 @@ func failed(f exitcodes.Finding, cause bool) *event.Failed {
 	}
 	if f.Signal != 0 {
 		out.Signal = exitcodes.SignalName(f.Signal)
+	}
+	if cause {
+		out.LastWords = event.LastLines(f.Output, mostLastLines)
 	}
 	return out
 }

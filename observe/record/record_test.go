@@ -253,11 +253,17 @@ func TestManyWorkers(t *testing.T) {
 	c := node.Concluded{Cause: cause}
 	for i := range count {
 		c.Stops = append(c.Stops, exitcodes.NotStopped)
-		c.Findings = append(c.Findings, exitcodes.Finding{Verdict: exitcodes.Retry, Reason: "Error", Rank: i})
+		c.Findings = append(c.Findings, exitcodes.Finding{
+			Verdict: exitcodes.Retry, Reason: "Error", Rank: i, Output: []byte("before\n" + strings.Repeat("last\n", mostLastLines)),
+		})
 	}
 	named := r.Step(noon, node.Tick{}, []node.Effect{c})
 	if len(named) != mostFailed || *named[0].Failed.Rank != cause || !named[0].Failed.Cause || named[1].Failed.Cause {
 		t.Errorf("%d workers are named: %+v", len(named), named)
+	}
+	if words := strings.Split(named[0].Failed.LastWords, "\n"); len(words) != mostLastLines || words[0] != "last" ||
+		named[1].Failed.LastWords != "" {
+		t.Errorf("last words of the cause %q, of another %q", words, named[1].Failed.LastWords)
 	}
 	if over := r.Step(noon, node.Tick{}, []node.Effect{node.Gone{}}); len(over) != 1 || over[0].RoundEnd.Workers.Failed != count {
 		t.Errorf("%+v", over)

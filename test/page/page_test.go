@@ -137,7 +137,13 @@ func (s *story) members(n, round int, stops ...serve.Stop) *serve.Job {
 		}
 		r.Members = append(r.Members, rendezvous.Member{Name: name, Slots: 8})
 	}
-	j := &rendezvous.Job{Phase: rendezvous.Running, Since: s.start, Round: round, Spec: rendezvous.DefaultSpec(n)}
+	had := int64(3250)
+	j := &rendezvous.Job{
+		Phase: rendezvous.Running, Since: s.start, Round: round, Spec: rendezvous.DefaultSpec(n), Reached: &had,
+		Bans: []rendezvous.Ban{{Host: "gpu-7", Until: s.start.Add(9 * time.Hour), Last: rendezvous.Fault{
+			Round: 1, Node: hostile, Reason: "NodeLost", Message: "nothing has been heard of it", At: s.start,
+		}}},
+	}
 	for i := range stops {
 		j.History = append(
 			j.History,
@@ -157,9 +163,9 @@ func (s *story) members(n, round int, stops ...serve.Stop) *serve.Job {
 func (s *story) reached(r *rendezvous.Round) map[string]*rendezvous.Reached {
 	all := map[string]*rendezvous.Reached{}
 	for i, m := range r.Members {
-		step := int64(5200)
+		step := int64(3700)
 		if i == 1 {
-			step = 5197
+			step = 3697
 		}
 		all[m.Name] = &rendezvous.Reached{Round: r.Number, Step: &step, Phase: "train"}
 	}
@@ -199,13 +205,18 @@ func (s *story) told(n int) {
 		s.members(n, 2, first, second))
 	s.fails(over, &event.Failed{
 		Verdict: exitcodes.Retry, Reason: "NCCLTimeout", Message: "rank 3 exited with 1: " + hostile, Rank: &three,
-		Rule:     "nccl.timeout",
+		Rule: "nccl.timeout", LastWords: "step 3300 loss 2.71\n" + hostile + "\n[rank3]: Watchdog caught collective operation timeout",
 		Evidence: "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1174, OpType=ALLREDUCE) ran for 600001 milliseconds", Cause: true,
 	}, event.ByWorker, "rank 3 exited with 1")
 	third := serve.Stop{Round: 2, Kind: "failure", Node: "node0", Reason: "NCCLTimeout", At: stop(over)}
 	s.round = 3
-	s.trains(over+12, 900, 3250, 3700, restart("NCCLTimeout", event.Failure, 2, 3250),
+	over = s.trains(over+12, 900, 3250, 3700, restart("NCCLTimeout", event.Failure, 2, 3250),
 		s.members(n, 3, first, second, third))
+	for rank, excess := range map[int]float64{3: 0.42, 5: 0.1} {
+		s.tell(over, event.StragglerFound, func(e *event.Event) {
+			e.Straggler = &event.Straggler{Rank: rank, Late: 43, Steps: 50, ExcessSeconds: excess, StepSeconds: 2, By: event.ByArrival}
+		})
+	}
 }
 
 // TestLooksRight draws the page in all sizes and both themes; some of them, where time is short. Nothing complains, nothing sticks out, all controls have
@@ -261,6 +272,9 @@ func (b *browser) looksRight(theme string) {
 	if wide := b.eval(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide != 0.0 {
 		b.t.Errorf("%v pixels stick out on the right", wide)
 	}
+	if wide := b.eval(`(e => e.scrollWidth - e.clientWidth)(document.querySelector(".scroll"))`); wide != 0.0 {
+		b.t.Errorf("%v pixels of the interruptions are out of sight", wide)
+	}
 	if dark := b.eval(`parseInt(getComputedStyle(document.body).backgroundColor.slice(4)) < 100`); dark != (theme == "dark") {
 		b.t.Errorf("dark: %v", dark)
 	}
@@ -269,7 +283,9 @@ func (b *browser) looksRight(theme string) {
 	}
 	text := fmt.Sprint(b.eval("document.body.innerText"))
 	for _, want := range []string{"3700", "OOMKilled", "NCCLTimeout", "Watchdog caught collective", "<script>",
-		"rank 3", "2 of 3", "round 3"} {
+		"rank 3", "2 of 3", "round 3", "step 3300 loss 2.71", "Restarted, and the restart budget paid for it",
+		"The others wait for rank 3: its steps take 420 ms longer, of 2.0 s, in 43 of the last 50; slow, too: rank 5.",
+		"host gpu-7 until 2026-01-01 18:00:00 UTC", "from 3697 (node1) to 3700", "step 3250 is the newest that all nodes had"} {
 		if !strings.Contains(text, want) {
 			b.t.Errorf("no %q in %s", want, text)
 		}
