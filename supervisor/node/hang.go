@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -25,7 +26,8 @@ func (n *Node) hung(ev Hung) {
 		return
 	}
 	n.failedAt = earlier(n.failedAt, n.now)
-	n.log(slog.LevelError, "the workers get nowhere: ending them", "why", ev.Why)
+	silence, _, _ := strings.Cut(ev.Why, "; ") // who has told what is said with the verdict
+	n.log(slog.LevelError, "the workers get nowhere: ending them", "why", silence)
 	f := exitcodes.Judge(exitcodes.Outcome{
 		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, Hang: &exitcodes.Hang{Why: "got nowhere: " + ev.Why},
 	}, exitcodes.NoRules())

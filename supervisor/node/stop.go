@@ -204,7 +204,10 @@ func (n *Node) leave(r *stopRequest) {
 		return
 	}
 	n.request = r
-	args := []any{"why", r.what, "grace", r.until.Sub(n.now).Round(10 * time.Millisecond)}
+	args := []any{"grace", r.until.Sub(n.now).Round(10 * time.Millisecond)}
+	if !strings.Contains(r.what, r.kind) { // else it is said
+		args = append([]any{"why", r.what}, args...)
+	}
 	switch {
 	case n.save != nil && !n.save.over:
 		args = append(args, "save", "all ranks at the same step")

@@ -47,6 +47,8 @@ func whyNot(m exitcodes.Message, cfg supervisor.Config) string {
 		return "there is no progress between the failures"
 	case m.Reason == exitcodes.ReasonNodeUnhealthy:
 		return "this machine would fail again"
+	case m.Reason == exitcodes.ReasonRendezvousTimeout:
+		return "no round can begin without the missing nodes"
 	case m.Verdict == exitcodes.Retry && cfg.MaxRestarts == 0:
 		return "it may be worth a retry, but no restarts are allowed (--max-restarts 0)"
 	case m.Verdict == exitcodes.Retry && cfg.NoRestart:
@@ -56,7 +58,7 @@ func whyNot(m exitcodes.Message, cfg supervisor.Config) string {
 	case rule != "":
 		return fmt.Sprintf("the rule %s says that it would fail again the same way", rule)
 	case m.WorkerExitCode != nil && *m.WorkerExitCode > 0 && *m.WorkerExitCode < exitcodes.CodeSignalBase && m.Reason == exitcodes.ReasonError:
-		return fmt.Sprintf("no rule knows why, and exit code %d is taken for a failure that comes again", *m.WorkerExitCode)
+		return fmt.Sprintf("exit code %d without a known cause is taken for a failure that comes again", *m.WorkerExitCode)
 	}
 	return "it would fail again the same way"
 }
@@ -70,7 +72,7 @@ func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
 		m.Reason == exitcodes.ReasonRestartBudgetExhausted && reasonAdvice[cause.Reason].do != "":
 		do = reasonAdvice[cause.Reason].do
 	}
-	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 {
+	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout {
 		return do
 	}
 	return strings.TrimSuffix("allow restarts: --max-restarts 3; "+do, "; ")

@@ -70,13 +70,15 @@ func TestClosing(t *testing.T) {
 		{"by rule", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "ImportError", ExitCode: 1, WorkerExitCode: &three, RootCause: &exitcodes.RootCause{Rule: "code.import"}},
 			supervisor.Config{MaxRestarts: 3}, "not restarted: the rule code.import says that it would fail again the same way; exits with 1. What to do: install"},
 		{"by its code", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "Error", ExitCode: 3, WorkerExitCode: &three}, supervisor.Config{MaxRestarts: 3},
-			"not restarted: no rule knows why, and exit code 3 is taken for a failure that comes again; exits with 3. What to do: read"},
+			"not restarted: exit code 3 without a known cause is taken for a failure that comes again; exits with 3. What to do: read"},
 		{"no restarts", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "KilledBySIGSEGV", ExitCode: 139}, supervisor.Config{NoRestart: true},
 			"no restarts are allowed (--max-restarts 0); exits with 139. What to do: allow restarts: --max-restarts 3"},
 		{"left to the operator", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "OOMKilled", ExitCode: 137}, supervisor.Config{NoRestart: true, MaxRestarts: 3},
 			"to leave that to the operator (--no-restart); exits with 137. What to do: raise"},
 		{"spent", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 210}, supervisor.Config{MaxRestarts: 3},
 			"not restarted: the restart budget is spent (--max-restarts 3); exits with 210. What to do: fix"},
+		{"nodes are missing", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, ExitCode: 211}, supervisor.Config{},
+			"not restarted: no round can begin without the missing nodes; exits with 211. What to do: the message names them"},
 	} {
 		if _, got := closing(tt.m, tt.cfg); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -57,7 +57,7 @@ var reasonAdvice = map[string]advice{
 	exitcodes.ReasonSuspended: {"the job was suspended by command", "gangrun resume JOB, and start the nodes again"},
 	exitcodes.ReasonRetryableByRule: {"the evidence says retry although the worker's own code (below 128) does not",
 		"nothing; the message has the line that decided"},
-	exitcodes.ReasonRendezvousTimeout: {"nodes are missing", "the message names them; are their pods scheduled? --join-timeout waits longer"},
+	exitcodes.ReasonRendezvousTimeout: {"nodes are missing", "the message names them: are their pods scheduled, do they reach the store? --join-timeout waits longer"},
 	exitcodes.ReasonHang:              {"no progress for too long", "read the stacks in the output; --hang-timeout says how long is too long"},
 	exitcodes.ReasonStoreLost:         {"the store could not be reached, or was full, for too long", "check the etcd, or the node that hosts the store; --store-timeout waits longer"},
 	exitcodes.ReasonNodeUnhealthy:     {"the machine is at fault", "run elsewhere: cordon the node, and look at the kernel's log (Xid) there"},
@@ -70,9 +70,11 @@ var reasonAdvice = map[string]advice{
 	rendezvous.ReasonNodeLost:       {"a node has gone without a word: its machine died, or its gangrun was killed", "look at that node's pod and machine"},
 
 	"GPUOutOfMemory": {"the GPU's memory is full", "use a smaller batch or sequence, gradient checkpointing, or more sharding: a restart alone will not help"},
-	"ImportError":    {"a Python module is missing or broken in the image", "install it in the image; gangrun run -- python3 -c 'import MODULE' tries it"},
-	"CodeError":      {"the training code raised an error that comes again at the same place", "fix the code: the traceback is above"},
-	"DiskFull":       {"a file system is full", "free it, or keep fewer checkpoints"},
+	"OutOfMemory": {"the program could not get the memory that it asked for", "use less, or raise the limit: fewer data loader workers, a smaller batch; " +
+		"ulimit -v and the container's memory limit"},
+	"ImportError": {"a Python module is missing or broken in the image", "install it in the image; gangrun run -- python3 -c 'import MODULE' tries it"},
+	"CodeError":   {"the training code raised an error that comes again at the same place", "fix the code: the traceback is above"},
+	"DiskFull":    {"a file system is full", "free it, or keep fewer checkpoints"},
 }
 
 const killedBy = "KilledBy"
