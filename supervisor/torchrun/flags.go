@@ -42,7 +42,7 @@ func (f Flag) Spellings() []string {
 func Flags() []Flag {
 	flags := []Flag{
 		{Name: "help", Short: "h", Kind: Switch, Usage: "show the help and exit"},
-		{Name: "nnodes", Hint: "N|MIN:MAX|N,N,...", Default: "1:1", Usage: "how many nodes take part, or from how many to how many; or (not torchrun's) which numbers may"},
+		{Name: "nnodes", Hint: "N|MIN:MAX|N,N,...", Default: "1:1", Usage: "how many nodes take part: a number or a range; or (not torchrun's) the sizes that are allowed"},
 		{Name: "nproc-per-node", Hint: "N|cpu|gpu|auto", Default: "1", Usage: "how many workers each node runs"},
 		{Name: "rdzv-backend", Hint: "static|c10d|etcd|etcd-v2", Default: "static", Usage: "how the nodes find each other"},
 		{Name: "rdzv-endpoint", Hint: "HOST[:PORT]", Usage: "where the nodes find each other"},

@@ -68,7 +68,7 @@ func defaultJob() job {
 func (o *options) jobSettings() []*setting {
 	s := []*setting{
 		{name: "nodes", hint: "N|MIN:MAX|N,N,...", parse: o.parseNodes, standard: "from the operator's variables, else 1",
-			usage: "how many nodes take part, from how many to how many, or which numbers may: the largest that can be formed does"},
+			usage: "how many nodes take part: a number, a range, or the sizes that are allowed; the largest that can be formed is taken"},
 		{name: "node-rank", hint: "N", parse: number(&o.pin, 0, 4095), standard: "from the operator's variables, else any",
 			usage: "the rank of this node"},
 		{name: "role", hint: "NAME", parse: text(&o.role), standard: "from TF_CONFIG or the operator's names, else none",

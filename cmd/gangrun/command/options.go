@@ -100,7 +100,7 @@ func (o *options) common() []*setting {
 		{name: "notice-signal", group: groupStopping, hint: "SIGNAL[@TIME]", parse: o.parseNotice, standard: "none",
 			usage: "the signal by which the scheduler says that the end is near, and how long before, such as USR1@120s: then the workers save, all at the same step where they look at GANGRUN_STOP_FILE, and stop"},
 		{name: "time-limit", group: groupStopping, hint: "TIME", parse: positive(&o.TimeLimit), standard: "none",
-			usage: "after its start the run on this node has to be over; --grace before that the workers are told to stop"},
+			usage: "how long the run on this node may last; the workers are told to stop --grace before that"},
 		{name: "leftovers", group: groupStopping, hint: "kill|term|leave", standard: "kill",
 			parse: choice(&o.Leftovers, supervisor.LeftoversKill, supervisor.LeftoversTerm, supervisor.LeftoversLeave),
 			usage: "what becomes of processes that the worker leaves behind at the end; after a failure worth a retry they are always killed"},

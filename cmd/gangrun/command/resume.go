@@ -52,7 +52,7 @@ func (o *options) checkpointSettings() []*setting {
 	r := &o.resuming
 	s := []*setting{
 		{name: "checkpoint-dir", hint: "DIR|URL", parse: text(&r.dir), standard: "none",
-			usage: "where the training keeps its checkpoints; then no round begins but from the newest that is whole and that all nodes have"},
+			usage: "where the training keeps its checkpoints: each round resumes from the newest complete one that all nodes have"},
 		{name: "resume", hint: resumeChosen + "|" + resumeOwn, parse: choice(&r.own, resumeChosen, resumeOwn), standard: resumeChosen,
 			usage: "own: the training finds its state itself; gangrun looks and reports, and never refuses, moves or changes anything"},
 		{name: "checkpoint-require", hint: "never|progress|always", standard: rendezvous.RequireProgress,
