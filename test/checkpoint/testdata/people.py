@@ -1,80 +1,20 @@
-"""Directories as people have them, each with what is true of it: what a person would resume from.
-
-Usage: people.py FOLDER writes those for which this python has the libraries, and FOLDER/trees.json: for each its name, the
-directory that is given, and the truth: paths (one of which is right; none: a fresh start; "65": the job has to ask) and the
-step, None where the content and the name say none.
-"""
+"""Directories as people have them; folders.py says how they are written."""
 
 import gzip
-import importlib.util
 import json
 import os
-import pathlib
 import pickle
 import shutil
-import sys
 import zipfile
 
 import numpy
 
-NOW = 1_780_000_000
-TREES = {}
-
-
-def tree(name, paths, step=None, given="."):
-    def register(write):
-        TREES[name] = (write, paths, step, given)
-        return write
-
-    return register
-
-
-def has(*names):
-    return all(importlib.util.find_spec(name) for name in names)
-
-
-def times(folder, *order):
-    """Gives files times a minute apart, in this order; all others are older."""
-    for path in folder.rglob("*"):
-        if not path.is_symlink():
-            os.utime(path, (NOW - 10**5, NOW - 10**5))
-    for i, name in enumerate(order):
-        for path in sorted(folder.glob(name)):
-            for file in [path, *path.rglob("*")]:
-                if not file.is_symlink():
-                    os.utime(file, (NOW + 60 * i, NOW + 60 * i))
-
-
-def cut(path):
-    data = path.read_bytes()
-    path.write_bytes(data[:len(data) // 2])
-
+from folders import NOW, cut, has, main, times, tree
 
 if has("torch"):
     import torch
 
-    def parts(step=1):
-        torch.manual_seed(step)
-        model = torch.nn.Linear(20, 20)
-        optimizer = torch.optim.Adam(model.parameters())
-        model(torch.ones(1, 20)).sum().backward()
-        optimizer.step()
-        return model, optimizer
-
-    def state(seed, /, **more):
-        model, optimizer = parts(seed)
-        return {"model": model.state_dict(), "optimizer": optimizer.state_dict()} | more
-
-    def weights(step=1):
-        return parts(step)[0].state_dict()
-
-    def save(path, what):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(what, path)
-
-    def series(folder, name, steps=(100, 200), **more):
-        for step in steps:
-            save(folder / name.format(step), state(step, **more))
+    from folders import parts, save, series, state, weights
 
     @tree("checkpoints two levels down", ["exp1/checkpoints/step_200.pt"], 200)
     def _(f):
@@ -487,31 +427,6 @@ if has("tensorflow"):
     def _(f):
         losses = iter(["0.52", "0.48"])
         saved(of_keras.keras_write("weights.{:02d}-L.keras", lambda made, path: made.save(str(path).replace("L", next(losses)))), f, 2)
-
-
-def main():
-    out = pathlib.Path(sys.argv[1])
-    index = []
-    pid = 0
-    for number, (name, (write, paths, step, given)) in enumerate(sorted(TREES.items())):
-        folder = out / str(number)
-        folder.mkdir()
-        pid = os.fork()  # a library is as in a process of its own
-        if pid == 0:
-            code = 1
-            try:
-                write(folder)
-                code = 0
-            except BaseException:
-                import traceback
-
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                os._exit(code)
-        failed = os.waitpid(pid, 0)[1] != 0
-        index.append({"name": name, "given": str(folder / given), "paths": paths, "step": step, "failed": failed})
-    (out / "trees.json").write_text(json.dumps(index))
 
 
 if __name__ == "__main__":
