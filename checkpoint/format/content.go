@@ -183,8 +183,11 @@ func numberOf(s *file.Shape, keys []string) (int64, bool) {
 	}
 	for _, key := range keys {
 		for i, k := range s.Keys {
-			if v := s.Values[i]; v != nil && v.Kind == file.Number && v.Number >= 0 && strings.EqualFold(k, key) {
-				return v.Number, true
+			if !strings.EqualFold(k, key) {
+				continue
+			}
+			if n, ok := s.Values[i].Whole(); ok && n >= 0 {
+				return n, true
 			}
 		}
 	}

@@ -1,0 +1,155 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/file"
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// contentIn looks at one file, of whatever kind: whether it is whole, and what is in it.
+func (l *look) contentIn(name string) (in content, err error) {
+	in = content{step: -1}
+	if strings.HasSuffix(name, ".json") {
+		return l.jsonContent(name)
+	}
+	err = l.inside(name, func(r io.ReaderAt, size int64) (err error) {
+		in, err = l.contentOfFile(name, r, size)
+		return err
+	})
+	return in, err
+}
+
+func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	head := make([]byte, min(size, 512))
+	if n, err := r.ReadAt(head, 0); n < len(head) {
+		return in, err
+	}
+	form, torch := file.IsTorch(head[:min(len(head), 32)])
+	ext := strings.ToLower(path.Ext(name))
+	switch {
+	case ext == ".joblib" && torch && form == file.PlainPickle:
+		return in, file.PickleEnds(r, size) // with the arrays between its opcodes, as they lie in memory (joblib/numpy_pickle.py)
+	case ext == ".safetensors":
+		return l.safetensorsContent(r, size)
+	case ext == ".keras":
+		c := Checkpoint{Resumable: true}
+		names, err := file.Keras(r, size)
+		if err == nil {
+			c.kerasResumable(name, names)
+		}
+		return content{step: -1, tensors: true, alone: !c.Resumable, optimizer: c.Resumable && len(names) > 0}, err
+	case bytes.HasPrefix(head, []byte("\x89HDF\r\n\x1a\n")) || ext == ".h5" || ext == ".hdf5":
+		c := Checkpoint{Resumable: true}
+		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
+		if err == nil && l.Level >= Manifests {
+			var names []string
+			if names, err = h.Names(r); err == nil {
+				c.kerasResumable(name, names)
+				err = file.ZeroHalf(r, size)
+			}
+		}
+		return content{step: -1, tensors: true, alone: !c.Resumable}, err
+	case torch && form == file.TorchZip:
+		z, err := file.OpenZip(r, size)
+		if err != nil {
+			return in, err
+		}
+		if names, numbers, ok, err := file.Npz(z); err == nil && ok {
+			return named(names, numbers), nil
+		}
+		if ext == ".zip" {
+			var names []string
+			err := z.Each(func(e file.Entry) error {
+				if names = append(names, e.Name); len(names) > maxMembers {
+					return problem.New(problem.UnknownFormat, "it has more than %d entries", maxMembers)
+				}
+				return nil
+			})
+			if err != nil || !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "data.pkl") }) {
+				return named(names, nil), err
+			}
+		}
+		return l.torchContent(r, size)
+	case torch:
+		return l.torchContent(r, size)
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return l.unpacked(name, r, size)
+	case ext == ".msgpack", file.IsMsgpack(head):
+		return l.msgpackContent(r, size)
+	case file.IsNpy(head):
+		return content{step: -1, tensors: true, alone: true}, nil
+	case len(head) > 262 && string(head[257:262]) == "ustar":
+		return in, file.TarEnd(r, size)
+	case len(bytes.Trim(head, "\x00")) == 0:
+		return in, problem.New(problem.BadZip, "it begins with zeros")
+	case slices.Contains(strongEndings, ext) && ext != ".ckpt" && ext != ".checkpoint":
+		return in, problem.New(problem.BadZip, "it begins with % x: neither a zip nor a pickle", head[:min(8, len(head))])
+	}
+	return in, nil // of a form that is not known
+}
+
+// torchContent looks at what torch.save or pickle wrote.
+func (l *look) torchContent(r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	form, err := l.torch(r, size)
+	if err != nil || l.Level < Manifests {
+		return in, err
+	}
+	if form == file.TorchScript {
+		return content{step: -1, tensors: true, alone: true}, nil
+	}
+	shape, err := file.TorchShape(r, size)
+	if errors.Is(err, file.ErrNoShape) {
+		return in, nil
+	}
+	if err != nil {
+		return in, err
+	}
+	return contentOf(shape), nil
+}
+
+// msgpackContent looks at what flax has written into one file.
+func (l *look) msgpackContent(r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	if l.Level < Manifests {
+		return in, nil
+	}
+	shape, err := file.MsgpackShape(r, size)
+	if errors.Is(err, file.ErrNoShape) {
+		return in, nil
+	}
+	if err != nil {
+		return in, err
+	}
+	return contentOf(shape), nil
+}
+
+func (l *look) safetensorsContent(r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
+	header, err := file.SafetensorsHeader(r, size)
+	if err != nil || l.Level < Manifests && header > maxEndsDirectory {
+		return in, err
+	}
+	if err := file.Safetensors(r, size); err != nil || l.Level < Manifests {
+		return in, err
+	}
+	var names []string
+	metadata, err := file.SafetensorsNames(r, size, func(name string) { names = append(names, strings.Clone(name)) })
+	if errors.Is(err, file.ErrNoShape) {
+		return in, nil
+	}
+	numbers := map[string]int64{}
+	for key, text := range metadata {
+		if n, ok := digits(text); ok {
+			numbers[key] = n
+		}
+	}
+	return named(names, numbers), err
+}

@@ -1,0 +1,50 @@
+package format
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// jsonContent reads a file of JSON that stands beside tensors: a configuration, or how far the training is.
+func (l *look) jsonContent(name string) (in content, err error) {
+	in = content{step: -1, alone: true}
+	data, err := l.small(name, maxJSON)
+	if err != nil {
+		if p, ok := errors.AsType[*problem.Error](err); ok && p.Reason == problem.SizeMismatch {
+			return in, nil // too large to be about a step
+		}
+		return in, err
+	}
+	finite(data)
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		return in, problem.New(problem.BadJSON, "%s: %v", name, err)
+	}
+	return jsonStep(v, in, 0), nil
+}
+
+func jsonStep(v any, in content, depth int) content {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return in
+	}
+	numbers := map[string]int64{}
+	for key, value := range m {
+		if n, ok := value.(float64); ok && n >= 0 && n == float64(int64(n)) && n < 1<<53 {
+			numbers[key] = int64(n)
+		}
+	}
+	// A configuration says "epochs" of what is to be done.
+	delete(numbers, "epochs")
+	delete(numbers, "steps")
+	in.count(numbers)
+	for key, value := range m {
+		if in.step < 0 && depth < 2 && within[strings.ToLower(key)] {
+			in = jsonStep(value, in, depth+1)
+		}
+	}
+	return in
+}

@@ -1,0 +1,57 @@
+package format
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// settle decides, from what is in its files, of which step a save is, and whether training can be resumed from it.
+func (c *Checkpoint) settle(members []member, contents []content) error {
+	step, unit, from := int64(-1), UnitEpoch, ""
+	optimizer, more, alone, tensors := false, false, true, false
+	for i, in := range contents {
+		c.Doubt = cmp.Or(c.Doubt, in.doubt)
+		if strings.HasSuffix(members[i].path, ".json") && in.step < 0 {
+			continue
+		}
+		if in.step >= 0 && (step < 0 || unit == UnitEpoch && in.unit == UnitStep) {
+			step, unit, from = in.step, in.unit, members[i].path
+		} else if in.step >= 0 && in.unit == unit && in.step != step && !c.save.ranked() {
+			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", from, step,
+				members[i].path, in.step)
+		}
+		optimizer = optimizer || in.optimizer || in.tensors && !in.alone && strings.Contains(members[i].roles, "optimizer")
+		more, tensors, alone = more || in.more, tensors || in.tensors, alone && in.alone
+	}
+	name := c.save.title
+	if step >= 0 {
+		c.says(step, unit, name)
+	}
+	c.Training, c.Optimizer = optimizer || more, optimizer
+	switch {
+	case optimizer || more:
+	case alone:
+		c.Part = !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !strings.HasSuffix(m.path, ".json") })
+		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
+	case !tensors && !c.save.named && name.slot == "" && name.family != "":
+		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
+	}
+	return nil
+}
+
+// says takes the step that the content says, which goes before that of the name, but for one case: the name counts steps,
+// and the content epochs.
+func (c *Checkpoint) says(step int64, unit Unit, name title) {
+	if unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && (name.named || apart(name.step, step)) {
+		return
+	}
+	c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent
+}
+
+func apart(a, b int64) bool { return a-b > 1 || b-a > 1 }
+
+// ranked reports whether several processes have files of their own, which may differ in what they say.
+func (s *save) ranked() bool { return s.ranks > 1 }
