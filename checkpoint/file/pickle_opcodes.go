@@ -86,13 +86,13 @@ var opcodes = [256]opcode{
 	'X':  {text4, (*pickle).string}, // BINUNICODE
 	0x8c: {text1, (*pickle).string}, // SHORT_BINUNICODE
 	0x8d: {text8, (*pickle).string}, // BINUNICODE8
-	'B':  {bytes4, push(opaque)},    // BINBYTES
-	'C':  {bytes1, push(opaque)},    // SHORT_BINBYTES
-	0x8e: {bytes8, push(opaque)},    // BINBYTES8
-	0x96: {bytes8, push(opaque)},    // BYTEARRAY8
+	'B':  {bytes4, (*pickle).bytes}, // BINBYTES
+	'C':  {bytes1, (*pickle).bytes}, // SHORT_BINBYTES
+	0x8e: {bytes8, (*pickle).bytes}, // BINBYTES8
+	0x96: {bytes8, (*pickle).bytes}, // BYTEARRAY8
 	0x97: {nothing, push(opaque)},   // NEXT_BUFFER
 
-	')':  {nothing, push(opaque)},     // EMPTY_TUPLE
+	')':  {nothing, gather(0)},        // EMPTY_TUPLE
 	']':  {nothing, push(list)},       // EMPTY_LIST
 	0x8f: {nothing, push(opaque)},     // EMPTY_SET
 	'}':  {nothing, push(dict)},       // EMPTY_DICT
@@ -157,11 +157,11 @@ func (p *pickle) read(f form) (a argument, err error) {
 	case text8:
 		p.take(&a, w.number(8))
 	case bytes1:
-		w.skip(uint64(w.byte()))
+		p.few(&a, uint64(w.byte()))
 	case bytes4:
-		w.skip(w.number(4))
+		p.few(&a, w.number(4))
 	case bytes8:
-		w.skip(w.number(8))
+		p.few(&a, w.number(8))
 	case eight:
 		w.skip(8)
 	case frame:
@@ -184,6 +184,15 @@ func (p *pickle) take(a *argument, n uint64) {
 	if p.w.err == nil && p.fresh != nil {
 		p.fresh(a.text)
 	}
+}
+
+// few reads n bytes if they are few, and skips more.
+func (p *pickle) few(a *argument, n uint64) {
+	if n > maxRaw {
+		p.w.skip(n)
+		return
+	}
+	a.text, a.kept = string(p.w.take(int(n))), true
 }
 
 // long reads an integer of n bytes, little-endian and of two's complement.

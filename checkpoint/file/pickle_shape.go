@@ -38,6 +38,10 @@ type Shape struct {
 	// Pairs counts all, those with other keys too.
 	Pairs int
 	limit *shaper
+
+	raw     string               // of bytes, when there are few
+	storage *storage             // that a tensor is made of
+	element func() (int64, bool) // the only one of an array or a tensor, if it is a whole number
 }
 
 // maxShapes bounds how many values are kept of one pickle, and so the memory.
@@ -49,6 +53,8 @@ const maxKept = 64
 type shaper struct {
 	left  int
 	items int // that are kept of a list; 0: maxKept
+	// stored, when set, reads one element of a storage.
+	stored func(s storage, index int64) (int64, bool)
 }
 
 func (l *shaper) new(kind ShapeKind) *Shape {
@@ -97,9 +103,12 @@ func (p *pickle) returned(call []value) value {
 	}
 	class := call[0].text
 	module, name, _ := strings.Cut(class, " ")
+	if v, ok := p.numeric(module, name, call); ok {
+		return v
+	}
 	switch {
 	case strings.HasPrefix(name, "_rebuild_") && strings.HasPrefix(module, "torch"),
-		strings.HasPrefix(name, "_reconstruct") || name == "_frombuffer", name == "ndarray":
+		strings.HasPrefix(name, "_reconstruct"), name == "ndarray":
 		return value{shape: p.shapes.new(Tensor)}
 	case name == "OrderedDict" || name == "defaultdict" || name == "Counter" || name == "EasyDict" || name == "dict":
 		v := value{shape: p.shapes.new(Dict)}
@@ -138,12 +147,20 @@ func (v *value) adopt(items []value) {
 	}
 }
 
-// take gives an object the attributes that a dict holds.
+// take gives an object the attributes that a dict holds, and an array what it consists of.
 func (v *value) take(state value) {
-	if v.shape == nil || state.shape == nil || v.shape.Kind == Tensor {
+	if v.shape == nil || state.shape == nil {
 		return
 	}
 	from := state.shape
+	switch {
+	case v.shape.Kind == Tensor:
+		v.shape.array(from)
+		return
+	case v.shape.Class == numpyType && len(from.Values) > 1 && from.Values[1] != nil && from.Values[1].Text == ">":
+		v.shape.Text = "" // its bytes stand the other way round
+		return
+	}
 	if from.Kind == List && len(from.Values) == 2 && from.Values[1] != nil { // (None, slots)
 		from = from.Values[1]
 	}
@@ -185,6 +202,8 @@ func (l *shaper) of(v value) *Shape {
 		s.Kind, s.Text = Text, v.text
 	case global:
 		s.Class = v.text
+	case raw:
+		s.raw = v.text
 	}
 	return s
 }
@@ -203,6 +222,7 @@ func TorchShape(r io.ReaderAt, size int64) (*Shape, error) {
 	if !known {
 		return nil, ErrNoShape
 	}
+	shapes := &shaper{left: maxShapes}
 	w, skip := newWindow(r, 0, size), 0
 	switch form {
 	case TorchLegacy:
@@ -224,13 +244,14 @@ func TorchShape(r io.ReaderAt, size int64) (*Shape, error) {
 			return nil, err
 		}
 		w = newWindow(r, from, end)
+		shapes.stored = func(s storage, index int64) (int64, bool) { return z.element(stem, s, index) }
 	}
 	for range skip {
 		if err := (&pickle{w: w}).walk(); err != nil {
 			return nil, shapeless(err)
 		}
 	}
-	p := pickle{w: w, shapes: &shaper{left: maxShapes}}
+	p := pickle{w: w, shapes: shapes}
 	if err := p.walk(); err != nil {
 		return nil, shapeless(err)
 	}

@@ -29,6 +29,7 @@ const (
 	text
 	global
 	persistent // a tuple that names a storage
+	raw        // bytes, of which there are few
 	list
 	dict
 	instance
@@ -262,7 +263,13 @@ func (p *pickle) persistent(argument) error {
 	if err != nil {
 		return err
 	}
-	p.push(value{})
+	named := value{}
+	if v.kind == persistent && p.shapes != nil {
+		if named.shape = p.shapes.new(Other); named.shape != nil {
+			named.shape.storage = v.storage
+		}
+	}
+	p.push(named)
 	if v.kind == persistent && p.storages != nil {
 		p.storages(*v.storage)
 	}

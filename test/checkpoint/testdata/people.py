@@ -286,12 +286,11 @@ if has("torch"):
         save(f / "final/lit_model.pth", {"model": weights(300)})
         times(f, "step-*1*", "step-*2*", "final")
 
-    # Steps are read that are plain integers; these two stand for their content.
-    @tree("a step of numpy", ["latest.pt"])
+    @tree("a step of numpy", ["latest.pt"], 300)
     def _(f):
         save(f / "latest.pt", state(1, step=numpy.int64(300)))
 
-    @tree("a step that is a tensor", ["latest.pt"])
+    @tree("a step that is a tensor", ["latest.pt"], 400)
     def _(f):
         save(f / "latest.pt", state(1, step=torch.tensor(400)))
 
