@@ -222,7 +222,7 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		c.First = c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
-	if complete == 0 && len(found.Checkpoints) > 0 && len(found.Below) == 0 {
+	if complete == 0 && len(found.Checkpoints) > 0 {
 		r.scan.Checkpoints = append(r.scan.Checkpoints, hidden(ctx, fsys, o, r.scan.Checkpoints)...)
 	}
 	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)

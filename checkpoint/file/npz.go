@@ -16,8 +16,10 @@ const maxScalar = 512
 // npyMagic begins a file of one array (numpy/lib/format.py).
 const npyMagic = "\x93NUMPY"
 
-// IsNpy reports whether a file begins as one of numpy's single arrays does.
-func IsNpy(head []byte) bool { return bytes.HasPrefix(head, []byte(npyMagic)) }
+// IsNpy reports whether a file begins as one of numpy's single arrays does, perhaps behind a line of JSON (Equinox).
+func IsNpy(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(npyMagic)) || bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte("\n"+npyMagic))
+}
 
 // Npz looks at the arrays in a zip of numpy.savez: their names, and the values of those that are one whole number. ok says
 // that there is nothing but arrays.
@@ -66,7 +68,7 @@ func (z *Zip) small(e Entry) ([]byte, error) {
 
 // npyNumber is the value of an array that is one whole number.
 func npyNumber(data []byte) (n int64, ok bool) {
-	if !IsNpy(data) || len(data) < 12 {
+	if !bytes.HasPrefix(data, []byte(npyMagic)) || len(data) < 12 {
 		return 0, false
 	}
 	start, length := 10, int(binary.LittleEndian.Uint16(data[8:]))

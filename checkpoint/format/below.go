@@ -13,9 +13,11 @@ const maxBelow = 64
 
 // findBelow looks for checkpoints one level below a directory that holds none, and then two: a directory was named that
 // is too high. Those of one writer are one training run's (Lightning's version_0 and version_1); of several nobody can
-// say which is meant, and neither where there are more directories than are searched.
-func (l *look) findBelow(root *dir, empty Found) (Found, error) {
+// say which is meant, and neither where there are more directories than are searched. Further down than where something is
+// found it is searched when all is wanted.
+func (l *look) findBelow(root *dir, empty Found, all bool) (Found, error) {
 	level := []*dir{root}
+	var gathered []*Checkpoint
 	for range 3 { // one level, then two; Lightning puts its own between
 		var next []*dir
 		found := empty
@@ -53,7 +55,12 @@ func (l *look) findBelow(root *dir, empty Found) (Found, error) {
 			found.Format = in.Format
 			formats[in.Format] = true
 		}
-		if len(found.Checkpoints) > 0 {
+		gathered = append(gathered, found.Checkpoints...)
+		if all {
+			next = slices.DeleteFunc(next, func(d *dir) bool {
+				return slices.ContainsFunc(gathered, func(c *Checkpoint) bool { return d.path == c.Path || strings.HasPrefix(d.path, c.Path+"/") })
+			})
+		} else if len(found.Checkpoints) > 0 {
 			found.Apart = full || len(formats) > 1 || len(found.Below) > 1 && !versions(found.Below)
 			found.Others = slices.DeleteFunc(slices.Clone(empty.Others), func(name string) bool {
 				return slices.ContainsFunc(found.Below, func(b string) bool { return b == name || strings.HasPrefix(b, name+"/") })
@@ -62,6 +69,7 @@ func (l *look) findBelow(root *dir, empty Found) (Found, error) {
 		}
 		level, empty.Unseen = next, found.Unseen
 	}
+	empty.Checkpoints = gathered
 	return empty, nil
 }
 
@@ -98,7 +106,35 @@ func numberless(name string) string {
 	}, name)
 }
 
-// versions reports whether directories differ in numbers alone, as those of runs of the same training do.
+// versions reports whether directories differ in numbers alone, as those of runs of the same training do, or are counted:
+// 000-DiT-XL, 001-DiT-B.
 func versions(paths []string) bool {
-	return !slices.ContainsFunc(paths, func(p string) bool { return numberless(p) != numberless(paths[0]) })
+	counts := map[string]bool{}
+	for _, p := range paths {
+		if n := countOf(strings.TrimPrefix(p, commonPath(paths))); n != "" {
+			counts[n] = true
+		}
+	}
+	return len(counts) == len(paths) ||
+		!slices.ContainsFunc(paths, func(p string) bool { return numberless(p) != numberless(paths[0]) })
+}
+
+// commonPath is what paths have in common at their beginning, up to a slash.
+func commonPath(paths []string) string {
+	common := paths[0]
+	for _, p := range paths {
+		for !strings.HasPrefix(p, common) {
+			common = common[:strings.LastIndexByte(common[:len(common)-1], '/')+1]
+		}
+	}
+	return common[:strings.LastIndexByte(common, '/')+1]
+}
+
+// countOf is the number with which the name of a run begins, of as many digits each time; empty when it has none.
+func countOf(name string) string {
+	n := strings.IndexFunc(name, func(r rune) bool { return r < '0' || '9' < r })
+	if n < 2 || n > 5 || name[n] != '-' && name[n] != '_' {
+		return ""
+	}
+	return name[:n]
 }

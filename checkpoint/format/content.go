@@ -149,7 +149,11 @@ func stepIn(s *file.Shape, depth int) (step int64, unit Unit) {
 	if isOptimizer(s) {
 		return -1, ""
 	}
-	if n, ok := numberOf(s, stepKeys); ok {
+	keys := stepKeys
+	if s.Get("ema") != nil { // YOLO: the updates are those of the average, which may have begun anew
+		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "updates" })
+	}
+	if n, ok := numberOf(s, keys); ok {
 		return n, UnitStep
 	}
 	if h := s.Get("optimizer_history"); h != nil && h.Kind == file.List && len(h.Values) == h.Pairs && h.Pairs > 0 { // fairseq
@@ -199,7 +203,8 @@ func named(names []string, numbers map[string]int64) content {
 	c := content{step: -1, tensors: len(names) > 0, alone: len(names) > 0}
 	for _, name := range names {
 		lower := strings.ToLower(name)
-		if optimizerKey(lower) || strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum_buffer") {
+		parts := strings.FieldsFunc(lower, func(r rune) bool { return r == '/' || r == '.' })
+		if slices.ContainsFunc(parts, optimizerKey) || strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum_buffer") {
 			c.optimizer = true
 		}
 	}

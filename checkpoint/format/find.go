@@ -114,7 +114,7 @@ func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
 	}
 	found, err := l.findIn(root)
 	if err == nil && len(found.Checkpoints) == 0 && o.Rule == nil {
-		found, err = l.findBelow(root, found)
+		found, err = l.findBelow(root, found, false)
 	}
 	if err != nil {
 		return Found{}, problem.Of(err, problem.NoMarker)
@@ -123,7 +123,7 @@ func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
 	return found, nil
 }
 
-// FindBelow lists what may be checkpoints one to three levels below the root, whatever is in the root itself. What cannot
+// FindBelow lists all that may be checkpoints one to three levels below the root, whatever is in the root itself. What cannot
 // be read there is somebody else's.
 func FindBelow(ctx context.Context, fsys fs.FS, o Options) []*Checkpoint {
 	l := newLook(ctx, fsys, o)
@@ -131,7 +131,7 @@ func FindBelow(ctx context.Context, fsys fs.FS, o Options) []*Checkpoint {
 	if err != nil || o.Rule != nil || o.Format != "" {
 		return nil
 	}
-	found, err := l.findBelow(root, Found{})
+	found, err := l.findBelow(root, Found{}, true)
 	if err != nil {
 		return nil
 	}

@@ -26,6 +26,7 @@ type title struct {
 	roles    string // which part of the training state it is: "optimizer"; several are joined
 	slot     string // "latest", "best": which of several that are written over
 	family   string // the rest: what files of one series have in common
+	when     string // a date, a time or the number of a copy, as it stands there
 }
 
 // endings of files that hold tensors, of whichever library. They may stand one behind another: .pth.tar.
@@ -321,6 +322,9 @@ func isDate(year, month, day string) bool {
 func (t *title) words(ps []piece, at int) {
 	var roles, family []string
 	for i, p := range ps {
+		if p.number && p.used {
+			t.when += p.text
+		}
 		switch {
 		case i == at:
 			if i > 0 && !ps[i-1].number && len(family) > 0 && (stepWords[ps[i-1].text] || epochWords[ps[i-1].text]) {

@@ -53,6 +53,22 @@ var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", "
 var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
 	".params", ".torch", ""}
 
+// ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
+// puts behind a known one while it writes is none: ckpt.pt.6bE5Ba1F.
+func ownEnding(name, ext string) bool {
+	known, number, numbered := strings.Cut(ext, "-")
+	if _, ok := digits(number); numbered && ok && slices.Contains(endings, known) {
+		return true
+	}
+	return len(ext) <= 10 && !strings.ContainsAny(ext, "0123456789-") && !slices.Contains(otherEndings, ext) &&
+		!slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name)))))
+}
+
+// otherEndings are those of files that stand beside checkpoints with a step in their names, and are none.
+var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".txt", ".log", ".csv", ".tsv", ".md", ".html", ".xml",
+	".py", ".sh", ".cfg", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".mp4", ".wav", ".flac", ".mp3", ".lock", ".done",
+	".md5", ".sha256", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
+
 // fileKind says how sure a name is that of a file with tensors.
 func fileKind(name string) (strong, weak bool) {
 	if strings.HasPrefix(name, ".") || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
@@ -73,11 +89,11 @@ func fileKind(name string) (strong, weak bool) {
 		return true, false
 	}
 	weak = slices.Contains(weakEndings, ext)
-	if !weak {
-		t := titleOf(name)
-		weak = strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
+	if weak {
+		return false, true
 	}
-	return false, weak
+	t := titleOf(name)
+	return false, strings.Contains(name, "=") && t.step >= 0 || (t.named || checkpointName(name)) && ownEnding(name, ext) // epoch=3-loss=0.25
 }
 
 func stemExt(name string) string { return strings.ToLower(name) }
@@ -157,13 +173,16 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		family, slot string
 		unit         Unit
 		step         int64
-		alone        string
+		when, alone  string
 	}
 	groups := map[key]*save{}
 	var weak []string
 	add := func(name string) {
 		t := titleOf(name)
-		k := key{t.family, t.slot, t.unit, t.step, ""}
+		k := key{t.family, t.slot, t.unit, t.step, "", ""}
+		if t.step < 0 {
+			k.when = t.when
+		}
 		if t.step < 0 && t.roles == "" {
 			k.alone = name
 		}

@@ -84,7 +84,8 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 	case ext == ".msgpack", file.IsMsgpack(head):
 		return l.msgpackContent(r, size)
 	case file.IsNpy(head):
-		return content{step: -1, tensors: true, alone: true}, nil
+		arrays, err := file.Npy(r, size)
+		return content{step: -1, tensors: true, alone: arrays == 1}, err // several may be those of an optimizer, too
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return in, file.TarEnd(r, size)
 	case len(bytes.Trim(head, "\x00")) == 0:

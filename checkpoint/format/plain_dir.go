@@ -86,6 +86,9 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 			continue
 		}
 		tensors++
+		if above := titleOf(path.Base(path.Dir(m.path))); path.Dir(m.path) != d.path && above.step >= 0 && above.roles == "" && above.step != t.step {
+			steps[above.step] = true // in a directory of a step of its own
+		}
 		slots[m.slot] = true
 		if m.step >= 0 && !(m.step == t.step) {
 			steps[m.step] = true
@@ -94,11 +97,12 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	delete(slots, "")
 	known := t.step >= 0 || t.slot != "" && (t.family == "" || !pastWords[t.slot]) || t.family == "" || l.hasModel(d)
 	switch {
-	case tensors == 0 && t.step >= 0 && (len(d.names) == 0 || len(files) == len(d.names)):
-		return s, nil // perhaps one that has just begun
+	case tensors == 0 && t.step >= 0:
+		return s, nil // perhaps one that has just begun, or of which this is left
 	case tensors == 0, !known:
 		return nil, nil
-	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 1 && t.step < 0:
+	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 0 && t.step < 0 && t.slot == "", len(slots) > 1 && t.step < 0,
+		len(slots) > 0 && !t.named && !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path }):
 		return nil, nil // a directory of checkpoints: best and last are two
 	}
 	members := s.members
@@ -124,7 +128,14 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 		switch {
 		case d.isFile(name):
 			strong, weak := fileKind(name)
-			if strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
+			mine := strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
+			if !mine && weak && checkpointName(name) {
+				var err error
+				if mine, err = l.holdsTensors(d.join(name)); err != nil {
+					return err
+				}
+			}
+			if mine {
 				*files = append(*files, member{d.join(name), titleOf(name)})
 			}
 		case d.isDir(name) && depth < 1 && !strings.HasPrefix(name, "."):

@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"path"
 
@@ -28,8 +29,10 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	if len(head) == 0 {
 		return likely && path.Ext(name) != "", nil
 	}
-	_, torch := file.IsTorch(head[:min(len(head), 32)])
+	form, torch := file.IsTorch(head[:min(len(head), 32)])
 	switch {
+	case torch && form == file.PlainPickle && likelihood(path.Base(name)) == 0 && f.size <= maxSniff:
+		return isState(f, f.size), nil
 	case torch:
 		return true, nil
 	case path.Ext(name) == ".joblib":
@@ -44,6 +47,20 @@ func (l *look) holdsTensors(name string) (bool, error) {
 		return likely, nil
 	}
 	return false, nil
+}
+
+// maxSniff bounds a pickle that is read to find out what is in it.
+const maxSniff = 1 << 20
+
+// isState reports whether there may be anything of training in a pickle whose name does not say so: a tokenizer, a list of
+// files and the settings of a run are pickled as well.
+func isState(r io.ReaderAt, size int64) bool {
+	shape, err := file.TorchShape(r, size)
+	if err != nil {
+		return true // the check says what is wrong
+	}
+	in := contentOf(shape)
+	return in.step >= 0 || in.tensors || in.optimizer || in.more
 }
 
 // checkpointName reports whether a name has a word for a checkpoint in it.

@@ -24,12 +24,21 @@ type person struct {
 // libraries that write such. Each start says in one line what it begins from.
 func TestPeople(t *testing.T) {
 	parallel(t)
-	script, err := filepath.Abs("testdata/people.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for python, all := range map[string]int{"torch": 50, "jax": 3, "tensorflow": 3} {
-		t.Run(python, func(t *testing.T) {
+	for _, round := range []struct {
+		script, python string
+		all            int // directories that it writes where every library is installed
+	}{
+		{"people.py", "torch", 50},
+		{"people.py", "jax", 3},
+		{"people.py", "tensorflow", 3},
+		{"people_loops.py", "torch", 49},
+	} {
+		t.Run(round.script+", "+round.python, func(t *testing.T) {
+			python, all := round.python, round.all
+			script, err := filepath.Abs("testdata/" + round.script)
+			if err != nil {
+				t.Fatal(err)
+			}
 			dir := t.TempDir()
 			env := []string{"OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1"}
 			if python != "tensorflow" {
