@@ -176,7 +176,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s lay there before this run began", c.Path))
 		}
 	}
-	if s.Apart && len(o.Steps)+len(o.Identities) > 0 {
+	if s.Apart && len(o.Steps)+len(o.Identities) > 0 && !p.statesTogether(s, m, other, now) {
 		o.Steps, o.Identities = nil, nil
 		o.veto(problem.UnknownFormat, "there is no checkpoint in the directory itself, and several below it, of different writers (%s): which is meant? %s",
 			strings.Join(s.Below, ", ")+notAll(s.Unseen), cmp.Or(p.Way, ways))
@@ -197,6 +197,30 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	}
 	o.Steps, o.Identities = o.Steps[:min(len(o.Steps), maxLooks)], o.Identities[:min(len(o.Identities), maxLooks)]
 	return o, nil
+}
+
+// statesTogether reports whether of several directories all but one hold weights alone, each whole: those of the states in
+// the one.
+func (p Policy) statesTogether(s Scan, m History, other string, now time.Time) bool {
+	if s.Unseen > 0 {
+		return false
+	}
+	in := ""
+	for _, c := range s.Checkpoints {
+		if what, _, _ := p.weigh(c, m, other, now); what == model {
+			continue
+		}
+		for _, dir := range s.Below {
+			if c.Path != dir && !strings.HasPrefix(c.Path, dir+"/") {
+				continue
+			}
+			if in != "" && in != dir {
+				return false
+			}
+			in = dir
+		}
+	}
+	return true
 }
 
 // notAll says that there may be more.

@@ -42,12 +42,81 @@ func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
 			found = append(found, c)
 		}
 	}
+	if others, err := l.notAccelerates(found); err != nil || others {
+		found = nil
+	}
+	if len(found) == 0 && len(ranksOf(root, accelerateRanks, ".pkl")) > 0 {
+		return []*Checkpoint{{Path: root.path, Step: -1}}, nil
+	}
+	named, err := l.acceleratesByContent(root)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, named...)
 	for _, c := range found {
 		if steps && c.Unit == UnitEpoch { // which of them is the newest the numbers do not tell
 			c.Step, c.Unit, c.StepFrom = -1, UnitStep, ""
 		}
 	}
 	return found, nil
+}
+
+// notAccelerates reports whether saves under Accelerate's names are of a script's own: several have an optimizer, and none
+// the state of generators. Of Accelerate's only the first can have died between the two.
+func (l *look) notAccelerates(found []*Checkpoint) (bool, error) {
+	newest := slices.SortedStableFunc(slices.Values(found), newestFirst)
+	optimizers := 0
+	for _, c := range newest[:min(len(newest), maxAccelerateLooks)] {
+		d, err := l.dir(c.Path)
+		switch {
+		case err != nil && l.ctx.Err() != nil:
+			return false, err
+		case err != nil || len(ranksOf(d, accelerateRanks, ".pkl")) > 0:
+			return false, nil // what cannot be read may be anything
+		case d.isFile("optimizer.bin") || d.isDir("optimizer_0"):
+			optimizers++
+		}
+	}
+	return optimizers > 1, nil
+}
+
+// maxAccelerateLooks is how many directories of each series under names of a script's own are looked into.
+const maxAccelerateLooks = 4
+
+// acceleratesByContent lists the directories under other names, of each series of which one holds the state of generators
+// as Accelerate writes it: 000200, my_lora-000004-state, last.
+func (l *look) acceleratesByContent(root *dir) (found []*Checkpoint, err error) {
+	names := root.dirs(func(name string) bool {
+		return !strings.HasPrefix(name, ".") && name != quarantined && !isTemporary(name) &&
+			!slices.ContainsFunc(accelerateNames, func(prefix string) bool { _, ok := numbered(name, prefix, ""); return ok })
+	})
+	looked := newestByTitle(names, maxAccelerateLooks)
+	yes := make([]bool, len(looked))
+	err = l.eachOf(len(looked), func(i int) error {
+		d, err := l.dir(root.join(looked[i]))
+		if err != nil {
+			return l.ctx.Err() // it is somebody else's
+		}
+		yes[i] = len(ranksOf(d, accelerateRanks, ".pkl")) > 0
+		return nil
+	})
+	series := map[string]bool{}
+	for i, name := range looked {
+		series[dirFamily(titleOf(name))] = series[dirFamily(titleOf(name))] || yes[i]
+	}
+	for _, name := range names {
+		t := titleOf(name)
+		i, seen := slices.BinarySearch(looked, name)
+		if !series[dirFamily(t)] || t.step < 0 && !(seen && yes[i]) {
+			continue
+		}
+		c := &Checkpoint{Path: root.join(name), Tag: name, Step: t.step, Unit: t.unit}
+		if t.step >= 0 {
+			c.StepFrom = StepFromName
+		}
+		found = append(found, c)
+	}
+	return found, err
 }
 
 func claimedByAccelerate(l *look, c *Checkpoint) (claim, error) {

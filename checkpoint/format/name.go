@@ -32,7 +32,7 @@ type title struct {
 // endings of files that hold tensors, of whichever library. They may stand one behind another: .pth.tar.
 var endings = []string{
 	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
-	".th", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+	".th", ".t7", ".pdparams", ".pdopt", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
 }
 
 // backups are endings that say that a file is what another one was before.
@@ -65,8 +65,10 @@ func stemOf(name string) string {
 var (
 	stepWords  = set("step steps gs globalstep gstep iter iters iteration iterations it its itr update updates batch batches ba tick kimg s")
 	epochWords = set("epoch epochs ep eps e")
-	rankWords  = set("rank worker proc process gpu localrank")
-	slotWords  = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
+	rankWords  = set("rank worker proc process gpu localrank shard")
+	// partWords stand before the number of a part of a model, of which each save has all.
+	partWords = set("part tp pp mp zo")
+	slotWords = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
 		"pretrained base start end top")
 	// pastWords are those of them that, with other words beside them, name what a run was begun from or has left behind.
 	pastWords = set("previous bak backup orig old new init initial pretrained base start end top")
@@ -338,6 +340,8 @@ func (t *title) words(ps []piece, at int) {
 			// a measure, a date: it differs from save to save
 		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && i+1 < len(ps) && ps[i+1].text == "of":
 			roles = append(roles, "#")
+		case p.number && i > 0 && partWords[ps[i-1].text]:
+			roles = append(roles, p.text)
 		case p.number && i > 0 && (epochWords[ps[i-1].text] || stepWords[ps[i-1].text]):
 			family = family[:max(0, len(family)-1)] // an epoch beside the step
 		case p.number && (neutralWords[ps[i-1].text] || slotWords[ps[i-1].text] || roleWords[ps[i-1].text] != ""):
@@ -347,6 +351,8 @@ func (t *title) words(ps []piece, at int) {
 		case p.text == "of":
 		case rankWords[p.text]:
 			roles = append(roles, "rank")
+		case partWords[p.text] && i+1 < len(ps) && ps[i+1].number:
+			roles = append(roles, p.text)
 		case roleWords[p.text] != "" && !(p.glued && i > 0):
 			roles = append(roles, roleWords[p.text])
 		case slotWords[p.text]:

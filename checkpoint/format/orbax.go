@@ -182,6 +182,9 @@ func checkOrbax(l *look, c *Checkpoint) error {
 			return problem.New(problem.MissingShard, "the item %s of %s is missing", name, c.Path)
 		}
 	}
+	if err := l.orbaxJSONItems(d, meta); err != nil {
+		return err
+	}
 	c.Elastic = !d.isDir(orbaxProcesses)
 	for _, item := range items {
 		if err := l.orbaxItem(c, item); err != nil {
@@ -215,6 +218,38 @@ func (m orbaxMeta) items() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(handlers)), func(name string) bool {
 		return !under(name) || strings.Contains(name, "/")
 	})
+}
+
+// orbaxJSONItems wants the items that are JSON to hold some: it stands in a file that a program may name, by itself
+// "metadata" (JsonCheckpointHandler in orbax/checkpoint/_src/handlers).
+func (l *look) orbaxJSONItems(d *dir, meta orbaxMeta) error {
+	var handlers map[string]string
+	if l.Level < Manifests || json.Unmarshal(meta.Handlers, &handlers) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(handlers)) {
+		if !strings.HasSuffix(handlers[name], ".JsonCheckpointHandler") || !d.isDir(name) {
+			continue
+		}
+		item, err := l.dir(d.join(name))
+		if err != nil {
+			return err
+		}
+		files := item.files(func(name string) bool { return name != orbaxCommitted && !strings.HasPrefix(name, "_") })
+		if len(files) == 0 {
+			return problem.New(problem.MissingShard, "the item %s holds no JSON", item.path)
+		}
+		for _, name := range files {
+			text, err := l.small(item.join(name), 0)
+			if err != nil {
+				return err
+			}
+			if !json.Valid(text) {
+				return problem.New(problem.BadJSON, "%s is no JSON", item.join(name))
+			}
+		}
+	}
+	return nil
 }
 
 // orbaxMetadata reads the file of the step. That it is empty, or not there, is nothing unusual.

@@ -47,11 +47,11 @@ func (m member) template(dir string) string {
 }
 
 // strongEndings are those that only what a training script writes has.
-var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint"}
+var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7"}
 
 // weakEndings are those that data has as well: what is in such a file says what it is.
 var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
-	".params", ".torch", ""}
+	".params", ".pdparams", ".pdopt", ".torch", ""}
 
 // ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
 // puts behind a known one while it writes is none: ckpt.pt.6bE5Ba1F.

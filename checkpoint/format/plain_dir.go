@@ -99,8 +99,8 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	switch {
 	case tensors == 0 && t.step >= 0:
 		return s, nil // perhaps one that has just begun, or of which this is left
-	case tensors == 0, !known:
-		return nil, nil
+	case tensors == 0, !known, tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
+		return nil, nil // of one file it is a directory to keep it in: checkpoint/ckpt.pth
 	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 0 && t.step < 0 && t.slot == "", len(slots) > 1 && t.step < 0,
 		len(slots) > 0 && !t.named && !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path }):
 		return nil, nil // a directory of checkpoints: best and last are two

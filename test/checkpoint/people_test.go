@@ -32,6 +32,9 @@ func TestPeople(t *testing.T) {
 		{"people.py", "jax", 3},
 		{"people.py", "tensorflow", 3},
 		{"people_loops.py", "torch", 49},
+		{"people_libraries.py", "torch", 41},
+		{"people_libraries.py", "jax", 6},
+		{"people_libraries.py", "tensorflow", 6},
 	} {
 		t.Run(round.script+", "+round.python, func(t *testing.T) {
 			python, all := round.python, round.all
