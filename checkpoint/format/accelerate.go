@@ -61,11 +61,11 @@ func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
 	return found, nil
 }
 
-// notAccelerates reports whether saves under Accelerate's names are of a script's own: several have an optimizer, and none
-// the state of generators. Of Accelerate's only the first can have died between the two.
+// notAccelerates reports whether saves under Accelerate's names are of a script's own: there are several, with an optimizer,
+// and none has the state of generators. Of Accelerate's only the first can have died before that.
 func (l *look) notAccelerates(found []*Checkpoint) (bool, error) {
 	newest := slices.SortedStableFunc(slices.Values(found), newestFirst)
-	optimizers := 0
+	optimizers, saves := 0, 0
 	for _, c := range newest[:min(len(newest), maxAccelerateLooks)] {
 		d, err := l.dir(c.Path)
 		switch {
@@ -76,8 +76,11 @@ func (l *look) notAccelerates(found []*Checkpoint) (bool, error) {
 		case d.isFile("optimizer.bin") || d.isDir("optimizer_0"):
 			optimizers++
 		}
+		if d != nil && len(d.names) > 0 {
+			saves++
+		}
 	}
-	return optimizers > 1, nil
+	return optimizers > 0 && saves > 1, nil
 }
 
 // maxAccelerateLooks is how many directories of each series under names of a script's own are looked into.

@@ -168,3 +168,24 @@ func TestAccelerateUnreadable(t *testing.T) {
 	unknownWhenUnreadable(t, save, "accelerate", "checkpoint_1", "checkpoint_1", "checkpoint_0",
 		"checkpoint_1/model.safetensors", "checkpoint_1/random_states_0.pkl", "checkpoint_1/custom_checkpoint_0.pkl")
 }
+
+// TestAccelerateNames: what Accelerate has written is known under names of a script's own, and what has its names and is a
+// script's own is not Accelerate's.
+func TestAccelerateNames(t *testing.T) {
+	for _, dir := range []string{"000300", "lora-000300-state", "last"} {
+		mutate(t, Options{}, dir, slices.Concat(accelerateSave(dir)), []mutation{
+			{"whole", nil, ""},
+			{"a rank is missing", []op{remove(dir + "/random_states_0.pkl")}, problem.MissingRankState},
+		})
+	}
+	mutate(t, Options{}, "000300", slices.Concat(accelerateSave("000200"), accelerateSave("000300")), []mutation{
+		{"all ranks are missing", []op{remove("000300/random_states_0.pkl"), remove("000300/random_states_1.pkl")}, problem.MissingRankState},
+	})
+	own := func(dir string) []op {
+		return []op{write(dir+"/model.safetensors", anySafetensors()), write(dir+"/optimizer.bin", anyState(1))}
+	}
+	mutate(t, Options{}, "step_200", slices.Concat(own("step_100"), own("step_200")), []mutation{
+		{"whole", nil, ""},
+		{"the optimizer is missing", []op{remove("step_200/optimizer.bin")}, problem.MissingShard},
+	})
+}

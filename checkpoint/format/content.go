@@ -24,8 +24,10 @@ type content struct {
 var (
 	stepKeys = []string{"global_step", "step", "iteration", "iter", "steps", "it", "iter_num", "iteration_num", "global_steps",
 		"current_step", "train_step", "train_steps", "training_step", "total_steps_done", "step_num", "step_count", "num_steps", "n_iter",
-		"niter", "num_updates", "update", "updates", "iterations", "steps_run", "global_iter", "itr", "current_iteration"}
-	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "last_epoch", "start_epoch"}
+		"niter", "num_updates", "update", "updates", "iterations", "steps_run", "global_iter", "itr", "current_iteration",
+		"current_iter", "cur_iter", "cur_step", "batch_idx_train", "num_timesteps", "global_timestep", "optimizer_step"}
+	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "last_epoch", "start_epoch",
+		"episode", "i_episode", "episode_num", "current_episode"}
 	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
 	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress info extra extra_state counters " +
 		"loop misc status training run_state client_state timestamp")
@@ -203,8 +205,8 @@ func named(names []string, numbers map[string]int64) content {
 	c := content{step: -1, tensors: len(names) > 0, alone: len(names) > 0}
 	for _, name := range names {
 		lower := strings.ToLower(name)
-		parts := strings.FieldsFunc(lower, func(r rune) bool { return r == '/' || r == '.' })
-		if slices.ContainsFunc(parts, optimizerKey) || strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum_buffer") {
+		first, _, _ := strings.Cut(lower, "/") // opt/0/mu/kernel
+		if optimizerKey(first) || strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum_buffer") {
 			c.optimizer = true
 		}
 	}

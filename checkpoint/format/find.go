@@ -197,7 +197,7 @@ func (l *look) others(root *dir, cs []*Checkpoint) (names []string) {
 		used[c.Path] = true
 		if c.save != nil {
 			for _, m := range c.save.members {
-				used[m.path] = true
+				used[m.path], used[path.Dir(m.path)] = true, true
 			}
 		}
 	}

@@ -198,6 +198,9 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	if i+1 < len(ps) && !ps[i+1].number {
 		after = ps[i+1].text
 	}
+	if len(before) == 1 && ps[i-1].glued && i > 1 && ps[i-2].number { // the e in 3f2a9c1e-8b7d says nothing
+		return 0, 0, ""
+	}
 	gluedAfter := after != "" && ps[i+1].glued
 	n, ok := digits(p.text)
 	switch {

@@ -51,6 +51,8 @@ func TestTitle(t *testing.T) {
 		"model_best.pth":               {step: -1, slot: "best", roles: "model"},
 		"G_100.pth":                    {step: 100, roles: "generator"},
 		"optimizer_state_100.pt":       {step: 100, roles: "optimizer"},
+		"ckpt_tp1_pp0_100.pt":          {step: 100, roles: "tp 1 pp 0"},
+		"3f2a9c1e-8b7d.pt":             {step: -1, family: "f a 9 c b 7 d"},
 		"bs32_seed1_iter5.pt":          {step: 5, named: true, family: "bs 32 seed 1"},
 	} {
 		if want.rank == 0 {

@@ -28,7 +28,7 @@ func checkPlain(l *look, c *Checkpoint) error {
 		now := save{members: members}
 		now.templates(d.path)
 		has, ranks = now.has, now.ranks
-		if len(members) == 0 {
+		if !slices.ContainsFunc(members, func(m member) bool { return !strings.HasSuffix(m.path, ".json") }) {
 			return problem.New(problem.MissingShard, "%s holds nothing yet that is known to be of a checkpoint", c.Path)
 		}
 		if isAdapter(members) && !d.isFile(adapterConfig) {

@@ -99,8 +99,10 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	switch {
 	case tensors == 0 && t.step >= 0:
 		return s, nil // perhaps one that has just begun, or of which this is left
-	case tensors == 0, !known, tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
-		return nil, nil // of one file it is a directory to keep it in: checkpoint/ckpt.pth
+	case tensors == 0, !known:
+		return nil, nil
+	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
+		return keptIn(files), nil
 	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 0 && t.step < 0 && t.slot == "", len(slots) > 1 && t.step < 0,
 		len(slots) > 0 && !t.named && !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path }):
 		return nil, nil // a directory of checkpoints: best and last are two
@@ -110,6 +112,17 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	s.templates(d.path)
 	s.members = members
 	return s, nil
+}
+
+// keptIn is the one file of a directory that is there to keep it in: checkpoint/ckpt.pth.
+func keptIn(files []member) *save {
+	only := files[slices.IndexFunc(files, func(m member) bool { return !strings.HasSuffix(m.path, ".json") })]
+	s := &save{title: only.title, members: []member{only}, family: only.family + "|" + only.slot + "|" + string(only.unit)}
+	if s.step < 0 {
+		s.family += "|" + only.path // nothing to be compared with
+	}
+	s.templates("")
+	return s
 }
 
 // hasModel reports whether a directory holds a model of Hugging Face's, whatever its name.

@@ -152,6 +152,18 @@ if has("torch"):
         (f / "latest_checkpoint.txt").write_text("checkpoint_step_200.pt")
         (f / "training_args.json").write_text('{"max_steps": 9000}')
 
+    @tree("the best in the directory, the last one level down", ["checkpoints/last.pth"], 30)
+    def _(f):
+        save(f / "best.pth", state(10, epoch=10))
+        save(f / "checkpoints/last.pth", state(30, epoch=30))
+        times(f, "best*", "checkpoints")
+
+    @tree("weights in the directory, and a state in place one level down, cut", ["65"])
+    def _(f):
+        save(f / "final.pth", weights())
+        save(f / "checkpoint/ckpt.pth", state(30, epoch=30))
+        cut(f / "checkpoint/ckpt.pth")
+
     @tree("a run that was begun again lower", ["ckpt_100.pt", "ckpt_300.pt"])
     def _(f):
         series(f, "ckpt_{}.pt", (100, 200, 300))
