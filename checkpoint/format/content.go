@@ -152,7 +152,7 @@ func stepIn(s *file.Shape, depth int) (step int64, unit Unit) {
 		return -1, ""
 	}
 	keys := stepKeys
-	if s.Get("ema") != nil { // YOLO: the updates are those of the average, which may have begun anew
+	if s.Get("ema") != nil { // YOLO: the updates are those of the average, which may have been started over
 		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "updates" })
 	}
 	if n, ok := numberOf(s, keys); ok {

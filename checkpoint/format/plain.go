@@ -54,7 +54,7 @@ var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".m
 	".params", ".pdparams", ".pdopt", ".torch", ""}
 
 // ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
-// puts behind a known one while it writes is none: ckpt.pt.6bE5Ba1F.
+// puts behind a known one while it writes is not: ckpt.pt.6bE5Ba1F.
 func ownEnding(name, ext string) bool {
 	known, number, numbered := strings.Cut(ext, "-")
 	if _, ok := digits(number); numbered && ok && slices.Contains(endings, known) {
@@ -64,7 +64,7 @@ func ownEnding(name, ext string) bool {
 		!slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name)))))
 }
 
-// otherEndings are those of files that stand beside checkpoints with a step in their names, and are none.
+// otherEndings are those of what stands beside checkpoints with a step in its name.
 var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".txt", ".log", ".csv", ".tsv", ".md", ".html", ".xml",
 	".py", ".sh", ".cfg", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".mp4", ".wav", ".flac", ".mp3", ".lock", ".done",
 	".md5", ".sha256", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
@@ -93,7 +93,8 @@ func fileKind(name string) (strong, weak bool) {
 		return false, true
 	}
 	t := titleOf(name)
-	return false, strings.Contains(name, "=") && t.step >= 0 || (t.named || checkpointName(name)) && ownEnding(name, ext) // epoch=3-loss=0.25
+	own := (t.named || checkpointName(name)) && ownEnding(name, ext)
+	return false, own || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
 }
 
 func stemExt(name string) string { return strings.ToLower(name) }

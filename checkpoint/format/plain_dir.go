@@ -86,7 +86,8 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 			continue
 		}
 		tensors++
-		if above := titleOf(path.Base(path.Dir(m.path))); path.Dir(m.path) != d.path && above.step >= 0 && above.roles == "" && above.step != t.step {
+		above := titleOf(path.Base(path.Dir(m.path)))
+		if path.Dir(m.path) != d.path && above.step >= 0 && above.roles == "" && above.step != t.step {
 			steps[above.step] = true // in a directory of a step of its own
 		}
 		slots[m.slot] = true
@@ -103,8 +104,8 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
 		return keptIn(files), nil
-	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 0 && t.step < 0 && t.slot == "", len(slots) > 1 && t.step < 0,
-		len(slots) > 0 && !t.named && !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path }):
+	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 1 && t.step < 0,
+		len(slots) > 0 && (t.step < 0 && t.slot == "" || !t.named && allBelow(d, files)):
 		return nil, nil // a directory of checkpoints: best and last are two
 	}
 	members := s.members
@@ -112,6 +113,11 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	s.templates(d.path)
 	s.members = members
 	return s, nil
+}
+
+// allBelow reports whether all of a save lies in directories of that which is taken for it.
+func allBelow(d *dir, files []member) bool {
+	return !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path })
 }
 
 // keptIn is the one file of a directory that is there to keep it in: checkpoint/ckpt.pth.

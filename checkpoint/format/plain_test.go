@@ -190,24 +190,34 @@ func TestJoblib(t *testing.T) {
 // TestKeptIn: a directory is there to keep one file in, or checkpoints each in a directory of its own; and of a save that
 // holds nothing but its settings any more it is known that it is cut.
 func TestKeptIn(t *testing.T) {
+	type reasons = map[string]problem.Reason // by path
 	settings := func(dir string) op { return writeText(dir+"/adapter_config.json", "{}") }
 	for name, tt := range map[string]struct {
 		ops  []op
-		want map[string]problem.Reason // by path
+		want reasons
 	}{
-		"one file":          {[]op{write("checkpoint/ckpt.pth", anyState(7))}, map[string]problem.Reason{"checkpoint/ckpt.pth": ""}},
-		"beside another":    {[]op{write("best.pt", anyState(5)), write("checkpoints/last.pt", anyState(7))}, map[string]problem.Reason{"best.pt": "", "checkpoints/last.pt": ""}},
-		"trials":            {[]op{write("trial_ab12c_00000/checkpoint_000002/checkpoint", anyState(2)), write("trial_ab12c_00000/checkpoint_000003/checkpoint", anyState(3))}, map[string]problem.Reason{"trial_ab12c_00000/checkpoint_000002": "", "trial_ab12c_00000/checkpoint_000003": ""}},
-		"by time":           {[]op{write("03-04-05/checkpoints/last.pt", anyState(7))}, map[string]problem.Reason{"03-04-05/checkpoints/last.pt": ""}},
-		"settings are left": {[]op{settings("adapter-2"), write("adapter-2/adapter_model.safetensors", anySafetensors()), settings("adapter-3"), writeText("adapter-3/README.md", "")}, map[string]problem.Reason{"adapter-2": problem.WeightsOnly, "adapter-3": problem.MissingShard}},
-		"times in names":    {[]op{write("model_20260102-030405.pt", anyState(1)), write("model_20260103-030405.pt", anyState(2))}, map[string]problem.Reason{"model_20260102-030405.pt": "", "model_20260103-030405.pt": ""}},
-		"parts":             {[]op{write("m_10-part-0-shard0.pt", anyState(10)), write("m_10-part-1-shard0.pt", anyState(10)), write("m_20-part-0-shard0.pt", anyState(20))}, map[string]problem.Reason{"m_10-part-0-shard0.pt": "", "m_20-part-0-shard0.pt": problem.MissingShard}},
-		"somebody's ending": {[]op{write("step_7.own", anyState(7)), write("step_7.png", anyState(7))}, map[string]problem.Reason{"step_7.own": ""}},
-		"a copy under way":  {[]op{write("ckpt_7.pt.6bE5Ba1F", anyState(7))}, map[string]problem.Reason{}},
+		"one file": {[]op{write("checkpoint/ckpt.pth", anyState(7))},
+			reasons{"checkpoint/ckpt.pth": ""}},
+		"beside another": {[]op{write("best.pt", anyState(5)), write("checkpoints/last.pt", anyState(7))},
+			reasons{"best.pt": "", "checkpoints/last.pt": ""}},
+		"trials": {[]op{write("trial_ab12c_00000/checkpoint_000002/checkpoint", anyState(2)), write("trial_ab12c_00000/checkpoint_000003/checkpoint", anyState(3))},
+			reasons{"trial_ab12c_00000/checkpoint_000002": "", "trial_ab12c_00000/checkpoint_000003": ""}},
+		"by time": {[]op{write("03-04-05/checkpoints/last.pt", anyState(7))},
+			reasons{"03-04-05/checkpoints/last.pt": ""}},
+		"settings are left": {[]op{settings("adapter-2"), write("adapter-2/adapter_model.safetensors", anySafetensors()), settings("adapter-3"), writeText("adapter-3/README.md", "")},
+			reasons{"adapter-2": problem.WeightsOnly, "adapter-3": problem.MissingShard}},
+		"times in names": {[]op{write("model_20260102-030405.pt", anyState(1)), write("model_20260103-030405.pt", anyState(2))},
+			reasons{"model_20260102-030405.pt": "", "model_20260103-030405.pt": ""}},
+		"parts": {[]op{write("m_10-part-0-shard0.pt", anyState(10)), write("m_10-part-1-shard0.pt", anyState(10)), write("m_20-part-0-shard0.pt", anyState(20))},
+			reasons{"m_10-part-0-shard0.pt": "", "m_20-part-0-shard0.pt": problem.MissingShard}},
+		"somebody's ending": {[]op{write("step_7.own", anyState(7)), write("step_7.png", anyState(7))},
+			reasons{"step_7.own": ""}},
+		"a copy under way": {[]op{write("ckpt_7.pt.6bE5Ba1F", anyState(7))},
+			reasons{}},
 	} {
 		d := newDisk(t)
 		d.play(tt.ops...)
-		got := map[string]problem.Reason{}
+		got := reasons{}
 		for _, c := range see(t, d.fs(), Options{Level: Manifests}) {
 			got[c.Path] = c.Reason
 		}

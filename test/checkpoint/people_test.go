@@ -21,9 +21,15 @@ type person struct {
 }
 
 // TestPeople starts a job on directories as people have them: names, copies, several runs, what is cut, written by the
-// libraries that write such. Each start says in one line what it begins from.
+// libraries that write such. Each start says in one line what it begins from. All with GANGRUN_TEST_LONG=1, else a part
+// that the seed chooses.
 func TestPeople(t *testing.T) {
 	parallel(t)
+	seed := strconv.FormatUint(setting(t, "GANGRUN_TEST_SEED", 1)%1000000, 10)
+	share := "0.25"
+	if os.Getenv("GANGRUN_TEST_LONG") != "" {
+		share = "1"
+	}
 	for _, round := range []struct {
 		script, python string
 		all            int // directories that it writes where every library is installed
@@ -48,19 +54,22 @@ func TestPeople(t *testing.T) {
 			if python != "tensorflow" {
 				env = append(env, "PYTHONPATH="+harness.Peer(t, "savers"))
 			}
-			r := harness.Run(t, 3*limit, env, harness.Peer(t, python+"/bin/python3"), script, dir)
+			r := harness.Run(t, 3*limit, env, harness.Peer(t, python+"/bin/python3"), script, dir, seed, share)
 			data, err := os.ReadFile(filepath.Join(dir, "trees.json"))
 			if err != nil {
 				t.Fatalf("%v\n%s", err, r.Stderr)
 			}
-			var people []person
-			if err := json.Unmarshal(data, &people); err != nil {
+			var written struct {
+				All   int
+				Trees []person
+			}
+			if err := json.Unmarshal(data, &written); err != nil {
 				t.Fatal(err)
 			}
-			if len(people) < all {
-				harness.Missing(t, python+": what writes "+strconv.Itoa(all-len(people))+" directories", "make peers")
+			if written.All < all {
+				harness.Missing(t, python+": what writes "+strconv.Itoa(all-written.All)+" directories", "make peers")
 			}
-			for _, p := range people {
+			for _, p := range written.Trees {
 				if p.Failed {
 					t.Errorf("%s was not written\n%s", p.Name, r.Stderr)
 					continue

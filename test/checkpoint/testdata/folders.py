@@ -1,8 +1,8 @@
 """What the scripts share that write directories as people have them, each with what is true of it: what a person would
 resume from.
 
-Usage of those: SCRIPT FOLDER writes the directories for which this python has the libraries, and FOLDER/trees.json: for each
-its name, the directory that is given, and the truth: paths (one of which is right; none: a fresh start; "65": the job has to
+Usage of those: SCRIPT FOLDER SEED SHARE writes the directories for which this python has the libraries, of these such a
+share, and FOLDER/trees.json: how many there are, and for each that was written its name, the directory that is given, and the truth: paths (one of which is right; none: a fresh start; "65": the job has to
 ask) and the step, None where the content and the name say none.
 """
 
@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import random
 import sys
 
 NOW = 1_780_000_000
@@ -73,11 +74,12 @@ if has("torch"):
 
 
 def main():
-    out = pathlib.Path(sys.argv[1])
+    out, seed, share = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     index = []
     if has("torch"):
         parts()  # what the first optimizer imports is imported once
-    for number, (name, (write, paths, step, given)) in enumerate(sorted(TREES.items())):
+    chosen = random.Random(seed).sample(sorted(TREES.items()), max(1, round(share * len(TREES))))
+    for number, (name, (write, paths, step, given)) in enumerate(chosen):
         folder = out / str(number)
         folder.mkdir()
         pid = os.fork()  # a library is as in a process of its own
@@ -95,4 +97,4 @@ def main():
                 os._exit(code)
         failed = os.waitpid(pid, 0)[1] != 0
         index.append({"name": name, "given": str(folder / given), "paths": paths, "step": step, "failed": failed})
-    (out / "trees.json").write_text(json.dumps(index))
+    (out / "trees.json").write_text(json.dumps({"all": len(TREES), "trees": index}))
