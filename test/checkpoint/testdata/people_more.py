@@ -163,6 +163,7 @@ if has("torch"):
         save(f / "final.pth", weights())
         save(f / "checkpoint/ckpt.pth", state(30, epoch=30))
         cut(f / "checkpoint/ckpt.pth")
+        times(f, "final*", "checkpoint")  # not of its first save
 
     @tree("a run that was begun again lower", ["ckpt_100.pt", "ckpt_300.pt"])
     def _(f):
