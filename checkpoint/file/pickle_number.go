@@ -143,7 +143,7 @@ func (z *Zip) element(stem string, s storage, index int64) (n int64, ok bool) {
 		return 0, false
 	}
 	err := z.Each(func(e Entry) error {
-		if e.Name != stem+"/data/"+s.key || e.Method != 0 || (index+1)*width > e.Size {
+		if e.Name != stem+"/data/"+s.key || e.Method != 0 || index >= e.Size/width {
 			return nil
 		}
 		from, end, err := z.data(e)

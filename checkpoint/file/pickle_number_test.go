@@ -85,3 +85,18 @@ func TestWhole(t *testing.T) {
 		}
 	}
 }
+
+func FuzzTorchShape(f *testing.F) {
+	for _, sample := range samples(f, "*.pt") {
+		f.Add(sample)
+	}
+	f.Add([]byte("\x80\x02}X\x04\x00\x00\x00stepcnumpy._core.multiarray\nscalar\ncnumpy\ndtype\nX\x02\x00\x00\x00i8\x89\x88\x87R" +
+		"c_codecs\nencode\nX\x02\x00\x00\x00,\x01X\x06\x00\x00\x00latin1\x86R\x86Rs."))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if s, err := TorchShape(bytes.NewReader(data), int64(len(data))); err == nil {
+			for _, v := range s.Values {
+				v.Whole()
+			}
+		}
+	})
+}
