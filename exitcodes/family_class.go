@@ -1,0 +1,75 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strings"
+)
+
+// What services say about who asks, and what for.
+var (
+	saysCertificate = phrases.list("certificate verify failed", "certificate_verify_failed")
+	saysLogin       = phrases.list("password authentication failed", "access denied for user",
+		"invalid username or password", "invalid password", "wrongpass ", "noauth authentication required")
+	saysDatabaseMisuse = phrases.list("no such table", "no such column", "syntax error", "does not exist",
+		"unknown database", "unknown column")
+)
+
+// classFamily goes by the name of the class alone.
+func classFamily(class, name string, message []byte, h heard) family {
+	if h.any(saysCertificate) {
+		return deterministic("class", "CertificateRefused")
+	}
+	if h.any(saysLogin) {
+		return deterministic("class", "RequestRefused")
+	}
+	if name == "OperationalError" && h.any(saysDatabaseMisuse) {
+		return deterministic("class", "RequestRefused")
+	}
+	switch name {
+	case "ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError", "RemoteDisconnected", "ServerDisconnectedError",
+		"ClientOSError", "ClientPayloadError", "ChunkedEncodingError", "IncompleteRead", "ProtocolError", "RemoteProtocolError",
+		"ConnectionClosedError", "ConnectionClosed", "DistNetworkError", "HorovodInternalError", "IncompleteReadError", "ReadError", "WriteError",
+		"SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError":
+		return transient("class", ReasonPeerLost, RoleCascade)
+	case "DistStoreError":
+		return transient("class", "StoreUnreachable", RoleSuspect)
+	case "BrokenProcessPool", "TerminatedWorkerError", "KilledWorker", "BrokenExecutor", "BrokenThreadPool":
+		return transient("class", "ChildKilled", RoleSuspect)
+	case "WorkerCrashedError", "ActorDiedError", "RayActorError", "ActorUnavailableError", "NodeDiedError", "ObjectLostError", "OwnerDiedError",
+		"ObjectFetchTimedOutError", "ReferenceCountingAssertionError", "RaySystemError", "LocalRayletDiedError", "ObjectReconstructionFailedError":
+		return transient("class", ReasonPeerLost, RoleCascade)
+	case "gaierror", "herror", "NameResolutionError", "ServerNotFoundError":
+		return transient("class", "NameResolution", RoleSuspect)
+	case "HttpError", "HTTPError", "HttpResponseError", "ClientResponseError", "RequestException", "HTTPException":
+		if len(bytes.TrimSpace(message)) == 0 { // it came without an answer, else it had a status
+			return transient("class", "ServiceUnavailable", RoleSuspect)
+		}
+	case "FileNotFoundError": // without an errno: a library's own
+		return deterministic("class", "FileNotFound").afterProgress()
+	case "RetryError": // of tenacity, which names what was raised, or of a cloud's client
+		if m := raisedPattern().FindSubmatch(message); m != nil {
+			return familyOf(string(m[1]), nil)
+		}
+		return transient("class", "ServiceUnavailable", RoleSuspect)
+	case "MaxRetryError", "SSLError", "ProxyError", "CommError", "InternalServerError", "ServerError", "ServiceRequestError",
+		"ServiceResponseError", "NoBrokersAvailable", "OperationalError", "TransportError":
+		return transient("class", "ServiceUnavailable", RoleSuspect)
+	}
+	whole := name
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "Exception"), "Error") // what is left names the condition
+	switch {
+	case strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "DeadlineExceeded"):
+		return transient("class", "Timeout", RoleSuspect)
+	case strings.HasSuffix(name, "Connection") || strings.HasSuffix(name, "Connect") || strings.HasSuffix(name, "Connector") || strings.HasSuffix(name, "Network") || strings.HasSuffix(whole, "HostException") ||
+		strings.Contains(name, "ConnectionFailed") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
+		strings.HasSuffix(name, "ConnectionRefused") || strings.HasSuffix(name, "Unreachable"):
+		return transient("class", ReasonPeerUnreachable, RoleSuspect)
+	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
+		return transient("class", "ServiceUnavailable", RoleRoot)
+	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || name == "Socket":
+		return transient("class", ReasonPeerLost, RoleCascade)
+	}
+	return family{}
+}
+
+var raisedPattern = lazy(`state=finished raised (\w+)>`)

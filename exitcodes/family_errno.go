@@ -1,0 +1,54 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// saysErrno is how the number of an error begins.
+var saysErrno = phrases.list("os { code", "error, code: ", "(1", "(3", "(5", "(7", "(os error", "name: e", "rrno")
+
+var errnoPattern = lazy(`\[Errno (-?\d+)\]|\bOs \{ code: (\d+)|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]|(?i:socket (?:recv|send|connect) error, code): (\d+)`)
+
+// errnoFamily reads an errno: a network or a file server that is away comes back; a disk that is full, a path and a
+// permission stay as they are.
+func errnoFamily(_, _ string, message []byte, h heard) family {
+	if !h.any(saysErrno) {
+		return family{}
+	}
+	m := errnoPattern().FindSubmatch(message)
+	if m == nil {
+		return family{}
+	}
+	n, err := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	if err != nil {
+		return family{}
+	}
+	switch n {
+	case 32, 102, 103, 104, 108: // EPIPE, ENETRESET, ECONNABORTED, ECONNRESET, ESHUTDOWN
+		return transient("errno", ReasonPeerLost, RoleCascade)
+	case 100, 101, 111, 112, 113, 64: // ENETDOWN, ENETUNREACH, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, ENONET
+		return transient("errno", ReasonPeerUnreachable, RoleSuspect)
+	case 62, 110: // ETIME, ETIMEDOUT
+		return transient("errno", "Timeout", RoleSuspect)
+	case -2, -3, -5: // EAI_NONAME, EAI_AGAIN, EAI_NODATA
+		return transient("errno", "NameResolution", RoleSuspect)
+	case 4, 11, 16, 26, 35, 105: // EINTR, EAGAIN, EBUSY, ETXTBSY, EDEADLK, ENOBUFS
+		return transient("errno", "ResourceBusy", RoleRoot)
+	case 5, 19, 107, 121, 70, 52: // EIO, ENODEV, ENOTCONN, EREMOTEIO, ECOMM, EBADE
+		return transient("errno", "InputOutputError", RoleRoot)
+	case 116: // ESTALE
+		return transient("errno", "StaleFileHandle", RoleRoot)
+	case 98: // EADDRINUSE
+		return transient("errno", "AddressInUse", RoleRoot)
+	case 2: // ENOENT
+		return deterministic("errno", "FileNotFound").afterProgress()
+	case 1, 13: // EPERM, EACCES
+		return deterministic("errno", "PermissionDenied").afterProgress()
+	case 28, 122: // ENOSPC, EDQUOT
+		return deterministic("errno", "DiskFull")
+	case 17, 20, 21, 22, 27, 30, 36, 38, 39, 40, 95:
+		return deterministic("errno", ReasonError)
+	}
+	return family{}
+}

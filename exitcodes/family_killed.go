@@ -1,0 +1,54 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// saysSignal are words of whoever tells of a signal.
+var saysSignal = phrases.list("= -", "code -", "code: -", "ignal", "sig", "status -")
+
+var killedPattern = lazy(`terminated with signal (?:SIG)?([A-Z]+)|died with <Signals\.SIG([A-Z]+)|killed by signal:? (?:SIG)?(\w+)|received signal (?:SIG)?([A-Z]+)|(?:exits? with return code =|[Ee]xit ?code:?|crashed with exit code|exited with code|exit status|return code) -(\d+)|exit(?:ed)? on signal (\d+)|exit codes? \{?[^}]*SIG([A-Z]+)\(`)
+
+// childKilled reads that a child died by a signal: the cause is not in these words, and mostly not in the program.
+func childKilled(_, _ string, message []byte, h heard) family {
+	if !h.any(saysSignal) {
+		return family{}
+	}
+	m := killedPattern().FindSubmatch(message)
+	if m == nil {
+		return family{}
+	}
+	name := string(bytes.Join(m[1:], nil))
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		if n, err = ParseSignal(name); err != nil && name != "Killed" && name != "Segmentation" && name != "Aborted" && name != "Bus" {
+			return family{}
+		}
+	}
+	if err == nil && (n <= 0 || n > sigmax) {
+		return family{}
+	}
+	return transient("killed", "ChildKilled", RoleSuspect)
+}
+
+// shellKilled reads what a shell says about a child that a signal killed: "line 1: 1234 Killed  python train.py".
+func shellKilled(text []byte) bool {
+	text = text[:min(len(text), 400)]
+	i := bytes.Index(text, []byte("Killed"))
+	n := len("Killed")
+	for _, word := range []string{"Segmentation fault", "Bus error", "Aborted", "Illegal instruction", "Floating point exception"} {
+		if i < 0 {
+			i, n = bytes.Index(text, []byte(word)), len(word)
+		}
+	}
+	if i < 0 {
+		return false
+	}
+	head, rest := bytes.TrimRight(text[:i], " "), bytes.TrimSpace(text[i+n:])
+	if len(head) == 0 { // "Killed", "Segmentation fault (core dumped)"
+		return len(rest) == 0 || bytes.Equal(rest, []byte("(core dumped)"))
+	}
+	last := head[bytes.LastIndexAny(head, " :")+1:]
+	return digits(string(last)) && bytes.Contains(head, []byte(": "))
+}

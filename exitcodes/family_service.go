@@ -1,0 +1,92 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// saysCode is how the code of a service begins.
+var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:")
+
+var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|ErrorCode: ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)`)
+
+// serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
+func serviceCode(_, _ string, message []byte, h heard) family {
+	if !h.any(saysCode) {
+		return family{}
+	}
+	m := serviceCodePattern().FindSubmatch(message)
+	if m == nil {
+		return family{}
+	}
+	code := strings.ToLower(string(bytes.Join(m[1:], nil)))
+	if n, err := strconv.Atoi(code); err == nil {
+		return status(n)
+	}
+	for _, w := range []string{"slowdown", "throttl", "timeout", "toomany", "limitexceeded", "throughputexceeded", "unavailable",
+		"internalerror", "internalfailure", "serverbusy", "networkconnection", "network_connection", "connection", "slow_down",
+		"internal_failure", "service_unavailable", "request_timeout", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond"} {
+		if strings.Contains(code, w) {
+			return transient("service", "ServiceUnavailable", RoleRoot)
+		}
+	}
+	for _, w := range []string{"denied", "nosuch", "notfound", "invalid", "signature", "expired", "unauthor", "forbidden", "malformed", "missing", "authentication"} {
+		if strings.Contains(code, w) {
+			return deterministic("service", "RequestRefused")
+		}
+	}
+	return family{}
+}
+
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$`)
+
+// httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
+// was asked for.
+func httpStatus(_, _ string, message []byte, h heard) family {
+	if !bytes.ContainsAny(message, "45") {
+		return family{}
+	}
+	m := statusPattern().FindSubmatch(message)
+	if m == nil {
+		return family{}
+	}
+	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	return status(n)
+}
+
+func status(n int) family {
+	switch {
+	case n == 408 || n == 421 || n == 423 || n == 425 || n == 429 || n == 499 || n >= 500 && n != 501 && n != 505 && n < 600:
+		return transient("http", "ServiceUnavailable", RoleRoot)
+	case n >= 400 && n < 600:
+		return deterministic("http", "RequestRefused")
+	}
+	return family{}
+}
+
+var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |code = ([A-Z][A-Za-z]+) desc =`)
+
+// rpcStatus reads a status of gRPC, which JAX and TensorFlow use for everything. INTERNAL, UNKNOWN and
+// RESOURCE_EXHAUSTED say nothing by themselves.
+func rpcStatus(class, name string, message []byte, h heard) family {
+	code := ""
+	if m := rpcPattern().FindSubmatch(message); m != nil {
+		code = strings.ToUpper(strings.ReplaceAll(string(bytes.Join(m[1:], nil)), "_", ""))
+	} else if strings.Contains(class, "errors_impl.") || strings.Contains(class, "api_core") || strings.Contains(class, "grpc") {
+		code = strings.ToUpper(strings.TrimSuffix(name, "Error"))
+	}
+	switch code {
+	case "UNAVAILABLE", "ABORTED", "CANCELLED", "SERVICEUNAVAILABLE":
+		return transient("rpc", ReasonPeerUnreachable, RoleCascade)
+	case "DEADLINEEXCEEDED", "GATEWAYTIMEOUT":
+		return transient("rpc", "Timeout", RoleSuspect)
+	case "BADGATEWAY", "INTERNALSERVER", "INTERNALSERVERERROR", "TOOMANYREQUESTS", "RETRY", "SERVER":
+		return transient("rpc", "ServiceUnavailable", RoleRoot)
+	case "PERMISSIONDENIED", "UNAUTHENTICATED", "FORBIDDEN", "UNAUTHORIZED", "BADREQUEST":
+		return deterministic("rpc", "RequestRefused")
+	case "INVALIDARGUMENT", "NOTFOUND", "ALREADYEXISTS", "FAILEDPRECONDITION", "OUTOFRANGE", "UNIMPLEMENTED":
+		return deterministic("rpc", ReasonError)
+	}
+	return family{}
+}
