@@ -24,6 +24,7 @@ func (r *reader) findAdvice() {
 				for k := i + 1; k < j; k++ {
 					r.lines[k].traits = traitNoise
 				}
+				r.lines[i].traits, r.lines[j].traits = traitNoise|traitEcho, traitNoise|traitEcho
 				i = j
 				break
 			}

@@ -305,14 +305,20 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 	return best, at, found
 }
 
+// raisedHead splits a line that names an exception, of Python or of another language, without a traceback.
+func raisedHead(text []byte) (class, message string, ok bool) {
+	if class, message, ok = exceptionHead(text); ok && looksRaised(class) {
+		return class, message, true
+	}
+	return foreignHead(text)
+}
+
 // raisedAlone judges an exception that stands without a traceback, as a program prints it that catches everything, or one
 // of another language.
 func raisedAlone(l *line) *Rule {
-	class, message, ok := exceptionHead(l.text)
-	if !ok || !looksRaised(class) {
-		if class, message, ok = foreignHead(l.text); !ok {
-			return nil
-		}
+	class, message, ok := raisedHead(l.text)
+	if !ok {
+		return nil
 	}
 	f := familyOf(class, []byte(message))
 	if !f.known() || f.verdict == Fatal {

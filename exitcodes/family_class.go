@@ -35,6 +35,10 @@ func classFamily(class, name string, message []byte, h heard) family {
 		return transient("class", "StoreUnreachable", RoleSuspect)
 	case "BrokenProcessPool", "TerminatedWorkerError", "KilledWorker", "BrokenExecutor", "BrokenThreadPool":
 		return transient("class", "ChildKilled", RoleSuspect)
+	case "ProcessExitedException": // Julia's; torch's says how it ended
+		if len(bytes.TrimSpace(message)) == 0 {
+			return transient("class", "ChildKilled", RoleSuspect)
+		}
 	case "WorkerCrashedError", "ActorDiedError", "RayActorError", "ActorUnavailableError", "NodeDiedError", "ObjectLostError", "OwnerDiedError",
 		"ObjectFetchTimedOutError", "ReferenceCountingAssertionError", "RaySystemError", "LocalRayletDiedError", "ObjectReconstructionFailedError":
 		return transient("class", ReasonPeerLost, RoleCascade)

@@ -7,7 +7,7 @@ var (
 		"connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost",
 		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes",
 		"remote end closed", "socket closed")
-	saysUnreachable = phrases.list("unreachable", "trying to connect to", "unable to find the server at",
+	saysUnreachable = phrases.list("unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed",
 		"could not resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error, and we cannot find", "connection refused", "connection timed out",
@@ -20,7 +20,7 @@ var (
 	saysTimeout = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout")
-	saysBusy = phrases.list("giving up after", "retries failed", "attempts failed", "all attempts",
+	saysBusy = phrases.list("giving up after", "in safe mode", "toomanyrequests", "retries failed", "attempts failed", "all attempts",
 		"retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time",
 		"backend error", "an error occurred while downloading using", "encountered an internal error",
 		"internal server error", "max retries exceeded", "maximum number of retries",

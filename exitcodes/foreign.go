@@ -2,8 +2,8 @@ package exitcodes
 
 import "bytes"
 
-// foreignHead splits a line in which a program of another language than Python says what it ended of: Java's, Go's, Rust's.
-// Go and Rust have no classes; theirs is called a panic.
+// foreignHead splits a line in which a program of another language than Python says what it ended of: Java's, Julia's,
+// Go's, Rust's. Go and Rust have no classes; theirs is called a panic.
 func foreignHead(text []byte) (class, message string, ok bool) {
 	if rest, found := bytes.CutPrefix(text, []byte(`Exception in thread "`)); found {
 		if i := bytes.Index(rest[:min(len(rest), 100)], []byte(`" `)); i >= 0 {
@@ -11,8 +11,10 @@ func foreignHead(text []byte) (class, message string, ok bool) {
 		}
 		return "", "", false
 	}
-	if rest, found := bytes.CutPrefix(text, []byte("Caused by: ")); found {
-		return exceptionHead(rest)
+	for _, head := range [][]byte{javaCause, juliaError, juliaTask} {
+		if rest, found := bytes.CutPrefix(bytes.TrimLeft(text, " "), head); found {
+			return exceptionHead(rest)
+		}
 	}
 	for _, head := range [][]byte{goPanic, rustUnwrap} {
 		if bytes.HasPrefix(text, head) {
@@ -23,6 +25,9 @@ func foreignHead(text []byte) (class, message string, ok bool) {
 }
 
 var (
+	javaCause  = []byte("Caused by: ")
+	juliaError = []byte("ERROR: LoadError: ")
+	juliaTask  = []byte("nested task error: ")
 	goPanic    = []byte("panic: ")
 	rustUnwrap = []byte("called `Result::") // on an `Err` value, which follows
 )

@@ -58,11 +58,10 @@ func (r *reader) lastWords() said {
 	if s, ok := r.buffered(); ok {
 		return s
 	}
-	s := r.unknownLine()
-	if m, ok := r.parting(s); ok {
-		return said{match: m, known: true, at: s.at}
+	if m, at, ok := r.parting(); ok {
+		return said{match: m, known: true, at: at}
 	}
-	return s
+	return r.unknownLine()
 }
 
 // buffered finds the exception that ended a program whose standard output came late: what Python has kept in its buffer
@@ -216,25 +215,6 @@ func (r *reader) accusations() (lines []string) {
 		}
 	}
 	return lines
-}
-
-// parting judges the last line of a program that ended without an exception, as one in Go does or a script that prints
-// what went wrong and exits: a condition that passes, if the line says so.
-func (r *reader) parting(s said) (Match, bool) {
-	if s.at >= len(r.lines) || !r.rules.families {
-		return Match{}, false
-	}
-	l := &r.lines[s.at]
-	for i := s.at + 1; i < len(r.lines); i++ {
-		if after := &r.lines[i]; !after.blank() && after.kind != kindNoise && !after.is(traitNoise|traitEcho) {
-			return Match{}, false
-		}
-	}
-	if !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
-		return Match{}, false
-	}
-	f := familyOf("", l.text)
-	return Match{Rule: f.rule(), Line: l.shown()}, f.known() && f.verdict == Retry
 }
 
 // unknownLine is the line that tells most where nothing is known: the last that names an exception or an error.

@@ -61,7 +61,8 @@ var (
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
 		"errno", "stopping", "exiting", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
-	wordsNames = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
+	wordsGaveUp = wordings.list("giving up after", "gave up after", "giving up.", "no more retries", "no retries left")
+	wordsNames  = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
 		"remote peer ", "by peer [", "read error [", "write error [", "remote=[")
 	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
 )
@@ -78,13 +79,19 @@ func traitsOf(l *line) (t trait) {
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l))
-	give(traitEcho, h.any(wordsEcho))
+	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled))
 	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitNames, h.any(wordsNames))
+	give(traitGaveUp, h.any(wordsGaveUp))
 	give(traitSignal, h.any(wordsSignal))
 	return t
+}
+
+// endedBySlurm reports whether srun says that it has ended its other tasks.
+func endedBySlurm(l *line) bool {
+	return l.says("srun: error: ") && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(": Terminated"))
 }
 
 // isStackDump reports whether the line is one of faulthandler's frames.

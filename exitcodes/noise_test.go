@@ -22,6 +22,10 @@ func TestWhatEndedNothing(t *testing.T) {
 		"a child with one, as far as one knows": {"Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    pickle.load(f)\nEOFError: Ran out of input\n", Retry, "CheckpointCorrupt"},
 		"advice that is noise":                  {ssh + dash + "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n* not finding the required libraries\n" + dash, Retry, ReasonPeerUnreachable},
 		"a program's own box":                   {ssh + dash + "error: the number of layers must divide by 4\n" + dash, Fatal, ReasonError},
+		"another program's words":               {ssh + "error: the number of layers must divide by 4\n", Fatal, ReasonError},
+		"a program's words about its own":       {"rsync: read error: Connection reset by peer (104)\nrsync error: error in protocol (code 12)\n", Retry, ReasonPeerLost},
+		"its last try":                          {"WARNING: Retrying (Retry(total=0, connect=None)) after connection broken: Connection refused\nERROR: no such package\n", Retry, ReasonPeerLost},
+		"a try before it":                       {"WARNING: Retrying (Retry(total=1, connect=None)) after connection broken: Connection refused\nERROR: no such package\n", Fatal, ReasonError},
 		"a heading without its traceback":       {"ValueError: 7\nException ignored in: <function f>\n", Fatal, ReasonError},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -248,7 +248,7 @@ func (r *reader) mark() {
 		}
 		if errorLine(l) {
 			l.kind = kindLast
-			if l.is(traitHandled) || l.level == levelWarning || r.survived(i, l.tag, false) {
+			if (l.is(traitHandled) || l.level == levelWarning) && !r.gaveUp(l) || r.survived(i, l.tag, false) {
 				l.kind = kindSurvived
 			}
 		}
@@ -258,6 +258,15 @@ func (r *reader) mark() {
 // errorLine reports whether a line outside of a traceback tells of something that went wrong.
 func errorLine(l *line) bool {
 	return l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || l.is(traitError) || shellKilled(l.text)
+}
+
+// gaveUp reports whether the line is about the last of several tries.
+func (r *reader) gaveUp(l *line) bool {
+	if l.is(traitGaveUp) {
+		return true
+	}
+	r.meter.pass(1, len(l.text))
+	return l.contains("Retry(total=0,") // a number, so that lines of its shape may say something else
 }
 
 // sortChains brings chains into the order in which they end.

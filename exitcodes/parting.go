@@ -1,0 +1,78 @@
+package exitcodes
+
+import "bytes"
+
+// parting judges the last lines of a program that ended without an exception, as one in Go does, a command or a script
+// that prints what went wrong and exits: a condition that passes, if one of them says so and none after it tells of an
+// error of another program. What is indented goes on a line before it.
+func (r *reader) parting() (Match, int, bool) {
+	if !r.rules.families {
+		return Match{}, 0, false
+	}
+	heads := 0
+	later := "" // whose error is told after line i
+	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
+		l := &r.lines[i]
+		if isRule(l.text) && !l.is(traitEcho) {
+			break
+		}
+		if l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) {
+			continue
+		}
+		if l.kind == kindWork || r.inside[i] {
+			break
+		}
+		if indent(l.text) == 0 {
+			if heads++; heads > closing {
+				break
+			}
+		}
+		if l.kind != kindLast {
+			continue
+		}
+		class, message, raised := raisedHead(l.text)
+		if raised && isLogicError(class) || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+			break
+		}
+		text, who := l.text, speaker(l.text)
+		if raised {
+			text = []byte(message)
+		}
+		if f := familyOf(class, text); f.known() {
+			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || r.gaveUp(l))
+		}
+		if !namesError(l) {
+			continue
+		}
+		if later != "" && later != who {
+			break
+		}
+		later = who
+	}
+	return Match{}, 0, false
+}
+
+const closing = 12 // lines with which a program takes its leave
+
+// speaker is the first word of a line, which most commands begin with their name.
+func speaker(text []byte) string {
+	text = bytes.TrimLeft(text, " ")
+	if i := bytes.IndexAny(text, " :["); i > 0 {
+		text = text[:i]
+	}
+	return string(text[:min(len(text), 64)])
+}
+
+// namesError reports whether a line begins with the word that it is an error: "error: ", "rsync error: ".
+func namesError(l *line) bool {
+	if l.level == levelError {
+		return true
+	}
+	head := l.text[:min(len(l.text), 40)]
+	i := bytes.IndexByte(head, ':')
+	if i < 0 {
+		return false
+	}
+	head = bytes.ToLower(head[:i])
+	return bytes.Contains(head, []byte("error")) || bytes.Contains(head, []byte("fatal"))
+}
