@@ -16,11 +16,13 @@ func (r *reader) judgeStream(c int) said {
 		}
 		return s
 	}
-	if l := &r.lines[s.at]; !l.is(traitEcho) {
+	l := &r.lines[s.at]
+	if !l.is(traitEcho) {
 		return s
 	}
+	thread := l.contains(readerThread)
 	for i := c - 1; i >= 0; i-- {
-		if before := &r.chains[i]; !before.ignored && !before.survived {
+		if before := &r.chains[i]; (!before.ignored || thread && before.thread) && !before.survived {
 			if t := r.judgeChain(before); t.known || t.unknown {
 				t.other = s.exception
 				if t.known && t.role() == RoleCascade {
@@ -299,7 +301,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 			continue
 		}
 		if !found || r.rules.better(rule, &best.Rule) {
-			best, at, found = Match{Rule: *rule, Line: l.shown()}, i, true
+			best, at, found = Match{Rule: *rule, Line: r.withWhat(i)}, i, true
 		}
 	}
 	return best, at, found
@@ -310,7 +312,21 @@ func raisedHead(text []byte) (class, message string, ok bool) {
 	if class, message, ok = exceptionHead(text); ok && looksRaised(class) {
 		return class, message, true
 	}
+	if class, message, ok = reprHead(text); ok {
+		return class, message, true
+	}
 	return foreignHead(text)
+}
+
+// reprHead splits an exception that a program has printed as Python writes it in source, as Hydra does: TypeError("x").
+func reprHead(text []byte) (class, message string, ok bool) {
+	text = bytes.TrimSpace(text)
+	i := bytes.IndexByte(text[:min(len(text), 120)], '(')
+	if i <= 0 || len(text) < i+4 || text[len(text)-1] != ')' || text[i+1] != text[len(text)-2] || text[i+1] != '\'' && text[i+1] != '"' {
+		return "", "", false
+	}
+	class, _, ok = exceptionHead(text[:i])
+	return class, string(text[i+2 : len(text)-2]), ok && looksRaised(class)
 }
 
 // raisedAlone judges an exception that stands without a traceback, as a program prints it that catches everything, or one

@@ -34,6 +34,7 @@ type chain struct {
 	ignored bool // the interpreter itself, a thread or a logger told of it: the program did not end of it
 	logged  bool // a logger wrote it, so it was caught
 	warned  bool // and called it a warning
+	thread  bool // it ended a thread, not the program
 	frames  []int
 	// survived is set once the reader knows that training went on after it.
 	survived bool
@@ -236,7 +237,7 @@ func (p *parser) passedOn(i int) bool {
 	}
 	last := &p.r.lines[p.heading[len(p.heading)-1]]
 	return last.says("-- Process ", "'''", "\"\"\"", "The above exception", "Caused by", "Worker traceback", "The original traceback", "Traceback from") ||
-		last.contains("terminated with the following error")
+		last.contains("terminated with the following error", " with message:")
 }
 
 // begin starts a chain at the header i. The line before it may say whose it is.
@@ -251,6 +252,7 @@ func (p *parser) begin(i int) {
 	switch {
 	case isIgnoredHeading(before) || len(p.heading) > 1 && before.text[0] == ' ' && isIgnoredHeading(&p.r.lines[p.heading[0]]):
 		p.chain.ignored = true
+		p.chain.thread = before.says(threadHead)
 		p.chain.begin = h
 	case i-h <= 1 && !l.own && !p.partOfChain(h):
 		overcome := before.is(traitHandled)

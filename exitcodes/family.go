@@ -48,6 +48,9 @@ func familyOf(class string, message []byte) family {
 		return family{} // a bug, whatever text it quotes; the base rule says fatal
 	}
 	message = message[:min(len(message), maxMessageText)]
+	if i := bytes.Index(message, hint); i > 0 {
+		message = message[:i]
+	}
 	lower := bytes.ToLower(message)
 	if ownErrors[name] {
 		lower = unquoted(lower) // what the input held
@@ -62,6 +65,9 @@ func familyOf(class string, message []byte) family {
 	}
 	return family{}
 }
+
+// hint begins what Paddle says of an error in general.
+var hint = []byte("[Hint: ")
 
 const (
 	maxMessageText = 1536 // bytes of a message that are read

@@ -2,7 +2,7 @@ package exitcodes
 
 // What messages say in words.
 var (
-	saysPeerLost = phrases.list("stream removed", "peer closed", "lost connection", "connection broken",
+	saysPeerLost = phrases.list("stream removed", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted",
 		"connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost",
 		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes",
@@ -20,7 +20,7 @@ var (
 	saysTimeout = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout")
-	saysBusy = phrases.list("giving up after", "in safe mode", "toomanyrequests", "retries failed", "attempts failed", "all attempts",
+	saysBusy = phrases.list("giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "toomanyrequests", "retries failed", "attempts failed", "all attempts",
 		"retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time",
 		"backend error", "an error occurred while downloading using", "encountered an internal error",
 		"internal server error", "max retries exceeded", "maximum number of retries",
@@ -28,7 +28,7 @@ var (
 		"server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests",
 		"try again later")
 	saysTries     = phrases.list("attempts", "retries", " tries")
-	saysChildGone = phrases.list("no longer alive", "abruptly", "died unexpectedly", "exited unexpectedly",
+	saysChildGone = phrases.list("no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly",
 		"has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources = phrases.list("can't start new thread", "resource temporarily unavailable")
 )

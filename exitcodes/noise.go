@@ -5,11 +5,13 @@ import "bytes"
 // isIgnoredHeading reports whether the line introduces an exception of which the program did not end: one in a
 // destructor, in a thread, in an exit handler, in a task that nobody waits for, in the logger itself.
 func isIgnoredHeading(l *line) bool {
-	return l.says("Exception ignored ", "Exception in thread ", "Error in atexit", "Exception in atexit", "--- Logging error ---",
+	return l.says("Exception ignored ", threadHead, "Error in atexit", "Exception in atexit", "--- Logging error ---",
 		"Exception in callback ", "Error in sys.excepthook", "Error in sys.exitfunc", "Exception in Tkinter",
 		"Task exception was never retrieved", "Future exception was never retrieved", "Unhandled exception in thread",
 		"Error while calling ", "Exception caught by weakref", "object address  :")
 }
+
+const threadHead = "Exception in thread "
 
 // ignoredHeading reports whether the line introduces such an exception of Python's, and not one of Java's main thread.
 func ignoredHeading(l *line) bool {
@@ -19,6 +21,9 @@ func ignoredHeading(l *line) bool {
 	_, _, foreign := foreignHead(l.text)
 	return !foreign
 }
+
+// readerThread is what Paddle says of a thread that reads data, whose exception stands before.
+const readerThread = "data reader raises an exception"
 
 // noiseHeads begin lines that say nothing about why a program ended: of a dying interpreter, of a stack dump, which
 // names frames and no cause, of a launcher that repeats what its children said, of an experiment tracker.
@@ -51,11 +56,11 @@ var (
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "error: aborting job",
-		"inspect the previous error messages for a cause", "(above) for the root cause", "see root cause above", " (read) {", " (write) {")
+		"inspect the previous error messages for a cause", readerThread, "(above) for the root cause", "see root cause above", " (read) {", " (write) {")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt ", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
-	wordsWrong = wordings.list("rror:", "rror ", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
+	wordsWrong = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer")
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
@@ -78,7 +83,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l))
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled))
 	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
@@ -87,6 +92,13 @@ func traitsOf(l *line) (t trait) {
 	give(traitGaveUp, h.any(wordsGaveUp))
 	give(traitSignal, h.any(wordsSignal))
 	return t
+}
+
+// isRustFrame reports whether the line is one of a backtrace in Rust: "   0: core::panicking::panic".
+func isRustFrame(l *line) bool {
+	text := bytes.TrimLeft(l.text, " ")
+	n := bytes.IndexByte(text[:min(len(text), 6)], ':')
+	return len(text) < len(l.text) && n > 0 && digits(string(text[:n])) && bytes.Contains(text, []byte("::"))
 }
 
 // endedBySlurm reports whether srun says that it has ended its other tasks.

@@ -5,13 +5,19 @@ import "time"
 // ownWords is what a worker that gangrun stopped would have been judged by, had it ended of what it said before. Nil
 // when it had said nothing of a failure in that role, or a stronger one.
 func ownWords(f Finding, o Outcome, rules *Rules, least Role) *Finding {
-	if len(o.Output) == 0 {
+	if len(o.Output) == 0 && len(o.ErrorFile) == 0 {
 		return nil
 	}
 	o.Status, o.Stop, o.OOMKills, o.Xids = Status{Code: 1}, NotStopped, 0, nil
 	o.Output = before(o.Output, o.Arrived, o.StoppedAt)
 	r := newReader(o, rules)
 	w := r.uncaught()
+	if file, found := o.record(r, false); found {
+		recorded := file.read(o, rules)
+		if recorded.at = len(r.lines); recorded.role() > w.role() && o.writtenBefore(file, recorded) {
+			w = recorded
+		}
+	}
 	if !w.known && !w.unknown || w.role() < least || w.match.Rule.Verdict == Preempted {
 		return nil
 	}
@@ -23,6 +29,16 @@ func ownWords(f Finding, o Outcome, rules *Rules, least Role) *Finding {
 	said := own.say(w, o)
 	said.Message = said.HadFailed()
 	return &said // how it ended is gangrun's doing
+}
+
+// writtenBefore reports whether a record was there before the stop, and is no answer to it. It has whole seconds: within
+// the stop's own, only what nobody answers with counts.
+func (o Outcome) writtenBefore(file ErrorFile, w said) bool {
+	if o.StoppedAt.IsZero() || file.At.IsZero() {
+		return o.StoppedAt.IsZero()
+	}
+	stop := o.StoppedAt.Truncate(time.Second)
+	return file.At.Before(stop) || file.At.Equal(stop) && (w.known || w.program)
 }
 
 // HadFailed is the sentence about a worker that gangrun stopped when it had said why it fails: of a finding that is

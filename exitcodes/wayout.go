@@ -48,13 +48,10 @@ func (r *reader) endedBefore() (best said, found bool) {
 	w := r.findWayOut()
 	for _, i := range r.finalChains() {
 		c := &r.chains[i]
-		if c.logged || !r.endedOf(c, w, longAgo) {
+		if c.logged || !r.endedOf(c, w) {
 			continue
 		}
 		s := r.judgeStream(i)
-		if !s.known && !r.endedOf(c, w, echoes) { // what nothing knows may well have been caught: a crash says more
-			continue
-		}
 		if s.ended = s.known || s.unknown; s.ended && (!found || s.role() > best.role()) {
 			best, found = s, true
 		}
@@ -66,8 +63,9 @@ func (r *reader) endedBefore() (best said, found bool) {
 func (r *reader) justHooked(c *chain) bool { return c.own && r.end.Sub(r.lines[c.end].at) <= echoes }
 
 // endedOf reports whether the program ended of the exceptions in c, and the signal came after that: by the words of an
-// interpreter that goes down, or without any other, and soon.
-func (r *reader) endedOf(c *chain, w wayOut, soon time.Duration) bool {
+// interpreter that goes down, or without any other, and soon. A module at the program's top may catch what it prints, too, and
+// crash a while later.
+func (r *reader) endedOf(c *chain, w wayOut) bool {
 	switch {
 	case c.own: // torch's hook speaks when nobody has caught it
 		return true
@@ -77,7 +75,7 @@ func (r *reader) endedOf(c *chain, w wayOut, soon time.Duration) bool {
 		return true
 	}
 	at := r.lines[c.end].at
-	return w.spoke <= c.end && (at.IsZero() || r.end.Sub(at) <= soon)
+	return w.spoke <= c.end && (at.IsZero() || r.end.Sub(at) <= echoes)
 }
 
 // libraryNext reports whether what came next after line i, but for noise, is a library's word: a program that went on

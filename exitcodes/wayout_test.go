@@ -104,7 +104,8 @@ func TestKilledOnTheWayOut(t *testing.T) {
 		{"hours before", segv, []func(*Outcome){ago(2*time.Hour, raised+badHeads+"\n", "Fatal Python error: Segmentation fault\n\n")}, Retry, 139, "was killed by SIGSEGV"},
 		{"nothing knows it, just now", segv, []func(*Outcome){ago(2*time.Second, raised+badHeads+"\n", "")}, Fatal, 1, badHeads},
 		{"nothing knows it, and it was silent for a while", segv, []func(*Outcome){ago(20*time.Second, raised+badHeads+"\n", "")}, Retry, 139, "was killed by SIGSEGV"},
-		{"a rule knows it, and it was silent for a while", segv, []func(*Outcome){ago(20*time.Second, raised+"ModuleNotFoundError: No module named 'x'\n", "")}, Fatal, 1, "ModuleNotFoundError"},
+		{"a rule knows it, and it was silent for a while", segv, []func(*Outcome){ago(20*time.Second, raised+"ModuleNotFoundError: No module named 'x'\n", "")}, Retry, 139, "was killed by SIGSEGV"},
+		{"a rule knows it, just now", segv, []func(*Outcome){ago(2*time.Second, raised+"ModuleNotFoundError: No module named 'x'\n", "")}, Fatal, 1, "ModuleNotFoundError"},
 		{"somebody killed it", Status{Signal: sigkill}, []func(*Outcome){print(raised + badHeads + "\n")}, Retry, 137, "was killed by SIGKILL"},
 
 		{"the error file alone", abort, []func(*Outcome){file(badHeads, time.Second, 0)}, Fatal, 1, badHeads},
