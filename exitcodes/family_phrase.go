@@ -28,7 +28,7 @@ var (
 		"server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests",
 		"try again later")
 	saysTries     = phrases.list("attempts", "retries", " tries")
-	saysChildGone = phrases.list("no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly",
+	saysChildGone = phrases.list("no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
 		"has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources = phrases.list("can't start new thread", "resource temporarily unavailable")
 )
