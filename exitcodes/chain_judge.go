@@ -20,7 +20,7 @@ func (r *reader) judgeStream(c int) said {
 	if !l.is(traitEcho) {
 		return s
 	}
-	thread := l.contains(readerThread)
+	thread := l.contains(readerThread, streamThread)
 	for i := c - 1; i >= 0; i-- {
 		if before := &r.chains[i]; (!before.ignored || thread && before.thread) && !before.survived {
 			if t := r.judgeChain(before); t.known || t.unknown {

@@ -52,16 +52,31 @@ func (r *reader) lastWords() said {
 		other := best.exception
 		return said{match: m, known: true, at: at, other: other}
 	}
+	if found && !best.unknown { // it only points at what was said before
+		if m, at, ok := r.parting(r.beginOf(best.at)); ok {
+			return said{match: m, known: true, at: at, other: best.exception}
+		}
+	}
 	if found {
 		return best
 	}
 	if s, ok := r.buffered(); ok {
 		return s
 	}
-	if m, at, ok := r.parting(); ok {
+	if m, at, ok := r.parting(len(r.lines)); ok {
 		return said{match: m, known: true, at: at}
 	}
 	return r.unknownLine()
+}
+
+// beginOf is the first line of the chain that line i is of.
+func (r *reader) beginOf(i int) int {
+	for c := range r.chains {
+		if ch := &r.chains[c]; ch.begin <= i && i <= ch.end {
+			return ch.begin
+		}
+	}
+	return i
 }
 
 // buffered finds the exception that ended a program whose standard output came late: what Python has kept in its buffer

@@ -22,8 +22,12 @@ func ignoredHeading(l *line) bool {
 	return !foreign
 }
 
-// readerThread is what Paddle says of a thread that reads data, whose exception stands before.
-const readerThread = "data reader raises an exception"
+// readerThread and streamThread are what Paddle and Streaming say of a thread that reads data, whose exception stands
+// before.
+const (
+	readerThread = "data reader raises an exception"
+	streamThread = "Background thread failed. Check other traces"
+)
 
 // noiseHeads begin lines that say nothing about why a program ended: of a dying interpreter, of a stack dump, which
 // names frames and no cause, of a launcher that repeats what its children said, of an experiment tracker.
@@ -56,7 +60,7 @@ var (
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "error: aborting job",
-		"inspect the previous error messages for a cause", readerThread, "(above) for the root cause", "see root cause above", " (read) {", " (write) {")
+		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt ", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")

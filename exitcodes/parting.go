@@ -4,14 +4,14 @@ import "bytes"
 
 // parting judges the last lines of a program that ended without an exception, as one in Go does, a command or a script
 // that prints what went wrong and exits: a condition that passes, if one of them says so and none after it tells of an
-// error of another program. What is indented goes on a line before it.
-func (r *reader) parting() (Match, int, bool) {
+// error of another program. What is indented goes on a line before it. Its lines end before to.
+func (r *reader) parting(to int) (Match, int, bool) {
 	if !r.rules.families {
 		return Match{}, 0, false
 	}
 	heads := 0
 	later := "" // whose error is told after line i
-	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
+	for i := to - 1; i >= 0 && to-i <= backtrace; i-- {
 		l := &r.lines[i]
 		if isRule(l.text) && !l.is(traitEcho) {
 			break
