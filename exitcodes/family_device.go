@@ -4,9 +4,9 @@ import "strings"
 
 // What devices and their libraries say.
 var (
-	saysDevice = phrases.list("nvml", "cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse",
+	saysDevice = phrases.list("nvml", "gpuassert", "cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse",
 		"hip", "miopen", "rocm")
-	saysDeviceError = phrases.list("nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_",
+	saysDeviceError = phrases.list("gpuassert", "nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_",
 		"cuda driver error", "cuda error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error",
 		"cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
 	saysMemory       = phrases.list("alloc_failed", "out of memory")

@@ -2,12 +2,12 @@ package exitcodes
 
 // What messages say in words.
 var (
-	saysPeerLost = phrases.list("stream removed", "closed the connection", "peer closed", "lost connection", "connection broken",
+	saysPeerLost = phrases.list("stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted",
 		"connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost",
 		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes",
 		"remote end closed", "socket closed")
-	saysUnreachable = phrases.list("unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
+	saysUnreachable = phrases.list("temporary failure resolving", "was refused - did you", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed",
 		"could not resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error, and we cannot find", "connection refused", "connection timed out",
