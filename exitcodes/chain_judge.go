@@ -245,6 +245,9 @@ func (r *reader) head(m member) string {
 		}
 	}
 	_, message, _ := exceptionHead(trimMargin(r.lines[m.lines[0]].text))
+	if strings.HasPrefix(m.class, "yaml.") && len(m.lines) > 1 { // it begins with what was being read
+		return text + " " + r.lines[m.lines[1]].shown()
+	}
 	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
 		return text + " " + r.lines[m.lines[1]].shown()
 	}

@@ -9,7 +9,7 @@ import (
 // saysCode is how the code of a service begins.
 var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:")
 
-var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|ErrorCode: ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)`)
+var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)`)
 
 // serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
 func serviceCode(_, _ string, message []byte, h heard) family {

@@ -12,7 +12,7 @@ func looksLikeTime(s string) bool { return timeLength([]byte(s)) > 0 }
 func timeLength(text []byte) int {
 	n := 0
 	switch {
-	case fits(text, "0000-00-00") || fits(text, "00/00/0000"):
+	case fits(text, "0000-00-00") || fits(text, "00/00/0000") || fits(text, "0000/00/00"): // the last is Go's
 		n = 10
 	case fits(text, "00/00/00 "):
 		n = 8
@@ -70,8 +70,11 @@ func parseTime(s string) time.Time {
 		clock = clock[:len(clock)-6]
 	}
 	layout := "2006-01-02"
-	if s[2] == '/' {
+	switch byte('/') {
+	case s[2]:
 		layout = "01/02/2006"
+	case s[4]:
+		layout = "2006/01/02"
 	}
 	at, err := time.Parse(layout+" 15:04:05", s[:10]+" "+clock)
 	if err != nil {
