@@ -232,10 +232,13 @@ func (r *reader) accusations() (lines []string) {
 	return lines
 }
 
-// unknownLine is the line that tells most where nothing is known: the last that names an exception or an error.
+// unknownLine is the line that tells most where nothing is known: the last that names an exception or an error, or with
+// which a program says what it cannot do.
 func (r *reader) unknownLine() said {
 	for i := len(r.lines) - 1; i >= 0; i-- {
-		if l := &r.lines[i]; l.kind == kindLast && !r.inside[i] && !l.is(traitEcho) {
+		l := &r.lines[i]
+		stated := l.kind == kindOther && l.level == levelNone && i >= len(r.lines)-closing && states(l)
+		if (l.kind == kindLast || stated) && !r.inside[i] && !l.is(traitNoise|traitEcho) {
 			if at := r.rustPanic(i); at >= 0 {
 				return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
 			}

@@ -27,6 +27,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 				break
 			}
 		}
+		r.meter.pass(2, min(len(l.text), 200))
 		who := speaker(l.text)
 		if l.kind != kindLast {
 			if states(l) && later != "" && later != who {
