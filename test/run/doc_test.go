@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/test/harness"
+	"github.com/gangrun/gangrun/test/harness/etcdserver"
 )
 
 func TestMain(m *testing.M) {
+	etcdserver.Main()
 	harness.Parallel(2 * runtime.GOMAXPROCS(0)) // the tests wait more than they work
 	os.Exit(m.Run())
 }
