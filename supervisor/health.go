@@ -293,7 +293,7 @@ func (s *Supervisor) sample(h *health, failed []int) {
 func (s *Supervisor) hangs(h *health, r *hang.Report) {
 	h.hang = r
 	if r.Acts {
-		s.step(node.Hung{Why: r.String(), Exiting: r.Exiting, Failed: h.endings.Failed()})
+		s.step(node.Hung{Why: r.Silent(), Standing: r.Standings(), Exiting: r.Exiting, Failed: h.endings.Failed()})
 		return
 	}
 	s.log.Warn("the workers hang, it seems; they are left alone, as --hang act would not", "silence", r.String(), "limit", r.Limit)

@@ -49,17 +49,21 @@ func (d *Detector) report(limit time.Duration) *Report {
 
 // String is what there is to say about the silence, to follow "no progress for".
 func (r *Report) String() string {
-	what := "no output and no I/O for " + round(r.Silence)
+	if at := r.Standings(); at != "" {
+		return r.Silent() + "; " + at
+	}
+	return r.Silent()
+}
+
+// Silent is what has not come for how long.
+func (r *Report) Silent() string {
 	switch {
 	case r.Exiting:
-		what = "said to be about to end, and did not for " + round(r.Silence)
+		return "said to be about to end, and did not for " + round(r.Silence)
 	case r.Told:
-		what = "no step for " + round(r.Silence)
+		return "no step for " + round(r.Silence)
 	}
-	if at := r.Standings(); at != "" {
-		what += "; " + at
-	}
-	return what
+	return "no output and no I/O for " + round(r.Silence)
 }
 
 // Standings are the steps at which the ranks stand, in words; empty where none was told.

@@ -173,7 +173,8 @@ type (
 
 	// Hung says that the workers get nowhere, and are to be ended for that.
 	Hung struct {
-		Why string
+		Why      string // since when they show no progress
+		Standing string // how far each has come; empty where none has told
 		// Exiting tells that all that live have said that they are about to end.
 		Exiting bool
 		// Failed tells that the last words of one that lives are those of a program that has failed.

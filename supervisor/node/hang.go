@@ -2,7 +2,6 @@ package node
 
 import (
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -26,10 +25,13 @@ func (n *Node) hung(ev Hung) {
 		return
 	}
 	n.failedAt = earlier(n.failedAt, n.now)
-	silence, _, _ := strings.Cut(ev.Why, "; ") // who has told what is said with the verdict
-	n.log(slog.LevelError, "the workers get nowhere: ending them", "why", silence)
+	n.log(slog.LevelError, "the workers get nowhere: ending them", "why", ev.Why) // how far each is, is said with the verdict
+	why := "got nowhere: " + ev.Why
+	if ev.Standing != "" {
+		why += "; " + ev.Standing
+	}
 	f := exitcodes.Judge(exitcodes.Outcome{
-		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, Hang: &exitcodes.Hang{Why: "got nowhere: " + ev.Why},
+		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, Hang: &exitcodes.Hang{Why: why},
 	}, exitcodes.NoRules())
 	n.do(Failing{Round: n.round(), Outcome: outcomeOf(f), Step: n.step()})
 	n.dump()
