@@ -58,7 +58,7 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 	case rendezvous.ActWait:
 		switch {
 		case n.lostAt != 0:
-			n.say(n.unreachable())
+			n.sayUnreachable()
 		case n.fullSaid != 0: // that is what all the rest waits for
 		case n.writer.notOurs != "":
 			n.say(n.writer.notOurs)

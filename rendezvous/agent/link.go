@@ -146,7 +146,7 @@ func (n *node) leased(l leased) {
 		if permanent(l.err) {
 			n.refuse(l.err)
 		} else if n.full.Load() == nil { // room says that
-			n.say(n.unreachable())
+			n.sayUnreachable()
 		}
 		return
 	}

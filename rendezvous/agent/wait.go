@@ -13,15 +13,16 @@ const (
 	sayAgain = 30 * time.Second // then the reason is repeated
 )
 
-// say logs why the node waits, once it has waited for a while, and now and then.
-func (n *node) say(why string) {
+// say logs why the node waits, once it has waited for a while, and now and then. What else there is to say of it does not
+// make it another reason.
+func (n *node) say(why string, more ...any) {
 	now := time.Now()
 	if why != n.why {
 		n.why, n.whySince, n.saidAt = why, now, time.Time{}
 	}
 	if now.Sub(n.whySince) >= sayAfter && now.Sub(n.saidAt) >= sayAgain {
 		n.saidAt = now
-		n.log.Info("waiting", "why", why)
+		n.log.Info("waiting", append([]any{"why", why}, more...)...)
 	}
 }
 
@@ -44,10 +45,22 @@ func (n *node) newStore() string {
 
 // unreachable is why a node waits that does not reach the store.
 func (n *node) unreachable() string {
-	if n.link.err == nil || errors.Is(n.link.err, store.ErrFull) {
+	switch {
+	case n.link.err == nil || errors.Is(n.link.err, store.ErrFull):
 		return "the store does not answer"
+	case errors.Is(n.link.err, store.ErrUnreachable):
+		return n.link.err.Error()
 	}
 	return "the store cannot be reached: " + n.link.err.Error()
+}
+
+// sayUnreachable says so, and until when a node without workers waits for it.
+func (n *node) sayUnreachable() {
+	if n.started || n.lostAt == 0 {
+		n.say(n.unreachable())
+		return
+	}
+	n.say(n.unreachable(), "leaves_in", (n.cfg.StoreTimeout - (n.clock() - n.lostAt)).Round(time.Second))
 }
 
 // lost takes note of when the store was last heard of, as far as anybody noticed. Only a renewal that was sent since

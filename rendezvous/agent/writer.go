@@ -321,7 +321,7 @@ func (n *node) notWritten(out written) {
 		return
 	case n.ctx.Err() == nil:
 		n.lost()
-		n.say(n.unreachable())
+		n.sayUnreachable()
 	}
 	n.retry()
 }

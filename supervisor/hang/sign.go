@@ -37,7 +37,7 @@ type worker struct {
 // rank is what one rank has told so far.
 type rank struct {
 	step  *int64
-	steps int // how many were told
+	steps int // how often one was told
 	phase string
 	at    time.Time // of the newest progress
 	// stepAt is when the newest step was told; zero once a phase was told after it, since what follows is no step's time.
@@ -66,7 +66,7 @@ func (d *Detector) Told(i int, s Sign, now time.Time) (moved bool) {
 			d.slowest = took
 		}
 		r.step, r.stepAt, r.phase, moved = &step, now, Train, true
-		r.steps++
+		r.steps++ // once for several read at once: who prints through a buffer is silent for long then, nobody knows yet how long
 		d.steps = max(d.steps, r.steps)
 	}
 	if s.Phase != "" && s.Phase != r.phase {

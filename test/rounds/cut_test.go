@@ -216,6 +216,7 @@ func TestStoreIsLost(t *testing.T) {
 		nodes := p.startAll(1)
 		nodes[0].Await("waiting for a round to be formed")
 		c.End()
+		nodes[0].Await("leaves_in=") // a person wants to know for how long
 		p.all(nodes, lost)
 	})
 	t.Run("never there", func(t *testing.T) {
