@@ -98,8 +98,8 @@ func (t *turn) compared(stop Stop, members []member) Stop {
 }
 
 // behindMost is, where several nodes each know which of their own ranks the others wait for, the report of the one that has
-// come least far: whoever it is that holds up the others of its node, these wait for that node. Where none is behind it is
-// g, of which the store heard first.
+// come least far: whoever it is that holds up the others of its node, these wait for that node. Of several that are as far,
+// or where none is behind, it is the one of which the store heard first.
 func (t *turn) behindMost(g report, reports []report, members []member) report {
 	found := func(o *Outcome) bool {
 		return o != nil && o.Reason == exitcodes.ReasonHang && o.role() == exitcodes.RoleRoot
@@ -110,18 +110,19 @@ func (t *turn) behindMost(g report, reports []report, members []member) report {
 	c := t.compare(slices.DeleteFunc(slices.Clone(members), func(m member) bool {
 		return !slices.ContainsFunc(reports, func(r report) bool { return r.node == m.Name && found(r.outcome) })
 	}), t.Round.Number)
-	if c.told < 2 || c.least == c.most || len(c.behind) > 1 {
+	if c.told < 2 || c.least == c.most {
 		return g
 	}
+	var first report
 	for _, r := range reports {
-		if r.node == c.behind[0] && found(r.outcome) {
-			o := *r.outcome
-			o.Message = cut(fmt.Sprintf("%s; %s", o.Message, c))
-			r.outcome = &o
-			return r
+		if slices.Contains(c.behind, r.node) && found(r.outcome) && (first.outcome == nil || r.rev < first.rev) {
+			first = r
 		}
 	}
-	return g
+	o := *first.outcome
+	o.Message = cut(fmt.Sprintf("%s; %s", o.Message, c))
+	first.outcome = &o
+	return first
 }
 
 // compare compares the members that have told a step in the round, without those that count steps of their own.

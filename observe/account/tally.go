@@ -187,6 +187,7 @@ func (t *Tally) began(e event.Event) {
 	t.spend(t.now(), e.At)
 	t.enter(Starting, e.At)
 	t.round, t.ran, t.stepping, t.succeeded, t.cause, t.unknown = e.Round, false, false, false, nil, false
+	clear(t.stragglers)
 	t.progress.newRound()
 	b := e.Began
 	if b == nil {

@@ -9,7 +9,7 @@ import (
 
 // straggles tells of a rank that makes the others wait.
 func (r *Recorder) straggles(at time.Time, s node.Straggles) {
-	if !r.active {
+	if !r.active || r.stopping {
 		return
 	}
 	e := event.Event{At: at, Type: event.StragglerFound, Straggler: &event.Straggler{
@@ -26,9 +26,9 @@ func (r *Recorder) straggles(at time.Time, s node.Straggles) {
 	r.emit(e)
 }
 
-// slows tells of a node that makes the others wait.
+// slows tells of a node that makes the others wait. This one may have no workers.
 func (r *Recorder) slows(at time.Time, s node.Slows) {
-	if !r.active || r.round == nil || s.Round != *r.round {
+	if r.active && (r.stopping || r.round == nil || s.Round != *r.round) {
 		return
 	}
 	e := event.Event{At: at, Type: event.StragglerFound, Straggler: &event.Straggler{

@@ -83,6 +83,7 @@ type Disruption struct {
 	Total     float64                    `json:"totalSeconds"`
 	Longest   float64                    `json:"longestSeconds"` // on one node
 	Final     bool                       `json:"final,omitempty"`
+	blamed    string                     // whose it was, as the job has judged
 }
 
 // Cause is what all interruptions of one reason have cost.
@@ -282,6 +283,9 @@ func (r *Report) disruptions(processes []*process) {
 			whole.add(d)
 		}
 	}
+	for _, d := range byRound {
+		d.settle()
+	}
 	causes, blamed := map[string]*Cause{}, map[string]*Blame{}
 	for _, d := range byRound {
 		r.Disruptions = append(r.Disruptions, *d)
@@ -329,6 +333,7 @@ func (d *Disruption) add(part account.Disruption) {
 		d.At = part.At
 	}
 	d.Kind, d.Reason = cmp.Or(part.Kind, d.Kind), cmp.Or(part.Reason, d.Reason)
+	d.blamed = cmp.Or(part.Blamed, d.blamed)
 	if c := part.Cause; c != nil && (d.Cause == nil || d.better(part)) {
 		d.Cause, d.Node, d.Why = c, part.Node, c.Message
 	}
@@ -343,6 +348,18 @@ func (d *Disruption) add(part account.Disruption) {
 	}
 	d.Total, d.Longest = round(d.Total+part.Total), max(d.Longest, part.Total)
 	d.Final = d.Final || part.Final
+}
+
+// settle puts the job's word above what the nodes say: who is gone has left no cause, and the others only echo it.
+func (d *Disruption) settle() {
+	if d.blamed == "" || d.Node == d.blamed {
+		return
+	}
+	why := d.blamed + " tells no cause of its own"
+	if d.Why != "" {
+		why += "; " + d.Node + ": " + d.Why
+	}
+	d.Node, d.Cause, d.Why = d.blamed, nil, why
 }
 
 // better reports whether a node's cause outranks the one that is known.

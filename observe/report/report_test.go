@@ -111,9 +111,10 @@ func job() []event.Event {
 }
 
 // TestWhoseFailure: where several nodes each have a cause of their own, the one counts that the job has blamed, whoever was
-// first; without its word the earliest does.
+// first, also one that is gone and has left none; without its word the earliest does.
 func TestWhoseFailure(t *testing.T) {
-	for blamed, want := range map[string]string{"b": "b", "": "a"} {
+	for blamed, want := range map[string]string{"b": "b", "": "a", "d": "d tells no cause of its own; a: a"} {
+		node := strings.Fields(want)[0]
 		var events []event.Event
 		for i, name := range []string{"a", "b", "c"} {
 			w := &teller{source: name, node: name}
@@ -129,7 +130,7 @@ func TestWhoseFailure(t *testing.T) {
 			events = append(events, w.events...)
 		}
 		r := build(t, events)
-		if len(r.Disruptions) != 1 || r.Disruptions[0].Node != want || r.Disruptions[0].Why != want || len(r.Blamed) != 1 || r.Blamed[0].Node != want {
+		if len(r.Disruptions) != 1 || r.Disruptions[0].Node != node || r.Disruptions[0].Why != want || len(r.Blamed) != 1 || r.Blamed[0].Node != node {
 			t.Errorf("%q is blamed: %+v, %+v", blamed, r.Disruptions, r.Blamed)
 		}
 	}

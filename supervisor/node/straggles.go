@@ -25,9 +25,10 @@ func (n *Node) straggles(ev Straggles) {
 		"by", tenth(ev.Excess), "step_time", tenth(ev.Step))
 }
 
-// slows says which node makes the others wait. Nothing else follows either.
+// slows says which node makes the others wait. Nothing else follows either. A node that compares them may have no workers
+// itself: it is a spare, or its own have done their work.
 func (n *Node) slows(ev Slows) {
-	if n.state != Running || ev.Round != n.round() {
+	if n.state != Waiting && (n.state != Running || ev.Round != n.round()) {
 		return
 	}
 	switch {
@@ -40,7 +41,7 @@ func (n *Node) slows(ev Slows) {
 		return
 	}
 	n.log(slog.LevelWarn, "the others wait for node "+ev.Node+", minute after minute: look at its GPUs, its processors and its data",
-		"late", fmt.Sprintf("its ranks took %v of a step for their own part, those of the other nodes %v, in %d minutes",
+		"late", fmt.Sprintf("its ranks took %v of a step for their own part, those of the other nodes %v, %d times in a row",
 			tenth(ev.Own), tenth(ev.Others), ev.Minutes),
 		"by", tenth(ev.Own-ev.Others), "step_time", tenth(ev.Step),
 		"slowest", fmt.Sprintf("%s: %v", named(ev.Rank), tenth(ev.RankOwn)))

@@ -43,7 +43,7 @@ func TestSlows(t *testing.T) {
 		ev   Slows
 		want string
 	}{
-		{slow, "the others wait for node b, minute after minute: look at its GPUs, its processors and its data [late its ranks took 120ms of a step for their own part, those of the other nodes 100ms, in 3 minutes by 20ms step_time 250ms slowest rank 9: 131ms]"},
+		{slow, "the others wait for node b, minute after minute: look at its GPUs, its processors and its data [late its ranks took 120ms of a step for their own part, those of the other nodes 100ms, 3 times in a row by 20ms step_time 250ms slowest rank 9: 131ms]"},
 		{over, "the others do not wait for node b any more []"},
 		{left, "this node does not compare the nodes any more; the one that leads now names b again if the others still wait for it []"},
 		{before, ""},
@@ -56,5 +56,10 @@ func TestSlows(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
+	}
+
+	spare := newWorld(t, Policy{}, ranks(1)...).n // it compares the others, and waits itself
+	if effects := spare.Step(slow, spare.now.Add(time.Second)); len(effects) != 1 {
+		t.Errorf("%v", effects)
 	}
 }
