@@ -41,9 +41,6 @@ while not os.path.exists(os.environ["FINISH"]):
 
 // TestTrainerShowsProgress: Trainer's status server takes what gangrun tells it, and it stands in the TrainJob's status.
 func TestTrainerShowsProgress(t *testing.T) {
-	if os.Getenv("GANGRUN_TEST_LONG") == "" {
-		t.Skip("Trainer's own status server is asked only with GANGRUN_TEST_LONG=1 make test-operators, not in CI: make test-long")
-	}
 	t.Parallel()
 	p := shared.get(t)
 	namespace := p.namespace(t)
