@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ type watched struct {
 	now    time.Time
 	events string
 	page   string
-	step   int64
+	step   atomic.Int64 // the page asks, too
 }
 
 func flat(t *testing.T) *watched {
@@ -129,7 +130,7 @@ func (w *watched) look() {
 
 // job is what the record says: another node each time has stopped the round before.
 func (w *watched) job() *serve.Job {
-	n := int(w.step / 100)
+	n := int(w.step.Load() / 100)
 	r := &rendezvous.Round{Number: n}
 	for i := range 8 {
 		r.Members = append(r.Members, rendezvous.Member{Name: fmt.Sprintf("node-%05d", n+i), Slots: 8})
@@ -143,7 +144,7 @@ func (w *watched) tell(ev node.Event, effects ...node.Effect) { w.hub.Observe(w.
 func (w *watched) round(number, steps int) {
 	reason := fmt.Sprintf("Reason%05d", number) // as long as any other
 	words := strings.Repeat(fmt.Sprintf("<b>%05d</b> ", number), 40)
-	from := w.step
+	from := w.step.Load()
 	w.tell(node.Budget{Budget: rendezvous.Budget{Used: 1, Total: number, Cause: fmt.Sprintf("Reason%05d/x", number-1)}})
 	w.tell(node.Begin{Run: "r", Round: number, Path: fmt.Sprintf("/c/%07d", from), Step: &from, Looked: true, Banned: []string{"host" + reason}},
 		node.Prepare{})
@@ -152,11 +153,11 @@ func (w *watched) round(number, steps int) {
 	w.tell(node.Forked{Worker: 1})
 	for i := range steps {
 		w.now = w.now.Add(time.Second)
-		w.step++
-		behind := w.step - 1
-		w.tell(node.Reported{{Step: &w.step, Saving: i == steps/2}, {Step: &behind}})
+		step := w.step.Add(1)
+		behind := step - 1
+		w.tell(node.Reported{{Step: &step, Saving: i == steps/2}, {Step: &behind}})
 	}
-	last := w.step
+	last := w.step.Load()
 	w.tell(node.Reported{{Step: &last}, {Step: &last}})
 	w.tell(node.Saved{Path: fmt.Sprintf("/c/%07d", last), Step: last, Modified: w.now})
 	w.tell(node.Straggles{Rank: number, Late: 9, Steps: 10, Excess: time.Second, Step: time.Second})
