@@ -30,8 +30,11 @@ func Text(s string) string {
 	return s
 }
 
+// mostOfLine is of a line, in bytes: one long line does not push out the cause above it.
+const mostOfLine = MaxText / 4
+
 // LastLines is the end of what was printed, as it may stand in an event: at most so many lines that have something on
-// them, whole ones but for a last one that is too long by itself.
+// them, of each the beginning, and of a progress bar its last state.
 func LastLines(printed []byte, most int) string {
 	var lines []string
 	size := 0
@@ -42,7 +45,9 @@ func LastLines(printed []byte, most int) string {
 		} else {
 			printed, line = nil, printed
 		}
-		text := Text(string(bytes.TrimRight(line, " \t\r")))
+		line = bytes.TrimRight(line, " \t\r")
+		line = line[bytes.LastIndexByte(line, '\r')+1:]
+		text := Text(string(line[:min(len(line), mostOfLine)]))
 		if text == "" {
 			continue
 		}

@@ -136,8 +136,9 @@ func TestLastLines(t *testing.T) {
 		{"one", "one", 3},
 		{"one\r\ntwo  \n\n\tthree\n\n", "one\ntwo\n\tthree", 3},
 		{"one\ntwo\nthree\nfour\n", "three\nfour", 2},
-		{long + "\nend\n", "end", 3},
-		{"start\n" + long + long + "\n", long, 3},
+		{"cause\n" + long + "\nend\n", "cause\n" + long[:MaxText/4] + "\nend", 3},
+		{strings.Repeat(long[:MaxText/4]+"\n", 4) + "end", strings.Repeat(long[:MaxText/4]+"\n", 3)[:3*(MaxText/4+1)] + "end", 9},
+		{"cause\n  0%|    | 0/9\r 50%|##  | 5/9\r100%|####| 9/9\r\n", "cause\n100%|####| 9/9", 3},
 		{"caf\xe9\n", "caf\ufffd", 1},
 	} {
 		if got := LastLines([]byte(tt.printed), tt.most); got != tt.want || len(got) > MaxText {

@@ -1,8 +1,7 @@
 package record
 
 import (
-	"fmt"
-	"log/slog"
+	"cmp"
 	"time"
 
 	"github.com/gangrun/gangrun/observe/event"
@@ -13,10 +12,8 @@ import (
 func (r *Recorder) leaves(at time.Time, effects []node.Effect) {
 	why := r.message.Message
 	for _, e := range effects {
-		if said, ok := e.(node.Log); ok && len(said.Args) > 1 && said.Args[0] == "why" {
-			why = fmt.Sprint(said.Args[1])
-		} else if ok && said.Level >= slog.LevelError {
-			why = said.Text
+		if e, ok := e.(node.Leave); ok {
+			why = cmp.Or(e.Why, e.Sick, why)
 		}
 	}
 	r.stops(at, event.ByOutside, why)

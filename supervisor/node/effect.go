@@ -97,6 +97,7 @@ type (
 
 	// Leave tells the job that this node is to leave it.
 	Leave struct {
+		Why   string // what has come from outside; empty where nothing has
 		Sick  string // why its machine is not fit to train; empty where it is
 		Saves bool   // its workers wait to hear at which step all save before they go
 	}

@@ -204,9 +204,9 @@ func (n *Node) leave(r *stopRequest) {
 		return
 	}
 	n.request = r
-	args := []any{"grace", r.until.Sub(n.now).Round(10 * time.Millisecond)}
-	if !strings.Contains(r.what, r.kind) { // else it is said
-		args = append([]any{"why", r.what}, args...)
+	text, args := r.what, []any{"grace", r.until.Sub(n.now).Round(10 * time.Millisecond)}
+	if !strings.Contains(r.what, r.kind) { // else it says that, too
+		text, args = r.kind, append([]any{"why", r.what}, args...)
 	}
 	switch {
 	case n.save != nil && !n.save.over:
@@ -214,11 +214,11 @@ func (n *Node) leave(r *stopRequest) {
 	case n.note != "":
 		args = append(args, "save", "each rank for itself, if it does: "+n.note)
 	}
-	n.log(slog.LevelInfo, "stopping: "+r.kind, args...)
+	n.log(slog.LevelInfo, "stopping: "+text, args...)
 	if n.state != Clearing || n.restarts() { // else the end is known, and its message written
 		n.do(Record{n.stoppingMessage()})
 	}
-	n.do(Leave{Saves: n.save != nil && !n.save.over})
+	n.do(Leave{Why: r.what, Saves: n.save != nil && !n.save.over})
 }
 
 // stopWorker sends sig to a worker that still runs and limits its clock. The first reason for the stop stays.

@@ -171,7 +171,7 @@ func TestTimeLimit(t *testing.T) {
 	t.Run("the worker saves", func(t *testing.T) {
 		t.Parallel()
 		e := preempted(t, begin(t, answering("TERM"), flags...), "the time limit of 2s, after which the worker exited 0")
-		if e.Took < time.Second || !strings.Contains(e.Stderr, "stopping: time limit") {
+		if e.Took < time.Second || !strings.Contains(e.Stderr, "stopping: the time limit of ") {
 			t.Errorf("after %v: %s", e.Took, e.Stderr)
 		}
 	})
