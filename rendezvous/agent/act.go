@@ -27,6 +27,9 @@ func (n *node) act() {
 		}
 	}
 	n.saves()
+	if n.record.Spec == nil && n.goneAt == 0 && n.spec() != nil { // the job's record had the same; this is another job's
+		n.writer.dirty = true
+	}
 	n.write()
 }
 

@@ -99,7 +99,8 @@ func (n *node) put() {
 func (n *node) spec() *rendezvous.Spec {
 	j := n.reading.Job
 	member := n.record.State == rendezvous.NodeRunning || n.record.State == rendezvous.NodeStopped
-	if member && j != nil && n.goneAt == 0 && j.Store == n.record.Store && j.Spec.Hash() == n.record.SpecHash {
+	same := j != nil && j.Store == n.record.Store && j.RunUID == n.record.RunUID && j.Spec.Hash() == n.record.SpecHash
+	if member && same && n.goneAt == 0 {
 		return nil
 	}
 	spec := n.cfg.Spec

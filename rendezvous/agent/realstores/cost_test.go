@@ -78,24 +78,6 @@ func (g *gang) started(round int) {
 	}
 }
 
-// TestOneStreamForEachNode counts at the server what nodes hear by, the leader among them: one stream of updates each,
-// however many keys it watches.
-func TestOneStreamForEachNode(t *testing.T) {
-	const nodes = 5
-	g := joinGang(t, nodes)
-	g.started(0)
-	// All watches are there once each candidate but the leader has the one before it in sight.
-	const watches = nodes*2 + (nodes - 1) + 1
-	for until := time.Now().Add(jobTime); g.counted("etcd_debugging_mvcc_watcher_total") < watches; time.Sleep(tick) {
-		if time.Now().After(until) {
-			t.Fatalf("%v watches, want %d", g.counted("etcd_debugging_mvcc_watcher_total"), watches)
-		}
-	}
-	if got := g.counted("etcd_debugging_mvcc_watch_stream_total"); got != nodes {
-		t.Errorf("%v streams of updates for %d nodes", got, nodes)
-	}
-}
-
 // What a round may cost each node.
 const (
 	mostRequests = 6

@@ -67,13 +67,13 @@ func TestMembers(t *testing.T) {
 	}
 	t.Parallel()
 	c := newCluster(t, 3, nil)
-	a := c.open("job")
+	a, b := c.open("job"), c.open("job")
 	l := storetest.Join(t, a, 10*time.Second) // a busy machine takes seconds to elect a leader
 	storetest.Commit(t, a, store.Txn{Then: []store.Op{store.PutLeased("nodes/a", nil, l)}})
 	// More watches than members: some are at the one that fails.
 	var views []*storetest.View
 	for range 4 {
-		v := storetest.Follow(t, c.open("job"), "job") // a store has one stream
+		v := storetest.Follow(t, b, "job")
 		v.Until("the start", func() bool { return v.Resets == 1 })
 		views = append(views, v)
 	}

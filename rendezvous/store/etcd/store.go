@@ -56,7 +56,6 @@ type Store struct {
 	rev      int64         // the newest revision that any answer has shown
 	heard    time.Duration // when there was an answer last
 	replaced chan struct{} // closed, and made again, when the record turns out to be another one
-	lines    *line         // over which the watches go; nil or ended: the next one makes another
 }
 
 var _ store.Store = (*Store)(nil)

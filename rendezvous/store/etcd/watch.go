@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/store"
@@ -231,21 +232,14 @@ func (w *watch) follow(ctx context.Context, at position, pause *pause) error {
 	}
 }
 
-// stream follows the store's line from a position on. Unless it is only this watch that cannot go on there, all watches
-// of the store leave that line then: what keeps this one from its news would keep them, too.
-func (w *watch) stream(ctx context.Context, at *position) error {
-	line := w.store.line()
-	err := w.along(ctx, line, at)
-	if ctx.Err() == nil && !errors.Is(err, rpctypes.ErrCompacted) {
-		line.giveUp()
-	}
-	return err
-}
+// streams makes each of our streams a different one for etcd's client, which would otherwise use one for all.
+var streams atomic.Int64
 
-// along follows a line.
-func (w *watch) along(ctx context.Context, line *line, at *position) error {
-	ctx, cancel := line.over(ctx)
+// stream follows one stream from a position on.
+func (w *watch) stream(ctx context.Context, at *position) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
+	ctx = metadata.AppendToOutgoingContext(ctx, "gangrun-watch", strconv.FormatInt(streams.Add(1), 10))
 	opening := time.AfterFunc(w.store.timeout, cancel)
 	opts := append(w.store.below(w.selector), clientv3.WithRev(at.rev+1))
 	responses := w.store.client.Watch(ctx, w.store.prefix+w.selector, opts...)
@@ -301,9 +295,7 @@ func (w *watch) along(ctx context.Context, line *line, at *position) error {
 			if goal > at.rev && now-behind > stalled {
 				return fmt.Errorf("%w: at %d, the store is at %d", errStalled, at.rev, goal)
 			}
-			if goal <= at.rev || w.store.suspect || line.mayAsk(goal, now) {
-				w.ask(ctx, at, goal)
-			}
+			w.ask(ctx, at, goal)
 			if now-heard > quietFor {
 				w.poll(ctx)
 			}
