@@ -66,7 +66,7 @@ func (d *Detector) Told(i int, s Sign, now time.Time) (moved bool) {
 			d.slowest = took
 		}
 		r.step, r.stepAt, r.phase, moved = &step, now, Train, true
-		r.steps++ // once for several read at once: who prints through a buffer is silent for long then, nobody knows yet how long
+		r.steps++ // once for several read at once: who prints through a buffer is silent then, for a time that is not known yet
 		d.steps = max(d.steps, r.steps)
 	}
 	if s.Phase != "" && s.Phase != r.phase {
