@@ -48,7 +48,7 @@ func (r *reader) lastWords() said {
 	if found {
 		from = r.explainsFrom(best.at)
 	}
-	if m, at, ok := r.loose(from, to, found && best.unknown); ok { // a wrapper that says nothing itself explains no less
+	if m, at, ok := r.loose(from, to, found && best.unknown); ok && !r.contested(m, at, found) { // a wrapper that says nothing itself explains no less
 		other := best.exception
 		return said{match: m, known: true, at: at, other: other}
 	}
@@ -67,6 +67,17 @@ func (r *reader) lastWords() said {
 		return said{match: m, known: true, at: at}
 	}
 	return r.unknownLine()
+}
+
+// contested reports whether a line that only suspects that the machine was taken back stands beside an exception, or before
+// another error: those are the program's own words.
+func (r *reader) contested(m Match, at int, raised bool) bool {
+	if m.Rule.Verdict != Preempted || m.Rule.Role != RoleSuspect {
+		return false
+	}
+	return raised || slices.ContainsFunc(r.lines[at+1:], func(l line) bool {
+		return l.kind == kindLast && (l.rule == nil || l.rule.Name != m.Rule.Name)
+	})
 }
 
 // beginOf is the first line of the chain that line i is of.
