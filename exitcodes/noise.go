@@ -62,11 +62,11 @@ var (
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
-		"error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ")
+		"error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
-		"attempt 7", "attempt 8", "attempt 9", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
+		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "last attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsWrong = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof",
 		"illegal ")
@@ -74,8 +74,9 @@ var (
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
 		"errno", "stopping", "exiting", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
-	wordsGaveUp = wordings.list("giving up after", "gave up after", "giving up.", "no more retries", "no retries left")
-	wordsNames  = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
+	wordsGaveUp  = wordings.list("giving up after", "gave up after", "giving up.", "no more retries", "no retries left")
+	wordsWithout = wordings.list("continu", "without", "optional", "disabl", "skipp", "ignor", "anyway", "proceed", "offline")
+	wordsNames   = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
 		"remote peer ", "by peer [", "read error [", "write error [", "remote=[")
 	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
 )
@@ -96,6 +97,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitHandled, h.any(wordsHandled))
 	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
+	give(traitWithout, h.any(wordsWithout))
 	give(traitNames, h.any(wordsNames))
 	give(traitGaveUp, h.any(wordsGaveUp))
 	give(traitSignal, h.any(wordsSignal))

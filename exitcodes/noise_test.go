@@ -26,6 +26,7 @@ func TestWhatEndedNothing(t *testing.T) {
 		"a program's words about its own":       {"rsync: read error: Connection reset by peer (104)\nrsync error: error in protocol (code 12)\n", Retry, ReasonPeerLost},
 		"what it says of itself later":          {"push to h:1 failed: Connection refused\nconf.yaml: line 14: unknown field\n", Fatal, ReasonError},
 		"advice at the end":                     {"pull from h:1 failed: Connection refused\nSee the manual.\n", Retry, ReasonPeerUnreachable},
+		"leave that is taken":                   {"pull from h:1 failed: Connection refused\nexiting now\n", Retry, ReasonPeerUnreachable},
 		"its last try":                          {"WARNING: Retrying (Retry(total=0, connect=None)) after connection broken: Connection refused\nERROR: no such package\n", Retry, ReasonPeerLost},
 		"a try before it":                       {"WARNING: Retrying (Retry(total=1, connect=None)) after connection broken: Connection refused\nERROR: no such package\n", Fatal, ReasonError},
 		"a heading without its traceback":       {"ValueError: 7\nException ignored in: <function f>\n", Fatal, ReasonError},

@@ -1,6 +1,9 @@
 package exitcodes
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
 
 // parting judges the last lines of a program that ended without an exception, as one in Go does, a command or a script
 // that prints what went wrong and exits: a condition that passes, if one of them says so and none after it tells of
@@ -10,7 +13,8 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		return Match{}, 0, false
 	}
 	heads := 0
-	later := "" // whose error is told after line i
+	later := ""     // who spoke of something that went wrong, or of anything else, after line i
+	failed := false // and that it did
 	for i := to - 1; i >= 0 && to-i <= backtrace; i-- {
 		l := &r.lines[i]
 		if isRule(l.text) && !l.is(traitEcho) {
@@ -19,7 +23,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		if l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) {
 			continue
 		}
-		if l.kind == kindWork || r.inside[i] {
+		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {
 			break
 		}
 		if indent(l.text) == 0 {
@@ -30,12 +34,13 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		r.meter.pass(2, min(len(l.text), 200))
 		who := speaker(l.text)
 		if l.kind != kindLast {
-			if states(l) && later != "" && later != who {
+			if !speaksUp(l) {
+				continue
+			}
+			if later != "" && later != who {
 				break
 			}
-			if states(l) {
-				later = who
-			}
+			later = who
 			continue
 		}
 		class, message, raised := raisedHead(l.text)
@@ -47,29 +52,63 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			text = []byte(message)
 		}
 		if f := familyOf(class, text); f.known() {
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || r.gaveUp(l))
-		}
-		if !namesError(l) && !states(l) {
-			continue
+			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || failed && r.lastTry(l))
 		}
 		if later != "" && later != who {
 			break
 		}
-		later = who
+		later, failed = who, true
 	}
 	return Match{}, 0, false
 }
 
-const closing = 12 // lines with which a program takes its leave
+// longBefore reports whether line i is no part of what was said last, before line to.
+func (r *reader) longBefore(i, to int) bool {
+	end := r.end
+	if to < len(r.lines) && !r.lines[to].at.IsZero() {
+		end = r.lines[to].at
+	}
+	at := r.lines[i].at
+	return !at.IsZero() && end.Sub(at) > parted
+}
 
-// speaker is the first word of a line, which most commands begin with their name.
+const (
+	closing = 12              // lines with which a program takes its leave
+	parted  = 5 * time.Second // and how long that takes
+)
+
+// speaker is the first word of a line, which most commands begin with their name. Where it is no name, it is the line.
 func speaker(text []byte) string {
 	text = bytes.TrimLeft(text, " ")
+	word := text
 	if i := bytes.IndexAny(text, " :["); i > 0 {
-		text = text[:i]
+		word = text[:i]
 	}
-	return string(text[:min(len(text), 64)])
+	if bytes.IndexByte(word, '=') >= 0 || noNames[string(bytes.ToLower(bytes.Trim(word, "!.,")))] {
+		word = text
+	}
+	return string(word[:min(len(word), 64)])
 }
+
+// noNames begin the lines of many programs.
+var noNames = map[string]bool{
+	"error": true, "err": true, "fatal": true, "critical": true, "failed": true, "failure": true, "cannot": true, "could": true,
+	"unable": true, "invalid": true, "exception": true, "the": true, "a": true, "no": true, "warning": true,
+}
+
+// speaksUp reports whether a line that tells of no error by its words may tell of one all the same: it is neither
+// information, nor goes on what is before it, nor takes its leave, nor advises.
+func speaksUp(l *line) bool {
+	return l.kind == kindOther && l.level != levelInfo && indent(l.text) == 0 && !l.says(advice...) &&
+		!(l.says(leaves...) && len(bytes.Fields(l.text)) <= 3)
+}
+
+// leaves begin short lines with which a program takes its leave.
+var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "Cleaning up", "cleaning up", "Closing", "closing", "Stopping",
+	"stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
+
+// advice begins lines about what to do.
+var advice = []string{"See ", "Please ", "Try ", "Check ", "Use ", "For more ", "Note", "Hint", "hint: ", "https://", "http://"}
 
 // states reports whether a line is a statement of its own about something that it names: "config.yaml: line 4: no such key".
 func states(l *line) bool {
@@ -78,18 +117,4 @@ func states(l *line) bool {
 	}
 	i := bytes.Index(l.text[:min(len(l.text), 40)], []byte(": "))
 	return i > 0 && len(bytes.Fields(l.text[i+2:min(len(l.text), 200)])) >= 3
-}
-
-// namesError reports whether a line begins with the word that it is an error: "error: ", "rsync error: ".
-func namesError(l *line) bool {
-	if l.level == levelError {
-		return true
-	}
-	head := l.text[:min(len(l.text), 40)]
-	i := bytes.IndexByte(head, ':')
-	if i < 0 {
-		return false
-	}
-	head = bytes.ToLower(head[:i])
-	return bytes.Contains(head, []byte("error")) || bytes.Contains(head, []byte("fatal"))
 }

@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"sort"
@@ -260,13 +261,19 @@ func errorLine(l *line) bool {
 	return l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || l.is(traitError) || shellKilled(l.text)
 }
 
-// gaveUp reports whether the line is about the last of several tries.
+// gaveUp reports whether the line is about the last of several tries, after which its program did not go on.
 func (r *reader) gaveUp(l *line) bool {
-	if l.is(traitGaveUp) {
-		return true
+	if l.is(traitWithout) {
+		return false
 	}
+	return l.is(traitGaveUp) || r.lastTry(l)
+}
+
+// lastTry reports whether pip says so. What it says after it, of a package that is not there, comes of that. It is a number,
+// so that lines of its shape may say something else.
+func (r *reader) lastTry(l *line) bool {
 	r.meter.pass(1, len(l.text))
-	return l.contains("Retry(total=0,") // a number, so that lines of its shape may say something else
+	return l.contains("Retrying (Retry(total=0,") && bytes.HasPrefix(l.raw, []byte("WARNING: Retrying ("))
 }
 
 // sortChains brings chains into the order in which they end.
