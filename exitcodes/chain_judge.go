@@ -20,9 +20,14 @@ func (r *reader) judgeStream(c int) said {
 	if !l.is(traitEcho) {
 		return s
 	}
-	thread := l.contains(readerThread, streamThread)
+	if l.contains(readerThread, streamThread) {
+		if t, found := r.threadOf(c); found {
+			t.other = s.exception
+			return t
+		}
+	}
 	for i := c - 1; i >= 0; i-- {
-		if before := &r.chains[i]; (!before.ignored || thread && before.thread) && !before.survived {
+		if before := &r.chains[i]; !before.ignored && !before.survived {
 			if t := r.judgeChain(before); t.known || t.unknown {
 				t.other = s.exception
 				if t.known && t.role() == RoleCascade {
@@ -34,6 +39,31 @@ func (r *reader) judgeStream(c int) said {
 	}
 	s.unknown, s.program = false, false
 	return s
+}
+
+// threadOf finds, before the chain c, what a thread ended of that the program points at without a name: the last one,
+// unless another is no condition that passes.
+func (r *reader) threadOf(c int) (best said, found bool) {
+	for i := c - 1; i >= 0; i-- {
+		before := &r.chains[i]
+		if before.ignored && !before.thread || before.survived {
+			continue
+		}
+		t := r.judgeChain(before)
+		if t.known && t.role() == RoleCascade {
+			t = r.echoed(i, t)
+		}
+		if !t.known && !t.unknown {
+			continue
+		}
+		if passes := t.known && t.match.Rule.Verdict == Retry; !passes {
+			return t, true
+		}
+		if !found {
+			best, found = t, true
+		}
+	}
+	return best, found
 }
 
 // echoed looks for the cause of what is known to be another's echo: an exception right before it, with nothing between,

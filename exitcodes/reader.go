@@ -240,7 +240,7 @@ func (r *reader) mark() {
 				r.lines[i].kind = k
 			}
 		}
-		ch.survived = k == kindSurvived
+		ch.survived = k == kindSurvived || ch.thread && r.longSurvived(ch)
 	}
 	for i := range r.lines {
 		l := &r.lines[i]
@@ -254,6 +254,12 @@ func (r *reader) mark() {
 			}
 		}
 	}
+}
+
+// longSurvived reports whether the program went on after one of its threads had ended of c.
+func (r *reader) longSurvived(c *chain) bool {
+	at, end := r.lines[c.end].at, r.end
+	return r.survived(c.end, c.tag, false) || !at.IsZero() && end.Sub(at) > longAgo
 }
 
 // errorLine reports whether a line outside of a traceback tells of something that went wrong.
