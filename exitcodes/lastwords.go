@@ -70,13 +70,18 @@ func (r *reader) lastWords() said {
 }
 
 // contested reports whether a line that only suspects that the machine was taken back stands beside an exception, or before
-// another error: those are the program's own words.
+// another error: those are the program's own words. So is what Node.js throws after a connection that failed.
 func (r *reader) contested(m Match, at int, raised bool) bool {
-	if m.Rule.Verdict != Preempted || m.Rule.Role != RoleSuspect {
-		return false
+	reclaimed := m.Rule.Verdict == Preempted && m.Rule.Role == RoleSuspect
+	if !reclaimed && m.Rule.Name != "js.socket" || at+1 >= len(r.lines) {
+		return reclaimed && raised
 	}
-	return raised || slices.ContainsFunc(r.lines[at+1:], func(l line) bool {
-		return l.kind == kindLast && (l.rule == nil || l.rule.Name != m.Rule.Name)
+	return reclaimed && raised || slices.ContainsFunc(r.lines[at+1:], func(l line) bool {
+		if l.kind != kindLast || l.rule != nil && l.rule.Name == m.Rule.Name {
+			return false
+		}
+		class, _, ok := exceptionHead(l.text)
+		return reclaimed || indent(l.text) == 0 && ok && looksRaised(class)
 	})
 }
 
