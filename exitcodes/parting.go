@@ -108,7 +108,7 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
 
 // advice begins lines about what to do.
-var advice = []string{"See ", "Please ", "Try ", "Check ", "Use ", "For more ", "Note", "Hint", "hint: ", "https://", "http://"}
+var advice = []string{"See ", "For more ", "Hint: ", "hint: ", "https://", "http://"}
 
 // states reports whether a line is a statement of its own about something that it names: "config.yaml: line 4: no such key".
 func states(l *line) bool {

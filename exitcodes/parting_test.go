@@ -6,6 +6,7 @@ import "testing"
 func TestNotTheLastWord(t *testing.T) {
 	const refused = "metrics: connection refused\n"
 	for name, output := range map[string]string{
+		"what it asks for":             refused + "Please set --data-dir\n",
 		"an error":                     refused + "Unable to open the config\n",
 		"what is missing":              refused + "Cannot find column label in train.csv\n",
 		"a level without a colon":      refused + "ERROR Cannot find column label in train.csv\n",
