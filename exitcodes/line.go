@@ -38,7 +38,7 @@ const (
 	traitExit                       // only a process that goes down says it
 	traitSignal                     // it may tell of a signal
 	traitNames                      // it may name the ranks that did not come, or a host
-	traitWithout                    // its program goes on without it
+	traitWithout                    // its program works on without that
 	traitGaveUp                     // the last try of several: what it says was not got over
 )
 

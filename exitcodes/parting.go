@@ -104,8 +104,8 @@ func speaksUp(l *line) bool {
 }
 
 // leaves begin short lines with which a program takes its leave.
-var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "Cleaning up", "cleaning up", "Closing", "closing", "Stopping",
-	"stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
+var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "Cleaning up", "cleaning up", "Closing", "closing",
+	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
 
 // advice begins lines about what to do.
 var advice = []string{"See ", "For more ", "Hint: ", "hint: ", "https://", "http://"}
