@@ -112,7 +112,7 @@ func (t *turn) judge(cause Stop, members []member) (goesOn bool) {
 	j.Stop = &cause
 	t.countHang(cause)
 	j.History = last(append(j.History, Past{
-		Round: cause.Round, Kind: cause.Kind, Node: cause.Node, Reason: cause.Reason, At: cause.At,
+		Round: cause.Round, Kind: cause.Kind, Node: cause.Node, Reason: cause.Reason, At: cause.At.Truncate(time.Millisecond),
 	}), newHistory)
 	// An echo never ends a job for good: whatever it echoes was not found.
 	if o := cause.Outcome; o != nil && o.Verdict == exitcodes.Fatal && o.role() > exitcodes.RoleCascade &&

@@ -29,7 +29,7 @@ func (p Phase) finished() bool { return p == Succeeded || p == Failed }
 // Bounds of a job's record, which every node reads at every change.
 const (
 	maxHistory = 16
-	newHistory = 3 // of which so many are written: every node is sent them twice in a round
+	newHistory = 5 // of which so many are written: every node is sent them with each change of the record
 	maxHandled = 64
 	maxRecent  = 256
 	maxRoles   = 64

@@ -149,7 +149,7 @@ func observe(t *testing.T, dir string, res harness.Result) observed {
 	}
 	o.stdout = slices.Sorted(strings.Lines(res.Stdout))
 	for line := range strings.Lines(res.Stderr) {
-		if strings.Contains(line, "probe: ") {
+		if strings.Contains(line, "probe: ") && !strings.HasPrefix(line, "time=") { // gangrun's own words show the last line
 			o.stderr = append(o.stderr, line)
 		}
 	}
