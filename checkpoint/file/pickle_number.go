@@ -9,17 +9,17 @@ const maxRaw = 16
 const numpyType = "numpy dtype"
 
 // Whole is the whole number that a value is: by itself, as a scalar of numpy's, or as an array or a tensor of one element. A
-// tensor's lies beside the pickle, and is read now.
-func (s *Shape) Whole() (n int64, ok bool) {
+// tensor's lies beside the pickle, and is read now: the error is one of that.
+func (s *Shape) Whole() (n int64, ok bool, err error) {
 	switch {
 	case s == nil:
-		return 0, false
+		return 0, false, nil
 	case s.Kind == Number:
-		return s.Number, true
+		return s.Number, true, nil
 	case s.element != nil:
 		return s.element()
 	}
-	return 0, false
+	return 0, false, nil
 }
 
 // bytes puts some on the stack, known when they are few.
@@ -78,7 +78,7 @@ func (p *pickle) numeric(module, name string, call []value) (v value, ok bool) {
 		a := argumentsOf(call, 3)
 		if read := p.shapes.stored; v.shape != nil && read != nil && one(a[2]) && a[0] != nil && a[0].storage != nil && a[1] != nil {
 			storage, index := *a[0].storage, a[1].Number
-			v.shape.element = func() (int64, bool) { return read(storage, index) }
+			v.shape.element = func() (int64, bool, error) { return read(storage, index) }
 		}
 		return v, true
 	}
@@ -95,7 +95,7 @@ func (s *Shape) array(state *Shape) {
 
 func (s *Shape) holdsOne(shape, class, bytes *Shape) {
 	if n, ok := wholeNumber(class, bytes); ok && s != nil && one(shape) {
-		s.element = func() (int64, bool) { return n, true }
+		s.element = func() (int64, bool, error) { return n, true, nil }
 	}
 }
 
@@ -135,24 +135,44 @@ func latin1(text string) string {
 	return string(bytes)
 }
 
-// element reads one whole number of a storage that torch.save wrote into a file of its own.
-func (z *Zip) element(stem string, s storage, index int64) (n int64, ok bool) {
+// storages finds the files of a zip in which torch.save keeps the elements of tensors. They are listed once.
+type storages struct {
+	z      *Zip
+	stem   string
+	listed map[string]Entry
+}
+
+// element reads one whole number of a storage.
+func (f *storages) element(s storage, index int64) (n int64, ok bool, err error) {
 	_, class, _ := strings.Cut(s.class, " ")
 	width, whole := wholeSizes[class]
 	if !whole || index < 0 || index >= s.count {
-		return 0, false
+		return 0, false, nil
 	}
-	err := z.Each(func(e Entry) error {
-		if e.Name != stem+"/data/"+s.key || e.Method != 0 || index >= e.Size/width {
-			return nil
+	if f.listed == nil {
+		if err := f.list(); err != nil {
+			return 0, false, err
 		}
-		from, end, err := z.data(e)
-		if err != nil {
-			return err
+	}
+	e, there := f.listed[s.key]
+	if !there || e.Method != 0 || index >= e.Size/width {
+		return 0, false, nil
+	}
+	from, end, err := f.z.data(e)
+	if err != nil {
+		return 0, false, err
+	}
+	w := newWindow(f.z.r, from+index*width, end)
+	n, ok = (&pickle{w: w}).long(uint64(width))
+	return n, ok, w.err
+}
+
+func (f *storages) list() error {
+	f.listed = map[string]Entry{}
+	return f.z.Each(func(e Entry) error {
+		if key, is := strings.CutPrefix(e.Name, f.stem+"/data/"); is && len(f.listed) < maxShapes {
+			f.listed[strings.Clone(key)] = e
 		}
-		w := newWindow(z.r, from+index*width, end)
-		n, ok = (&pickle{w: w}).long(uint64(width))
-		return w.err
+		return nil
 	})
-	return n, ok && err == nil
 }

@@ -76,8 +76,8 @@ func TestWhole(t *testing.T) {
 			t.Errorf("%s: %v", c.what, err)
 			continue
 		}
-		n, ok := s.Get("step").Whole()
-		if !ok {
+		n, ok, err := s.Get("step").Whole()
+		if !ok || err != nil {
 			n = -1
 		}
 		if n != c.n {
@@ -95,7 +95,7 @@ func FuzzTorchShape(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		if s, err := TorchShape(bytes.NewReader(data), int64(len(data))); err == nil {
 			for _, v := range s.Values {
-				v.Whole()
+				_, _, _ = v.Whole()
 			}
 		}
 	})

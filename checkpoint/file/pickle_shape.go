@@ -39,9 +39,9 @@ type Shape struct {
 	Pairs int
 	limit *shaper
 
-	raw     string               // of bytes, when there are few
-	storage *storage             // that a tensor is made of
-	element func() (int64, bool) // the only one of an array or a tensor, if it is a whole number
+	raw     string                      // of bytes, when there are few
+	storage *storage                    // that a tensor is made of
+	element func() (int64, bool, error) // the only one of an array or a tensor, if it is a whole number
 }
 
 // maxShapes bounds how many values are kept of one pickle, and so the memory.
@@ -54,7 +54,7 @@ type shaper struct {
 	left  int
 	items int // that are kept of a list; 0: maxKept
 	// stored, when set, reads one element of a storage.
-	stored func(s storage, index int64) (int64, bool)
+	stored func(s storage, index int64) (int64, bool, error)
 }
 
 func (l *shaper) new(kind ShapeKind) *Shape {
@@ -244,7 +244,7 @@ func TorchShape(r io.ReaderAt, size int64) (*Shape, error) {
 			return nil, err
 		}
 		w = newWindow(r, from, end)
-		shapes.stored = func(s storage, index int64) (int64, bool) { return z.element(stem, s, index) }
+		shapes.stored = (&storages{z: z, stem: stem}).element
 	}
 	for range skip {
 		if err := (&pickle{w: w}).walk(); err != nil {

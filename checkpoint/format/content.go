@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,30 @@ type content struct {
 	// it is no training state.
 	alone bool
 	doubt string // what keeps it open whether the file is whole
+	key   string // under which the step stands
+	// sure says that the step is a plain number under a name that counts the training itself. An average of the weights, a
+	// sampler, a buffer of a layer count on their own.
+	sure  bool
+	plain bool  // the step is a number, not the element of a tensor
+	err   error // of reading, where a number lies beside the pickle
+}
+
+// sureKeys are the names of steps and of epochs that mean the same in every file of a save.
+var sureKeys = set("global_step step iteration iter epoch")
+
+// tally is a number under a name.
+type tally struct {
+	n     int64 // -1: there is none
+	unit  Unit
+	key   string
+	plain bool // not the element of a tensor
+	err   error
+}
+
+// at takes the step from a number.
+func (c *content) at(from tally) {
+	c.step, c.unit, c.key, c.err = from.n, from.unit, from.key, from.err
+	c.plain, c.sure = from.plain, from.plain && sureKeys[from.key]
 }
 
 // stepKeys are the names under which programs keep how far they are, the surest first; epochKeys count epochs.
@@ -49,7 +74,7 @@ func contentOf(s *file.Shape) content {
 		c.tensors = true
 	case file.Dict, file.Object:
 		c.dict(s, 0)
-		c.step, c.unit = stepIn(s, 0)
+		c.at(stepIn(s, 0))
 		if c.step >= 0 {
 			c.more = true
 		}
@@ -57,9 +82,9 @@ func contentOf(s *file.Shape) content {
 		for _, v := range s.Values {
 			inner := contentOf(v)
 			c.optimizer, c.more, c.tensors = c.optimizer || inner.optimizer, c.more || inner.more, c.tensors || inner.tensors
-			c.alone = c.alone && inner.alone
+			c.alone, c.err = c.alone && inner.alone, cmp.Or(c.err, inner.err)
 			if c.step < 0 {
-				c.step, c.unit = inner.step, inner.unit
+				c.at(tally{inner.step, inner.unit, inner.key, inner.plain, c.err})
 			}
 		}
 		c.alone = c.alone && c.tensors
@@ -147,57 +172,76 @@ func isModule(s *file.Shape) bool { return s.Get("_parameters") != nil && s.Get(
 
 // stepIn finds the step that a state says it is of: a number under a name for steps, then under one for epochs, in the
 // dict itself and then in those that say how far a training run is.
-func stepIn(s *file.Shape, depth int) (step int64, unit Unit) {
+func stepIn(s *file.Shape, depth int) tally {
+	none := tally{n: -1}
 	if isOptimizer(s) {
-		return -1, ""
+		return none
 	}
 	keys := stepKeys
 	if s.Get("ema") != nil { // YOLO: the updates are those of the average, which may have been started over
 		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "updates" })
 	}
-	if n, ok := numberOf(s, keys); ok {
-		return n, UnitStep
+	if found := numberOf(s, keys, UnitStep); found.n >= 0 || found.err != nil {
+		return found
 	}
 	if h := s.Get("optimizer_history"); h != nil && h.Kind == file.List && len(h.Values) == h.Pairs && h.Pairs > 0 { // fairseq
-		if n, ok := numberOf(h.Values[h.Pairs-1], stepKeys); ok {
-			return n, UnitStep
+		if found := numberOf(h.Values[h.Pairs-1], stepKeys, UnitStep); found.n >= 0 || found.err != nil {
+			return found
 		}
 	}
-	epoch := int64(-1)
+	epoch := none
 	for i, key := range s.Keys {
 		v := s.Values[i]
 		if v == nil || depth > 1 || !within[strings.ToLower(key)] || v.Kind != file.Dict && v.Kind != file.Object {
 			continue
 		}
-		n, u := stepIn(v, depth+1)
-		if n >= 0 && u == UnitStep {
-			return n, UnitStep
+		found := stepIn(v, depth+1)
+		if found.n >= 0 && found.unit == UnitStep || found.err != nil {
+			return found
 		}
-		if n >= 0 {
-			epoch = n
+		if found.n >= 0 {
+			epoch = found
 		}
 	}
-	if n, ok := numberOf(s, epochKeys); ok {
-		return n, UnitEpoch
+	if found := numberOf(s, epochKeys, UnitEpoch); found.n >= 0 || found.err != nil {
+		return found
 	}
-	return epoch, UnitEpoch
+	return epoch
 }
 
-func numberOf(s *file.Shape, keys []string) (int64, bool) {
+// numberOf is the first of these keys that has a whole number, which is the last under that key. The element of a tensor is
+// none where there is nothing but tensors: modules have counters of their own among their buffers.
+func numberOf(s *file.Shape, keys []string, unit Unit) tally {
 	if s == nil {
-		return 0, false
+		return tally{n: -1}
 	}
-	for _, key := range keys {
-		for i, k := range s.Keys {
-			if !strings.EqualFold(k, key) {
-				continue
-			}
-			if n, ok := s.Values[i].Whole(); ok && n >= 0 {
-				return n, true
-			}
+	mixed := false
+	for i, key := range s.Keys {
+		if v := s.Values[i]; v != nil && key != "_metadata" && !strings.HasSuffix(key, "_extra_state") {
+			mixed = mixed || v.Kind == file.Number || v.Kind == file.Dict || v.Kind == file.List || v.Kind == file.Object
 		}
 	}
-	return 0, false
+	for _, key := range keys {
+		for i := len(s.Keys) - 1; i >= 0; i-- {
+			v := s.Values[i]
+			if !strings.EqualFold(s.Keys[i], key) {
+				continue
+			}
+			plain := v != nil && v.Kind == file.Number
+			if !plain && !mixed {
+				break
+			}
+			n, ok, err := v.Whole()
+			if err != nil {
+				return tally{n: -1, err: err}
+			}
+			if ok && n >= 0 {
+				return tally{n: n, unit: unit, key: key, plain: plain}
+			}
+			break
+		}
+	}
+	return tally{n: -1}
 }
 
 // named is the content of a file that names its arrays and its numbers, without a pickle.
@@ -220,7 +264,7 @@ func (c *content) count(numbers map[string]int64) {
 	for _, keys := range [][]string{stepKeys, epochKeys} {
 		for _, key := range keys {
 			if n, ok := numbers[key]; ok && n >= 0 && c.step < 0 {
-				c.step, c.more = n, true
+				c.step, c.more, c.key, c.plain, c.sure = n, true, key, true, sureKeys[key]
 				if keys[0] == epochKeys[0] {
 					c.unit = UnitEpoch
 				}

@@ -29,6 +29,9 @@ func pickled(pairs ...any) []byte {
 	return b.Bytes()
 }
 
+// pickledCount is a tensor without dimensions that holds a whole number: 0x04030200 and that of its storage.
+type pickledCount int
+
 func pickleValue(b *bytes.Buffer, v any) {
 	text := func(s string) {
 		b.WriteByte('X')
@@ -52,6 +55,13 @@ func pickleValue(b *bytes.Buffer, v any) {
 		text(fmt.Sprint(int(v)))
 		text("cpu")
 		b.WriteString("K\x01tQ")
+	case pickledCount:
+		b.WriteString("ctorch._utils\n_rebuild_tensor_v2\n((")
+		text("storage")
+		b.WriteString("ctorch\nIntStorage\n")
+		text(fmt.Sprint(int(v)))
+		text("cpu")
+		b.WriteString("K\x01tQK\x00))\x89NtR")
 	case []any:
 		b.WriteString("}q\x01(")
 		for i := range v {

@@ -113,7 +113,8 @@ func (l *look) torchContent(r io.ReaderAt, size int64) (in content, err error) {
 	if err != nil {
 		return in, err
 	}
-	return contentOf(shape), nil
+	in = contentOf(shape)
+	return in, in.err
 }
 
 // msgpackContent looks at what flax has written into one file.

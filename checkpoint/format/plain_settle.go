@@ -10,18 +10,23 @@ import (
 
 // settle decides, from what is in its files, of which step a save is, and whether training can be resumed from it.
 func (c *Checkpoint) settle(members []member, contents []content) error {
-	step, unit, from := int64(-1), UnitEpoch, ""
+	step, unit, from := int64(-1), UnitEpoch, 0
 	optimizer, more, alone, tensors := false, false, true, false
 	for i, in := range contents {
 		c.Doubt = cmp.Or(c.Doubt, in.doubt)
 		if strings.HasSuffix(members[i].path, ".json") && in.step < 0 {
 			continue
 		}
-		if in.step >= 0 && (step < 0 || unit == UnitEpoch && in.unit == UnitStep) {
-			step, unit, from = in.step, in.unit, members[i].path
-		} else if in.step >= 0 && in.unit == unit && in.step != step && !c.save.ranked() {
-			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", from, step,
-				members[i].path, in.step)
+		if len(members) > 1 && slices.Contains(strings.Fields(members[i].roles), "ema") {
+			in.step = -1 // an average counts its own updates
+		}
+		switch before := contents[from]; {
+		case in.step < 0:
+		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:
+			step, unit, from = in.step, in.unit, i
+		case in.unit == unit && in.step != step && alike(in, before) && !c.save.ranked():
+			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
+				step, members[i].path, in.step)
 		}
 		optimizer = optimizer || in.optimizer || in.tensors && !in.alone && strings.Contains(members[i].roles, "optimizer")
 		more, tensors, alone = more || in.more, tensors || in.tensors, alone && in.alone
@@ -50,6 +55,9 @@ func (c *Checkpoint) says(step int64, unit Unit, name title) {
 	}
 	c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent
 }
+
+// alike reports whether two files have to say the same step.
+func alike(a, b content) bool { return a.sure && b.sure || a.plain && b.plain && a.key == b.key }
 
 func apart(a, b int64) bool { return a-b > 1 || b-a > 1 }
 
