@@ -69,10 +69,10 @@ var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini",
 	".py", ".sh", ".cfg", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".mp4", ".wav", ".flac", ".mp3", ".lock", ".done",
 	".md5", ".sha256", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
 
-// fileKind says how sure a name is that of a file with tensors.
-func fileKind(name string) (strong, weak bool) {
+// fileKind says how sure a name is that of a file with tensors. own says that its ending is one that nobody is known to use.
+func fileKind(name string) (strong, weak, own bool) {
 	if strings.HasPrefix(name, ".") || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
-		return false, false
+		return false, false, false
 	}
 	name, _ = withoutBackup(name)
 	ext := strings.ToLower(path.Ext(name))
@@ -80,21 +80,17 @@ func fileKind(name string) (strong, weak bool) {
 		ext = "" // model.100
 	}
 	if slices.Contains(strongEndings, ext) {
-		return true, false
+		return true, false, false
 	}
 	if strings.HasSuffix(stemExt(name), ".pth.tar") || strings.HasSuffix(stemExt(name), ".pt.gz") {
-		return true, false
+		return true, false, false
 	}
 	if ext == ".bin" && isHFWeights(name) {
-		return true, false
-	}
-	weak = slices.Contains(weakEndings, ext)
-	if weak {
-		return false, true
+		return true, false, false
 	}
 	t := titleOf(name)
-	own := (t.named || checkpointName(name)) && ownEnding(name, ext)
-	return false, own || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
+	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
+	return false, weak, !weak && (t.named || checkpointName(name)) && ownEnding(name, ext)
 }
 
 func stemExt(name string) string { return strings.ToLower(name) }
@@ -199,10 +195,10 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		s.members = append(s.members, member{root.join(name), t})
 	}
 	for _, name := range names {
-		switch strong, maybe := fileKind(name); {
+		switch strong, maybe, own := fileKind(name); {
 		case strong:
 			add(name)
-		case maybe:
+		case maybe, own:
 			weak = append(weak, name)
 		}
 	}

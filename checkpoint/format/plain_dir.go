@@ -146,9 +146,9 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 		}
 		switch {
 		case d.isFile(name):
-			strong, weak := fileKind(name)
+			strong, weak, own := fileKind(name)
 			mine := strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
-			if !mine && weak && checkpointName(name) {
+			if !mine && (own || weak && checkpointName(name)) {
 				var err error
 				if mine, err = l.holdsTensors(d.join(name)); err != nil {
 					return err
