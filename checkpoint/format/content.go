@@ -64,23 +64,41 @@ var (
 )
 
 // contentOf weighs the shape of what a file holds.
-func contentOf(s *file.Shape) content {
+func contentOf(s *file.Shape) content { return new(weighing).of(s, 0) }
+
+// weighing is one walk through a shape. A pickle may hold the same value in many places, and itself: of each the first counts.
+type weighing struct{ seen map[*file.Shape]bool }
+
+// first reports whether a value is met for the first time.
+func (w *weighing) first(s *file.Shape) bool {
+	if w.seen == nil {
+		w.seen = map[*file.Shape]bool{}
+	}
+	before := w.seen[s]
+	w.seen[s] = true
+	return !before
+}
+
+func (w *weighing) of(s *file.Shape, depth int) content {
 	c := content{step: -1, alone: true}
-	if s == nil {
+	if s == nil || depth > maxContentDepth {
 		return content{step: -1}
 	}
 	switch s.Kind {
 	case file.Tensor:
 		c.tensors = true
 	case file.Dict, file.Object:
-		c.dict(s, 0)
-		c.at(stepIn(s, 0))
+		c.dict(w, s, 0)
+		c.at(new(weighing).step(s, 0))
 		if c.step >= 0 {
 			c.more = true
 		}
 	case file.List:
 		for _, v := range s.Values {
-			inner := contentOf(v)
+			if v != nil && (v.Kind == file.Dict || v.Kind == file.List || v.Kind == file.Object) && !w.first(v) {
+				continue
+			}
+			inner := w.of(v, depth+1)
 			c.optimizer, c.more, c.tensors = c.optimizer || inner.optimizer, c.more || inner.more, c.tensors || inner.tensors
 			c.alone, c.err = c.alone && inner.alone, cmp.Or(c.err, inner.err)
 			if c.step < 0 {
@@ -100,7 +118,7 @@ func contentOf(s *file.Shape) content {
 // maxContentDepth bounds how deep dicts are looked into.
 const maxContentDepth = 6
 
-func (c *content) dict(s *file.Shape, depth int) {
+func (c *content) dict(w *weighing, s *file.Shape, depth int) {
 	if isOptimizer(s) {
 		c.optimizer = true
 		return
@@ -130,7 +148,9 @@ func (c *content) dict(s *file.Shape, depth int) {
 			c.more = true
 		case has(lower, aboutWords):
 		case (v.Kind == file.Dict || v.Kind == file.Object) && depth < maxContentDepth:
-			c.dict(v, depth+1)
+			if w.first(v) {
+				c.dict(w, v, depth+1)
+			}
 		case v.Kind == file.Number && depth == 0:
 			c.alone = false // a program's own way to say how far it is
 		case v.Kind == file.Number, v.Kind == file.Other, v.Kind == file.List:
@@ -170,9 +190,9 @@ func isOptimizer(s *file.Shape) bool {
 // isModule knows a whole model, pickled with its class.
 func isModule(s *file.Shape) bool { return s.Get("_parameters") != nil && s.Get("_modules") != nil }
 
-// stepIn finds the step that a state says it is of: a number under a name for steps, then under one for epochs, in the
+// step finds the step that a state says it is of: a number under a name for steps, then under one for epochs, in the
 // dict itself and then in those that say how far a training run is.
-func stepIn(s *file.Shape, depth int) tally {
+func (w *weighing) step(s *file.Shape, depth int) tally {
 	none := tally{n: -1}
 	if isOptimizer(s) {
 		return none
@@ -192,10 +212,10 @@ func stepIn(s *file.Shape, depth int) tally {
 	epoch := none
 	for i, key := range s.Keys {
 		v := s.Values[i]
-		if v == nil || depth > 1 || !within[strings.ToLower(key)] || v.Kind != file.Dict && v.Kind != file.Object {
+		if v == nil || depth > 1 || !within[strings.ToLower(key)] || v.Kind != file.Dict && v.Kind != file.Object || !w.first(v) {
 			continue
 		}
-		found := stepIn(v, depth+1)
+		found := w.step(v, depth+1)
 		if found.n >= 0 && found.unit == UnitStep || found.err != nil {
 			return found
 		}

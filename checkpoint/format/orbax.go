@@ -235,7 +235,9 @@ func (l *look) orbaxJSONItems(d *dir, meta orbaxMeta) error {
 		if err != nil {
 			return err
 		}
-		files := item.files(func(name string) bool { return name != orbaxCommitted && !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") })
+		files := item.files(func(name string) bool {
+			return name != orbaxCommitted && !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".")
+		})
 		if len(files) == 0 {
 			return problem.New(problem.MissingShard, "the item %s holds no JSON", item.path)
 		}

@@ -29,6 +29,9 @@ func pickled(pairs ...any) []byte {
 	return b.Bytes()
 }
 
+// pickledOps are opcodes that leave one value.
+type pickledOps string
+
 // pickledCount is a tensor without dimensions that holds a whole number: 0x04030200 and that of its storage.
 type pickledCount int
 
@@ -55,6 +58,8 @@ func pickleValue(b *bytes.Buffer, v any) {
 		text(fmt.Sprint(int(v)))
 		text("cpu")
 		b.WriteString("K\x01tQ")
+	case pickledOps:
+		b.WriteString(string(v))
 	case pickledCount:
 		b.WriteString("ctorch._utils\n_rebuild_tensor_v2\n((")
 		text("storage")

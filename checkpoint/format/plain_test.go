@@ -187,6 +187,15 @@ func TestJoblib(t *testing.T) {
 	})
 }
 
+// cyclic is a dict of so many keys, each of which leads to it.
+func cyclic(keys int) string {
+	s := "}q\x07("
+	for i := range keys {
+		s += fmt.Sprintf("X\x04\x00\x00\x00k%03dh\x07", i)
+	}
+	return s + "u"
+}
+
 // TestKeptIn: a directory is there to keep one file in, or checkpoints each in a directory of its own; and of a save that
 // holds nothing but its settings any more it is known that it is cut.
 func TestKeptIn(t *testing.T) {
@@ -237,6 +246,10 @@ func TestKeptIn(t *testing.T) {
 			reasons{}},
 		"somebody's ending in a directory": {[]op{write("100/state.raw", anyState(100))},
 			reasons{"100": ""}},
+		"a list of itself": {[]op{write("ckpt_1.pt", []byte("\x80\x02]q\x01h\x01a."))},
+			reasons{"ckpt_1.pt": ""}},
+		"dicts that hold one another": {[]op{write("ckpt_1.pt", torchSaved(pickled("step", 1, "state", pickledOps(cyclic(300))), 0))},
+			reasons{"ckpt_1.pt": ""}},
 		"a copy under way": {[]op{write("ckpt_7.pt.6bE5Ba1F", anyState(7))},
 			reasons{}},
 	} {
