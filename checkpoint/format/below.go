@@ -106,35 +106,7 @@ func numberless(name string) string {
 	}, name)
 }
 
-// versions reports whether directories differ in numbers alone, as those of runs of the same training do, or are counted:
-// 000-DiT-XL, 001-DiT-B.
+// versions reports whether directories differ in numbers alone, as those of runs of the same training do.
 func versions(paths []string) bool {
-	counts := map[string]bool{}
-	for _, p := range paths {
-		if n := countOf(strings.TrimPrefix(p, commonPath(paths))); n != "" {
-			counts[n] = true
-		}
-	}
-	return len(counts) == len(paths) ||
-		!slices.ContainsFunc(paths, func(p string) bool { return numberless(p) != numberless(paths[0]) })
-}
-
-// commonPath is what paths have in common at their beginning, up to a slash.
-func commonPath(paths []string) string {
-	common := paths[0]
-	for _, p := range paths {
-		for !strings.HasPrefix(p, common) {
-			common = common[:strings.LastIndexByte(common[:len(common)-1], '/')+1]
-		}
-	}
-	return common[:strings.LastIndexByte(common, '/')+1]
-}
-
-// countOf is the number with which the name of a run begins, of as many digits each time; empty when it has none.
-func countOf(name string) string {
-	n := strings.IndexFunc(name, func(r rune) bool { return r < '0' || '9' < r })
-	if n < 2 || n > 5 || name[n] != '-' && name[n] != '_' {
-		return ""
-	}
-	return name[:n]
+	return !slices.ContainsFunc(paths, func(p string) bool { return numberless(p) != numberless(paths[0]) })
 }
