@@ -65,8 +65,9 @@ func stemOf(name string) string {
 var (
 	stepWords  = set("step steps gs globalstep gstep iter iters iteration iterations it its itr update updates batch batches ba tick kimg s")
 	epochWords = set("epoch epochs ep eps e")
-	rankWords  = set("rank worker proc process gpu localrank shard")
-	// partWords stand before the number of a part of a model, of which each save has all.
+	rankWords  = set("rank worker proc process gpu localrank")
+	// partWords stand before the number of a part of a model, of which each save has all, where the name has a step as well:
+	// else the number may be that of the save.
 	partWords = set("part tp pp mp zo")
 	slotWords = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
 		"pretrained base start end top")
@@ -341,9 +342,12 @@ func (t *title) words(ps []piece, at int) {
 		case i == at+1 && at >= 0 && !p.number && (p.glued || plurals[p.text]):
 		case p.number && (p.used || p.decimal || i == 0 || measures[ps[i-1].text] || ps[i-1].number):
 			// a measure, a date: it differs from save to save
-		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && i+1 < len(ps) && ps[i+1].text == "of":
+		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && at >= 0 && i > 0 && ps[i-1].text == "shard", p.number && i+1 < len(ps) && ps[i+1].text == "of":
+			if n, ok := digits(p.text); ok && i > 0 && ps[i-1].text == "shard" {
+				t.rank = n
+			}
 			roles = append(roles, "#")
-		case p.number && i > 0 && partWords[ps[i-1].text]:
+		case p.number && at >= 0 && i > 0 && partWords[ps[i-1].text]:
 			roles = append(roles, p.text)
 		case p.number && i > 0 && (epochWords[ps[i-1].text] || stepWords[ps[i-1].text]):
 			family = family[:max(0, len(family)-1)] // an epoch beside the step
@@ -352,9 +356,9 @@ func (t *title) words(ps []piece, at int) {
 		case p.number:
 			family = append(family, p.text)
 		case p.text == "of":
-		case rankWords[p.text]:
+		case rankWords[p.text], p.text == "shard" && at >= 0:
 			roles = append(roles, "rank")
-		case partWords[p.text] && i+1 < len(ps) && ps[i+1].number:
+		case partWords[p.text] && at >= 0 && i+1 < len(ps) && ps[i+1].number:
 			roles = append(roles, p.text)
 		case roleWords[p.text] != "" && !(p.glued && i > 0):
 			roles = append(roles, roleWords[p.text])

@@ -52,6 +52,10 @@ func TestTitle(t *testing.T) {
 		"G_100.pth":                    {step: 100, roles: "generator"},
 		"optimizer_state_100.pt":       {step: 100, roles: "optimizer"},
 		"ckpt_tp1_pp0_100.pt":          {step: 100, roles: "tp 1 pp 0"},
+		"m_10-part-0-shard1.pt":        {step: 10, rank: 1, roles: "part 0 rank #", family: "m"},
+		"part_100.pt":                  {step: -1, family: "part 100"},
+		"ckpt_mp_100.pt":               {step: -1, family: "mp 100"},
+		"shard_100.pt":                 {step: -1, family: "shard 100"},
 		"3f2a9c1e-8b7d.pt":             {step: -1, family: "f a 9 c b 7 d"},
 		"bs32_seed1_iter5.pt":          {step: 5, named: true, family: "bs 32 seed 1"},
 	} {

@@ -168,6 +168,13 @@ func TestPlainDirectories(t *testing.T) {
 	if err != nil || !found.Apart || len(found.Below) != 2 {
 		t.Errorf("%+v, %v", found, err)
 	}
+	for runs, apart := range map[[2]string]bool{{"01-resnet", "02-vit"}: true, {"run_1", "run_2"}: false} {
+		d = newDisk(t)
+		d.play(write(runs[0]+"/ckpt_900.pt", anyState(900)), write(runs[1]+"/ckpt_100.pt", anyState(100)))
+		if found, err := Find(context.Background(), d.fs(), Options{}); err != nil || found.Apart != apart {
+			t.Errorf("%v: apart %v, %v", runs, found.Apart, err)
+		}
+	}
 	d = newDisk(t)
 	d.play(write("step-100/model-00001-of-00002.safetensors", anySafetensors()), write("step-100/model-00002-of-00002.safetensors", anySafetensors()),
 		writeText("step-100/model.safetensors.index.json", weightsIndex(2)), write("step-100/optimizer.pt", anyState(100)))
@@ -250,6 +257,8 @@ func TestKeptIn(t *testing.T) {
 			reasons{"ckpt_1.pt": ""}},
 		"dicts that hold one another": {[]op{write("ckpt_1.pt", torchSaved(pickled("step", 1, "state", pickledOps(cyclic(300))), 0))},
 			reasons{"ckpt_1.pt": ""}},
+		"saves numbered as parts are": {[]op{write("part_1.pt", anyState(100)), write("part_2.pt", anyState(200)), write("shard_1.pt", anyState(300)), write("ckpt_mp_2.pt", anyState(400))},
+			reasons{"part_1.pt": "", "part_2.pt": "", "shard_1.pt": "", "ckpt_mp_2.pt": ""}},
 		"a copy under way": {[]op{write("ckpt_7.pt.6bE5Ba1F", anyState(7))},
 			reasons{}},
 	} {
