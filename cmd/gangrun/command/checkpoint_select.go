@@ -107,7 +107,7 @@ func (i *inspection) none(dir string, offer checkpoint.Offer, scan checkpoint.Sc
 		newest := offer.Refused[0]
 		text += fmt.Sprintf("; the newest, %s: %s: %s", newest.Path, newest.Reason, newest.Detail)
 	}
-	if offer.Veto != nil && offer.Veto.Reason != offer.Refused[0].Reason {
+	if offer.Veto != nil && (len(offer.Refused) == 0 || offer.Veto.Reason != offer.Refused[0].Reason) {
 		text += fmt.Sprintf("; the newest that is whole: %v", offer.Veto)
 	}
 	return text

@@ -253,6 +253,15 @@ func TestCheckpointSelect(t *testing.T) {
 	if err := json.Unmarshal([]byte(res.out), &c); err != nil || c.Path != "step-2" || !c.Complete || c.Step != 2 || c.Level != format.Manifests {
 		t.Errorf("%v: %+v", err, c)
 	}
+	runs := t.TempDir()
+	for _, name := range []string{"resnet/ckpt_900.pt", "vit/ckpt_100.pt"} {
+		if err := os.MkdirAll(filepath.Join(runs, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(runs, name), []byte("\x80\x02}X\x04\x00\x00\x00stepK\x05s."), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -263,6 +272,7 @@ func TestCheckpointSelect(t *testing.T) {
 		{"too old", ruled("select", "--max-age", "1m", dir), 65, []string{"none of 3", "step-3: no_marker", "too_old", "step-2"}},
 		{"nothing there", ruled("select", t.TempDir()), 65, []string{"step-*"}},
 		{"nothing of a known format", []string{"select", t.TempDir()}, 65, []string{"no checkpoints", "--pattern"}},
+		{"two runs", []string{"select", runs}, 65, []string{"none of 2", "which is meant", "resnet, vit"}},
 		{"no directory", ruled("select", filepath.Join(dir, "none")), 65, []string{"no such directory"}},
 		{"a file", ruled("select", filepath.Join(dir, "step-1", "weights")), 64, []string{"not a directory"}},
 	} {
