@@ -53,6 +53,18 @@ func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
 		return nil, err
 	}
 	found = append(found, named...)
+	// Beside those that are numbered one without a number is somebody's last or best: the plain reader finds its step, and its
+	// time decides.
+	if slices.ContainsFunc(found, func(c *Checkpoint) bool { return c.Step >= 0 }) {
+		found = slices.DeleteFunc(found, func(c *Checkpoint) bool {
+			d, err := l.dir(c.Path)
+			if c.Step >= 0 || err != nil {
+				return false
+			}
+			s, err := l.saveIn(d, c.Tag)
+			return err == nil && s != nil && len(s.has) > 0
+		})
+	}
 	for _, c := range found {
 		if steps && c.Unit == UnitEpoch { // which of them is the newest the numbers do not tell
 			c.Step, c.Unit, c.StepFrom = -1, UnitStep, ""

@@ -181,6 +181,15 @@ func TestAccelerateNames(t *testing.T) {
 	mutate(t, Options{}, "000300", slices.Concat(accelerateSave("000200"), accelerateSave("000300")), []mutation{
 		{"all ranks are missing", []op{remove("000300/random_states_0.pkl"), remove("000300/random_states_1.pkl")}, problem.MissingRankState},
 	})
+	d := newDisk(t)
+	d.play(slices.Concat(accelerateSave("step_200"), accelerateSave("last"))...)
+	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "last"); c.Format != "accelerate" || !c.Complete {
+		t.Errorf("beside a numbered one, with objects that the plain reader takes for saves: %+v", c)
+	}
+	d.play(remove("last/custom_checkpoint_0.pkl"))
+	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "last"); c.Format != "plain" || !c.Complete {
+		t.Errorf("beside a numbered one: %+v", c)
+	}
 	own := func(dir string) []op {
 		return []op{write(dir+"/model.safetensors", anySafetensors()), write(dir+"/optimizer.bin", anyState(1))}
 	}
