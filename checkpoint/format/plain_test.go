@@ -1,11 +1,15 @@
 package format
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"syscall"
 	"testing"
 
+	"github.com/gangrun/gangrun/checkpoint/file"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
@@ -192,6 +196,37 @@ func TestJoblib(t *testing.T) {
 		{"compressed", []op{write("model_epoch5.joblib", gzipped(t, data))}, ""},
 		{"compressed and cut", []op{write("model_epoch5.joblib", gzipped(t, data)[:20])}, problem.Truncated},
 	})
+}
+
+// gone is a file that cannot be read any more.
+type gone struct{ *bytes.Reader }
+
+func (g *gone) ReadAt(p []byte, at int64) (int, error) {
+	if g.Reader == nil {
+		return 0, syscall.EIO
+	}
+	return g.Reader.ReadAt(p, at)
+}
+
+// TestCountUnreadable: that the number in a tensor cannot be read does not mean that there is none.
+func TestCountUnreadable(t *testing.T) {
+	data := torchSaved(pickled("model", []any{"w", pickledTensor(0)}, "step", pickledCount(1)), 2)
+	g := &gone{bytes.NewReader(data)}
+	shape, err := file.TorchShape(g, int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := contentOf(shape); in.err != nil || in.step != 0x04030201 {
+		t.Errorf("%+v", in)
+	}
+	g = &gone{bytes.NewReader(data)}
+	if shape, err = file.TorchShape(g, int64(len(data))); err != nil {
+		t.Fatal(err)
+	}
+	g.Reader = nil
+	if in := contentOf(shape); !errors.Is(in.err, syscall.EIO) {
+		t.Errorf("%+v", in)
+	}
 }
 
 // cyclic is a dict of so many keys, each of which leads to it.
