@@ -355,11 +355,10 @@ func (d *Disruption) settle() {
 	if d.blamed == "" || d.Node == d.blamed {
 		return
 	}
-	why := d.blamed + " tells no cause of its own"
-	if d.Why != "" {
-		why += "; " + d.Node + ": " + d.Why
+	if d.Cause != nil {
+		d.Cause, d.Why = nil, fmt.Sprintf("%s tells no cause of its own; %s: %s", d.blamed, d.Node, d.Why)
 	}
-	d.Node, d.Cause, d.Why = d.blamed, nil, why
+	d.Node = d.blamed
 }
 
 // better reports whether a node's cause outranks the one that is known.

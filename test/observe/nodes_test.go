@@ -328,7 +328,7 @@ func TestThreeNodes(t *testing.T) {
 		}
 	}
 	a, m := nodes[0].account(), nodes[0].message()
-	if !maps.Equal(counts, want) || !slices.Equal(who, append(stops, "NodeLost")) || r.Restarts.Total != restarts ||
+	if !maps.Equal(counts, want) || !slices.Equal(who, append(stops, "n1 NodeLost")) || r.Restarts.Total != restarts ||
 		r.Checkpoint.Step != a.Checkpoint.Step || *r.Step < *m.Step-1 || *r.Step > *m.Step+1 || r.Rounds != restarts+1 ||
 		len(r.Nodes) != 3 || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0], "n1: its last gangrun has no end") {
 		t.Errorf("report: %s", result.Stdout)
