@@ -10,7 +10,7 @@ import (
 )
 
 // TestAnotherRunIsMissed: a member is cut off, and while it is, another run begins that ends once it is back. It tells its
-// spec again, with which it founds its own run anew.
+// spec again, with which it founds its own run again.
 func TestAnotherRunIsMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewInMemory()
