@@ -94,7 +94,7 @@ func TestGangrunIsPaused(t *testing.T) {
 	for paused, name := range []string{"lead", "member"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := sharedParty(t, "1:2", append(quickFence, "--last-call", "2s")...)
+			p := sharedParty(t, "1:2", append(quickFence, "--last-call", "10s")...)
 			p.paused = true
 			nodes := []*node{p.start("n0", "--log-level=debug")}
 			nodes[0].Await("this node leads")

@@ -31,7 +31,7 @@ func TestPreflightBeforeTheFirstRound(t *testing.T) {
 func TestPreflightBetweenRounds(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "sick")
-	p := sharedParty(t, "2:3", append(quickFence, "--last-call", "5s", "--restart-backoff", "2s:2s", "--preflight")...)
+	p := sharedParty(t, "2:3", append(quickFence, "--last-call", "15s", "--restart-backoff", "2s:2s", "--preflight")...)
 	nodes := []*node{p.start("n0"), p.start("n1"), p.start("n2", "--preflight-command", "test ! -e "+mark)}
 	workers := p.round(0, 3)
 	if err := os.WriteFile(mark, nil, 0o600); err != nil {
