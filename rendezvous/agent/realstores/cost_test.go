@@ -121,8 +121,6 @@ func (g *gang) cost() (requests, bytes float64) {
 		g.counted("etcd_network_client_grpc_received_bytes_total") + g.counted("etcd_network_client_grpc_sent_bytes_total")
 }
 
-const tick = 20 * time.Millisecond
-
 // counted is the sum of the values that the server shows to Prometheus under this name.
 func (g *gang) counted(name string) float64 {
 	g.t.Helper()
