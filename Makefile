@@ -16,9 +16,9 @@ OPERATORS := test/kubernetes test/trainingoperator
 MODULES   := test/examples/compose rendezvous/agent/realstores/etcd35 rendezvous/agent/realstores/etcd36 $(OPERATORS)
 
 UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/... ./internal/... ./docs ./packaging/...
-# Uncached: go does not know that these tests build and run the program. One package after the other: they wait for
-# other programs, with limits.
-RUNS    := -count=1 -p 1 -timeout 20m
+# Uncached: go does not know that these tests build and run the program. They mostly wait, so two packages at a time; one
+# after the other where make peers has been, since real training computes and has limits.
+RUNS    := -count=1 -p $(if $(CI)$(wildcard $(HOME)/.cache/gangrun-test/torch),1,2) -timeout 20m
 SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
 .PHONY: all build release demo recording goodput test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
