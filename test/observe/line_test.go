@@ -87,12 +87,16 @@ func TestLine(t *testing.T) {
 					t.Errorf("left behind: %q", line)
 				}
 			}
-			for rank := range 2 {
-				for step := 1; step < 38; step++ {
-					line := fmt.Sprintf("%sstep %d of rank %d", prefix[rank], step, rank)
-					if count[line] != 2 { // in both rounds
-						t.Errorf("%q is there %d times", line, count[line])
-					}
+			told := func(rank, step int) int {
+				return count[fmt.Sprintf("%sstep %d of rank %d", prefix[rank], step, rank)]
+			}
+			for step := 1; step <= 60; step++ {
+				// Rank 1 ends in its step 40 of the first round, wherever rank 0 is by then.
+				if want := 1 + min(1, max(0, 41-step)); told(1, step) != want {
+					t.Errorf("step %d of rank 1 is there %d times, want %d", step, told(1, step), want)
+				}
+				if n := told(0, step); n < 1 || n > 2 || step > 1 && n > told(0, step-1) {
+					t.Errorf("step %d of rank 0 is there %d times, the one before %d times", step, n, told(0, step-1))
 				}
 			}
 		})
