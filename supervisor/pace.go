@@ -28,12 +28,8 @@ func (s *Supervisor) watchPace() {
 	}
 }
 
-// pace takes the steps that the ranks have told since it was asked last, and returns those that turn out to make the
-// others wait. What goes wrong here costs the names, and nothing else.
-func (s *Supervisor) pace(steps []notify.Report) (named []straggler.Named) {
-	if s.stragglers == nil {
-		return nil
-	}
+// comparing does f with what compares the ranks. What goes wrong in it costs the names, and nothing else.
+func (s *Supervisor) comparing(f func()) {
 	defer func() {
 		if what := recover(); what != nil {
 			s.stragglers, s.own = straggler.Off(), nil
@@ -41,23 +37,35 @@ func (s *Supervisor) pace(steps []notify.Report) (named []straggler.Named) {
 				"error", fmt.Sprint(what), "stack", string(debug.Stack()))
 		}
 	}()
-	slices.SortStableFunc(steps, func(a, b notify.Report) int { return a.At.Compare(b.At) }) // those of all ranks together
-	for _, r := range steps {
-		named = append(named, s.stragglers.Told(r.Rank, *r.Step, r.Own, r.At)...)
-		s.own.Told(r.Rank, r.Own, r.At)
+	f()
+}
+
+// pace takes the steps that the ranks have told since it was asked last, and returns those that turn out to make the
+// others wait.
+func (s *Supervisor) pace(steps []notify.Report) (named []straggler.Named) {
+	if s.stragglers == nil {
+		return nil
 	}
+	s.comparing(func() {
+		slices.SortStableFunc(steps, func(a, b notify.Report) int { return a.At.Compare(b.At) }) // those of all ranks together
+		for _, r := range steps {
+			named = append(named, s.stragglers.Told(r.Rank, *r.Step, r.Own, r.At)...)
+			s.own.Told(r.Rank, *r.Step, r.Own, r.At)
+		}
+	})
 	return named
 }
 
 // ownTime is what the ranks of this node take for their own part of a step, for the comparison of the nodes; nil where
 // they do not tell that.
-func (s *Supervisor) ownTime(now time.Time) *rendezvous.OwnTime {
-	m := s.own.Latest(now)
-	if m == nil {
-		return nil
-	}
-	return &rendezvous.OwnTime{
-		Minute: m.Number, Usec: m.Own.Microseconds(), Step: m.Step.Microseconds(), Steps: m.Steps,
-		Rank: m.Rank, RankUsec: m.RankOwn.Microseconds(),
-	}
+func (s *Supervisor) ownTime(now time.Time) (own *rendezvous.OwnTime) {
+	s.comparing(func() {
+		if m := s.own.Latest(now); m != nil {
+			own = &rendezvous.OwnTime{
+				Minute: m.Number, Usec: m.Own.Microseconds(), Step: m.Step.Microseconds(), Steps: m.Steps,
+				Rank: m.Rank, RankUsec: m.RankOwn.Microseconds(),
+			}
+		}
+	})
+	return own
 }

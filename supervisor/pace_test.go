@@ -1,6 +1,9 @@
 package supervisor
 
 import (
+	"log/slog"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,5 +40,27 @@ func TestOwnTime(t *testing.T) {
 		if got == nil || got.Minute != 1 || got.Usec != 120_000 || got.Step != 1_000_000 || got.Steps < 60 || got.Rank != 2 || got.RankUsec != 180_000 {
 			t.Errorf("%+v", got)
 		}
+	}
+}
+
+// TestOwnTimeFails: a fault in the comparison costs the names, and is said once; training goes on.
+func TestOwnTimeFails(t *testing.T) {
+	var log buffer
+	s := &Supervisor{stragglers: straggler.New(), own: straggler.NewOwn(), log: slog.New(slog.NewTextHandler(&log, nil))}
+	now := time.Now()
+	one, two := int64(1), int64(2)
+	s.pace([]notify.Report{{Rank: 0, Step: &one, Own: time.Millisecond, At: now}})
+	ranks := reflect.ValueOf(s.own).Elem().FieldByName("ranks")
+	reflect.NewAt(ranks.Type(), ranks.Addr().UnsafePointer()).Elem().SetMapIndex(reflect.ValueOf(0), reflect.Zero(ranks.Type().Elem()))
+	for range 2 {
+		if got := s.ownTime(now.Add(time.Hour)); got != nil {
+			t.Errorf("%+v", got)
+		}
+	}
+	if named := s.pace([]notify.Report{{Rank: 0, Step: &two, Own: time.Millisecond, At: now}}); named != nil {
+		t.Errorf("%+v", named)
+	}
+	if strings.Count(log.String(), "training goes on") != 1 {
+		t.Error(log.String())
 	}
 }

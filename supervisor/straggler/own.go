@@ -24,7 +24,8 @@ type Own struct {
 // sample is what one rank has told in a minute.
 type sample struct {
 	own         []time.Duration
-	every, told int // every how manieth of those that were told is in own
+	every, told int   // every how manieth of those that were told is in own
+	step        int64 // that was told last
 	first, last time.Time
 }
 
@@ -41,8 +42,8 @@ type Minute struct {
 func NewOwn() *Own { return &Own{ranks: map[int]*sample{}} }
 
 // Told takes that a rank has finished a step, of which so much was its own. What says nothing of that, and what was told
-// before, does not count.
-func (o *Own) Told(rank int, own time.Duration, at time.Time) {
+// before, does not count; nor does a step that is told again, as for each batch where gradients are accumulated.
+func (o *Own) Told(rank int, step int64, own time.Duration, at time.Time) {
 	if o == nil || own <= 0 || own > longest {
 		return
 	}
@@ -54,12 +55,13 @@ func (o *Own) Told(rank int, own time.Duration, at time.Time) {
 		if len(o.ranks) >= mostRank {
 			return
 		}
-		s = &sample{every: 1}
+		s = &sample{every: 1, step: -1}
 		o.ranks[rank] = s
 	}
-	if !at.After(s.last) {
+	if !at.After(s.last) || step == s.step {
 		return
 	}
+	s.step = step
 	s.add(own, at)
 }
 
@@ -122,7 +124,7 @@ func (o *Own) close() {
 			delete(o.ranks, rank)
 			continue
 		}
-		o.ranks[rank] = &sample{every: 1, last: s.last}
+		o.ranks[rank] = &sample{every: 1, step: s.step, last: s.last}
 	}
 }
 

@@ -38,8 +38,8 @@ func TestOwn(t *testing.T) {
 				got = append(got, fmt.Sprintf("%d: %v of %v in %d steps, rank %d %v", m.Number, m.Own, m.Step, m.Steps, m.Rank, m.RankOwn))
 			}
 			for r := range test.ranks {
-				for range 2 { // what was told before does not count
-					o.Told(r, test.own(r, n), now)
+				for again := range 3 { // what was told before does not count, nor does a step that is told again
+					o.Told(r, int64(n), test.own(r, n), now.Add(time.Duration(again/2)*ms))
 				}
 			}
 			for _, s := range o.ranks {
@@ -59,8 +59,23 @@ func TestOwn(t *testing.T) {
 		}
 	}
 	var none *Own
-	if none.Told(0, ms, noon); none.Latest(noon) != nil {
+	if none.Told(0, 1, ms, noon); none.Latest(noon) != nil {
 		t.Error("nobody has told anything")
+	}
+}
+
+// TestOwnToldAgain: a step that is told for each of its batches, as where gradients are accumulated, is one step, also where
+// the minute ends between them; and steps that count from 0 again are steps.
+func TestOwnToldAgain(t *testing.T) {
+	o := NewOwn()
+	for n := range 4 * 2 * 61 { // a batch takes 250 ms, a step has four, an epoch 20
+		now := noon.Add(time.Duration(n) * 250 * ms)
+		o.Latest(now)
+		o.Told(0, int64(n/4%20), 100*ms+time.Duration(n%4)*ms, now)
+	}
+	m := o.Latest(noon.Add(2*time.Minute + time.Second))
+	if m == nil || m.Number != 2 || m.Steps < 59 || m.Steps > 60 || m.Step != time.Second || m.Own != 100*ms {
+		t.Errorf("%+v", m)
 	}
 }
 
@@ -68,17 +83,17 @@ func TestOwn(t *testing.T) {
 func TestOwnIsBounded(t *testing.T) {
 	o := NewOwn()
 	for r := range 2 * mostRank {
-		o.Told(r, ms, noon)
+		o.Told(r, 1, ms, noon)
 	}
 	if len(o.ranks) > mostRank {
 		t.Error(len(o.ranks))
 	}
 	for n := range 5 { // of those only one goes on
-		o.Told(7, ms, noon.Add(time.Duration(1+n)*time.Minute))
+		o.Told(7, int64(2+n), ms, noon.Add(time.Duration(1+n)*time.Minute))
 	}
 	o.Latest(noon.Add(10 * time.Minute))
 	for n := range 5 {
-		o.Told(7, ms, noon.Add(time.Duration(10+n)*time.Minute))
+		o.Told(7, int64(10+n), ms, noon.Add(time.Duration(10+n)*time.Minute))
 	}
 	if o.Latest(noon.Add(20 * time.Minute)); len(o.ranks) != 1 {
 		t.Errorf("%d are kept", len(o.ranks))
