@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor/evidence/gpu"
 )
 
 // ProbeGPUs is the name of the probe that asks nvidia-smi.
@@ -267,17 +268,7 @@ func (g GPUs) faults(first *GPUs) (list []fault) {
 	return list
 }
 
-// needsRecovery reports whether the driver asks for something to be done before the GPU is used again. Drivers that do
-// not know, or do not tell, do not.
-func (g GPU) needsRecovery() bool {
-	switch r := g.Recovery; {
-	case r == "" || strings.EqualFold(r, "None"):
-		return false
-	case strings.Contains(r, "N/A") || strings.Contains(r, "Unknown") || strings.Contains(r, "Not "):
-		return false
-	}
-	return true
-}
+func (g GPU) needsRecovery() bool { return gpu.Asks(g.Recovery) }
 
 // kept is by how many MiB the GPU's memory is in use beyond what is normal; 0 when it is not, or nobody can say.
 func (g GPU) kept(first GPUs) int64 {

@@ -78,6 +78,7 @@ func TestJudgeGPUs(t *testing.T) {
 		"recovery not known":              {recovery("N/A"), Earlier{}, OK, "does not tell"},
 		"recovery unknown":                {recovery("Unknown Error"), Earlier{}, OK, "does not tell"},
 		"recovery not supported":          {recovery("Not Supported"), Earlier{}, OK, "does not tell"},
+		"recovery not permitted":          {recovery("[Insufficient Permissions]"), Earlier{}, OK, "does not tell"},
 		"an old driver":                   {exits(0, old), Earlier{}, OK, "does not tell"},
 		"one is gone":                     {exits(0, without(good)), later, Sick, "GPU 00000000:86:00.0 is gone: there were 2 at the start, and now there are 1"},
 		"one is not listed":               {exits(0, without(good)), Earlier{}, Note, "1 of 2"},

@@ -3,6 +3,7 @@ package gpu
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,19 @@ var (
 	recovery = regexp.MustCompile(`<gpu_recovery_action>([^<]{1,64})</gpu_recovery_action>`)
 )
 
-// Sick are the GPUs that want to be recovered, and how: "GPU 00000000:3B:00.0 wants Reset". None and N/A are no answer.
+// unanswered are words of what nvidia-smi prints where it has no answer: [N/A], Not Supported, [Unknown Error],
+// [Insufficient Permissions], [Requested functionality has been deprecated], ERR!.
+var unanswered = []string{"N/A", "Not ", "Unknown", "Permission", "deprecated", "ERR!"}
+
+// Asks reports whether a gpu_recovery_action asks for something to be done before the GPU is used again. Drivers that do
+// not know, or do not tell, do not.
+func Asks(action string) bool {
+	action = strings.TrimSpace(action)
+	return action != "" && !strings.EqualFold(action, "None") &&
+		!slices.ContainsFunc(unanswered, func(words string) bool { return strings.Contains(action, words) })
+}
+
+// Sick are the GPUs that want to be recovered, and how: "GPU 00000000:3B:00.0 wants Reset".
 func Sick(answer string) (list []string) {
 	heads := head.FindAllStringSubmatchIndex(answer, -1)
 	for i, at := range heads {
@@ -29,7 +42,7 @@ func Sick(answer string) (list []string) {
 		if m == nil {
 			continue
 		}
-		if what := strings.TrimSpace(m[1]); what != "" && what != "None" && what != "N/A" {
+		if what := strings.TrimSpace(m[1]); Asks(what) {
 			list = append(list, "GPU "+answer[at[2]:at[3]]+" wants "+what)
 		}
 	}

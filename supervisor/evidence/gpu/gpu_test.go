@@ -19,6 +19,24 @@ func TestSick(t *testing.T) {
 	}
 }
 
+// TestAsks: what a driver asks for, and what says that it does not tell.
+func TestAsks(t *testing.T) {
+	for action, want := range map[string]bool{
+		"Reset": true, "Reboot": true, "Drain P2P": true, "Drain and Reset": true, "GPU requires reset": true, "Something new": true,
+		"None": false, " None\n": false, "none": false, "": false, "N/A": false, "[N/A]": false, "Not Supported": false,
+		"[Unknown Error]": false, "[Insufficient Permissions]": false, "No Permission": false, "ERR!": false,
+		"[Requested functionality has been deprecated]": false,
+	} {
+		if Asks(action) != want {
+			t.Errorf("%q: %t", action, !want)
+		}
+	}
+	answer := "<gpu id=\"a\"><gpu_recovery_action>[N/A]</gpu_recovery_action></gpu><gpu id=\"b\"><gpu_recovery_action>Reset</gpu_recovery_action></gpu>"
+	if got := strings.Join(Sick(answer), ", "); got != "GPU b wants Reset" {
+		t.Error(got)
+	}
+}
+
 func FuzzSick(f *testing.F) {
 	f.Add("<gpu id=\"a\"><gpu_recovery_action>Reset</gpu_recovery_action>")
 	f.Fuzz(func(t *testing.T, answer string) {
