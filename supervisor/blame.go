@@ -123,6 +123,34 @@ func (c hangCase) silentSince() time.Time {
 	return c.at.Add(-c.report.Silence)
 }
 
+// suspected is about when the silence was suspected to be a hang, given when the workers were stopped for it: what was said
+// before half of it was over belongs to it in any case.
+func (c hangCase) suspected(stoppedAt time.Time) time.Time {
+	ago := 2 * hang.ConfirmTime
+	if c.report != nil {
+		ago = min(ago, c.report.Silence/2)
+	}
+	return stoppedAt.Add(-ago)
+}
+
+// failedSince reports whether a worker has said its last words between that time and its stop.
+func failedSince(o exitcodes.Outcome, text []byte, arrived []exitcodes.Arrival, since time.Time, rules *exitcodes.Rules) bool {
+	news := false
+	for _, a := range arrived {
+		if a.At.After(o.StoppedAt) { // its stacks, which it was asked for
+			text = text[:min(a.Offset, len(text))]
+			break
+		}
+		news = news || a.At.After(since)
+	}
+	if !news {
+		return false
+	}
+	o.Output, o.Arrived = text, arrived
+	_, ended := exitcodes.SaysEnd(o, rules)
+	return ended
+}
+
 func (s *Supervisor) hangCase() hangCase {
 	c := hangCase{round: s.round.start.Round.Number, lingers: -1, at: time.Now()}
 	if h := s.health; h != nil {
@@ -157,7 +185,9 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 		if why := survives(w.pid); why != "" {
 			stand.Trouble = why
 		}
-		if dump, _ := stacks.Find(w.tail.Bytes()); dump != nil {
+		text, arrived := w.tail.Read()
+		stand.Since = failedSince(w.outcome, text, arrived, c.suspected(w.outcome.StoppedAt), w.rules)
+		if dump, _ := stacks.Find(text); dump != nil {
 			files = append(files, evidenceFile{strings.ReplaceAll(stand.Name, " ", "") + "-stacks.txt", string(dump)})
 			stand.Place, stand.Signature, stand.Waits = place(stacks.Parse(dump))
 		}

@@ -3,8 +3,10 @@ package supervisor
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
@@ -27,6 +29,47 @@ func TestExited(t *testing.T) {
 	} {
 		if got := exited([]*worker{stays, left}); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestFailedSince: a rank that fails while the silence is suspected, as when those of another node are ended, is not what the
+// others have waited for. One that has failed at its beginning may be.
+func TestFailedSince(t *testing.T) {
+	const (
+		printed = "step 29\n"
+		failed  = "Traceback (most recent call last):\n  File \"gang.py\", line 9, in <module>\n    dist.all_reduce(x)\nRuntimeError: [gloo] Connection closed by peer\n"
+		noise   = "terminate called without an active exception\n"
+		dump    = "Fatal Python error: Aborted\n\nCurrent thread 0x00007f41c2a32740 (most recent call first):\n  <no Python frame>\n"
+	)
+	stopped := time.Now()
+	type part struct {
+		ago  time.Duration // before the stop
+		text string
+	}
+	for name, test := range map[string]struct {
+		parts []part
+		want  bool
+	}{
+		"right before the stop":         {[]part{{4 * time.Second, printed}, {300 * time.Millisecond, failed}, {-time.Second, dump}}, true},
+		"at the beginning":              {[]part{{5 * time.Second, printed}, {4 * time.Second, failed}, {-time.Second, dump}}, false},
+		"at the beginning, and a noise": {[]part{{4 * time.Second, printed + failed}, {-time.Millisecond, noise + dump}}, false},
+		"as an answer":                  {[]part{{4 * time.Second, printed}, {-time.Millisecond, failed + dump}}, false},
+		"it prints on":                  {[]part{{4 * time.Second, printed}, {1500 * time.Millisecond, failed}, {200 * time.Millisecond, "trying it again with what is left\n"}, {-time.Millisecond, dump}}, false},
+		"it prints":                     {[]part{{4 * time.Second, printed}, {time.Second, printed}, {-time.Millisecond, dump}}, false},
+		"nothing":                       {nil, false},
+	} {
+		var text []byte
+		var arrived []exitcodes.Arrival
+		for _, p := range test.parts {
+			arrived = append(arrived, exitcodes.Arrival{Offset: len(text), At: stopped.Add(-p.ago), Stream: 1})
+			text = append(text, p.text...)
+		}
+		o := exitcodes.Outcome{Stop: exitcodes.StoppedByGang, StoppedAt: stopped}
+		for _, c := range []hangCase{{}, {report: &hang.Report{Silence: 4 * time.Second}}} {
+			if got := failedSince(o, text, arrived, c.suspected(stopped), exitcodes.BuiltinRules()); got != test.want {
+				t.Errorf("%s, report %v: %t", name, c.report != nil, got)
+			}
 		}
 	}
 }

@@ -22,6 +22,9 @@ type Stand struct {
 	// where its stack is not known. Waits says that it waits for other ranks there.
 	Place, Signature string
 	Waits            bool
+	// Since says that it has failed since the silence was suspected to be a hang, as ranks do whose connection ends when
+	// those of another node are ended: where it stands now tells nothing of what it stood in.
+	Since bool
 }
 
 // Collectives is how far a rank has come among the collectives of the job.
@@ -50,8 +53,17 @@ func Blame(stands []Stand) (guilty int, why string) {
 
 // Victims reports whether all wait for other ranks in the same place, as those do of whom none is to blame.
 func Victims(stands []Stand) bool {
-	_, same := samePlace(stands)
-	return (same || len(stands) == 1) && stands[0].Waits
+	still := still(stands)
+	if len(still) == 0 {
+		return len(stands) > 0
+	}
+	_, same := samePlace(still)
+	return (same || len(still) == 1) && still[0].Waits
+}
+
+// still are those that stand where they stood all the time.
+func still(stands []Stand) []Stand {
+	return slices.DeleteFunc(slices.Clone(stands), func(s Stand) bool { return s.Since })
 }
 
 // apart says where they stand, if that is known of all, and they stand in a few places.
@@ -172,14 +184,18 @@ func behind(stands []Stand, of func(Stand) *int64) int {
 
 // byPlace finds the only one that stands elsewhere than all the others, of three or more.
 func byPlace(stands []Stand) (int, string) {
-	groups := map[string][]int{}
+	groups, known := map[string][]int{}, 0
 	for i, s := range stands {
-		if s.Signature == "" {
+		switch {
+		case s.Since:
+			continue
+		case s.Signature == "":
 			return -1, ""
 		}
 		groups[s.Signature] = append(groups[s.Signature], i)
+		known++
 	}
-	if len(stands) < 3 || len(groups) != 2 {
+	if known < 3 || len(groups) != 2 {
 		return -1, ""
 	}
 	guilty, other := -1, -1
@@ -204,7 +220,7 @@ func byWaiting(stands []Stand) (int, string) {
 			known++
 		}
 	}
-	i, only := find(stands, func(s Stand) bool { return s.Place != "" && !s.Waits })
+	i, only := find(stands, func(s Stand) bool { return s.Place != "" && !s.Waits && !s.Since })
 	if !only || known < 2 {
 		return -1, ""
 	}

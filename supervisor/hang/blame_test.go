@@ -25,6 +25,7 @@ func TestBlame(t *testing.T) {
 	}
 	pairs := func(s Stand) Stand { s.Pairs = true; return s }
 	unknown := Stand{Name: "rank 4", Step: step(29)}
+	left := Stand{Name: "rank 5", Step: step(29), Place: "no Python code, as at its end", Signature: "none", Since: true}
 	const network = "all stand in all_reduce: the network, the hardware, or a rank on another node"
 	for _, test := range []struct {
 		name   string
@@ -55,6 +56,16 @@ func TestBlame(t *testing.T) {
 		{"no stacks", []Stand{unknown, unknown}, -1, "nothing tells which rank the others wait for"},
 		{"one stack is missing", []Stand{waits("0"), waits("1"), sleeps, unknown}, 2, "it stands in nap (train.py:30), while the others wait for it"},
 		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for; 0 stands in all_reduce; rank 2, rank 2 stand in nap (train.py:30)"},
+		{"has failed since", []Stand{waits("0"), left}, -1,
+			"nothing tells which rank the others wait for; 0 stands in all_reduce; rank 5 stands in no Python code, as at its end"},
+		{"has failed since, of many", []Stand{waits("0"), waits("1"), waits("2"), left}, -1,
+			"nothing tells which rank the others wait for; 0, 1, 2 stand in all_reduce; rank 5 stands in no Python code, as at its end"},
+		{"sleeps, and another has failed since", []Stand{waits("0"), waits("1"), sleeps, left}, 2,
+			"it stands in nap (train.py:30), the others in all_reduce"},
+		{"sleeps, and the only other one has failed since", []Stand{sleeps, left}, 0,
+			"it stands in nap (train.py:30), while the others wait for it"},
+		{"all have failed since", []Stand{left, left}, -1,
+			"all stand in no Python code, as at its end: the network, the hardware, or a rank on another node"},
 		{"alone", []Stand{sleeps}, 0, "it stands in nap (train.py:30)"},
 		{"alone, and waits", []Stand{waits("0")}, -1, "it stands in all_reduce"},
 		{"alone, and unknown", []Stand{unknown}, -1, "where it stands is not known"},
@@ -63,7 +74,7 @@ func TestBlame(t *testing.T) {
 		if guilty, why := Blame(test.stands); guilty != test.guilty || why != test.why {
 			t.Errorf("%s: %d, %q", test.name, guilty, why)
 		}
-		victims := test.why == network || test.name == "alone, and waits" || strings.HasSuffix(test.why, "; it stands in all_reduce") && test.stands[0].Collectives != nil
+		victims := test.why == network || strings.Contains(test.name, "have failed since") || strings.HasPrefix(test.name, "has failed since") || test.name == "alone, and waits" || strings.HasSuffix(test.why, "; it stands in all_reduce") && test.stands[0].Collectives != nil
 		if got := Victims(test.stands); got != victims {
 			t.Errorf("%s: victims %v", test.name, got)
 		}
