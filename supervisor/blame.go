@@ -112,15 +112,9 @@ type hangCase struct {
 	lingers int
 	final   string
 	answers answers
-	at      time.Time // it was found
-}
-
-// silentSince is when the last progress was seen; zero where that is not known.
-func (c hangCase) silentSince() time.Time {
-	if c.report == nil {
-		return time.Time{}
-	}
-	return c.at.Add(-c.report.Silence)
+	// silentSince is when the last progress was seen; zero where that is not known.
+	silentSince time.Time
+	at          time.Time // the workers have ended
 }
 
 // suspected is about when the silence was suspected to be a hang, given when the workers were stopped for it: what was said
@@ -155,6 +149,7 @@ func (s *Supervisor) hangCase() hangCase {
 	c := hangCase{round: s.round.start.Round.Number, lingers: -1, at: time.Now()}
 	if h := s.health; h != nil {
 		c.report, c.state, c.lingers, c.final, c.answers = h.hang, h.state, h.lingers, h.final[h.lingers], h.answers
+		c.silentSince = h.silentSince
 	}
 	return c
 }
@@ -200,7 +195,7 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	for _, i := range of {
 		ranks = append(ranks, workers[i].spec.Rank)
 	}
-	c.answers.dumped(s.cfg.Dir, workers, of, c.silentSince())
+	c.answers.dumped(s.cfg.Dir, workers, of, c.silentSince)
 	if c.answers.unread != nil {
 		s.log.Warn("what torch's flight recorder has written is not read; the hang is judged without it", "err", c.answers.unread)
 	}

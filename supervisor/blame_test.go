@@ -2,10 +2,14 @@ package supervisor
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
@@ -31,6 +35,28 @@ func TestExited(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+// TestSilentSince: what torch's watchdog has written in the silence counts, however long the workers took to end.
+func TestSilentSince(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Supervisor{
+			log: slog.New(slog.DiscardHandler), inbox: make(chan func(), 1), done: make(chan struct{}),
+			cfg: Config{HangDir: func() string { return dir }}, health: &health{lingers: -1},
+		}
+		s.round.start = &agent.Start{Round: &rendezvous.Round{}}
+		if since := s.hangCase().silentSince; !since.IsZero() {
+			t.Errorf("there is no hang, and it is silent since %v", since)
+		}
+		found := time.Now()
+		s.hangs(s.health, &hang.Report{Silence: 4 * time.Second})
+		<-s.inbox
+		time.Sleep(5 * time.Second)
+		if since := s.hangCase().silentSince; !since.Equal(found.Add(-4 * time.Second)) {
+			t.Errorf("silent since %v, want 4s before %v", since, found)
+		}
+	})
 }
 
 // TestFailedSince: a rank that fails while the silence is suspected, as when those of another node are ended, is not what the

@@ -27,10 +27,12 @@ type health struct {
 	signs    []progress.Sign // what each worker's output had shown at the last look
 	sampling bool            // a sample is being taken
 	hang     *hang.Report    // that was found
-	final    map[int]string  // the last words of workers that have failed, as far as those tell
-	answers  answers         // upon it
-	lingers  int             // the worker that has failed and does not end; -1: none
-	state    *machineState   // of the newest suspicion; nil where it is not known
+	// silentSince is when the last progress before it was seen.
+	silentSince time.Time
+	final       map[int]string // the last words of workers that have failed, as far as those tell
+	answers     answers        // upon it
+	lingers     int            // the worker that has failed and does not end; -1: none
+	state       *machineState  // of the newest suspicion; nil where it is not known
 }
 
 // watch begins to watch when workers run, and ends when they are gone.
@@ -291,7 +293,7 @@ func (s *Supervisor) sample(h *health, failed []int) {
 
 // hangs ends workers that hang, or says what would have been done.
 func (s *Supervisor) hangs(h *health, r *hang.Report) {
-	h.hang = r
+	h.hang, h.silentSince = r, time.Now().Add(-r.Silence)
 	if r.Acts {
 		s.step(node.Hung{Why: r.Silent(), Standing: r.Standings(), Exiting: r.Exiting, Failed: h.endings.Failed()})
 		return
