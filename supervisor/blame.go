@@ -117,14 +117,13 @@ type hangCase struct {
 	at          time.Time // the workers have ended
 }
 
-// suspected is about when the silence was suspected to be a hang, given when the workers were stopped for it: what was said
-// before half of it was over belongs to it in any case.
+// suspected is about when the silence was suspected to be a hang, given when the workers were stopped for it: who has failed
+// in its first half may be the reason for it.
 func (c hangCase) suspected(stoppedAt time.Time) time.Time {
-	ago := 2 * hang.ConfirmTime
-	if c.report != nil {
-		ago = min(ago, c.report.Silence/2)
+	if c.report == nil {
+		return stoppedAt.Add(-2 * hang.ConfirmTime)
 	}
-	return stoppedAt.Add(-ago)
+	return stoppedAt.Add(-c.report.Silence / 2)
 }
 
 // failedSince reports whether a worker has said its last words between that time and its stop.

@@ -66,7 +66,9 @@ func (n *Node) probed(p Probed) {
 	default:
 		if !n.preflight.passed {
 			n.preflight.passed = true
-			n.log(slog.LevelInfo, "preflight: nothing is wrong with this machine")
+			if len(p.Notes) == 0 { // else those say that it continues
+				n.log(slog.LevelInfo, "preflight: nothing is wrong with this machine")
+			}
 			n.do(Join{})
 		}
 		if n.state == Starting {

@@ -23,6 +23,16 @@ func TestPreflight(t *testing.T) {
 	w.exits(3*s, 0, 0).wants("prepare, gone success")
 	w.end(3*s).ended(exitcodes.Success, 0, "")
 
+	const fine = "nothing is wrong with this machine"
+	if w = newWorld(t, Policy{Preflight: true}).at(1*s, Probed{}); !w.logged(fine) {
+		t.Errorf("that it is fit is not said: %v", w.done)
+	}
+	w = newWorld(t, Policy{Preflight: true}).at(1*s, Probed{Notes: []string{"GPUs: nothing is known of them"}})
+	if w.logged(fine) || !w.logged("nothing is known of them") {
+		t.Errorf("nothing is wrong with what is not known: %v", w.done)
+	}
+	w.wants("probe, join")
+
 	w = newWorld(t, Policy{Preflight: true}).at(1*s, Probed{Sick: []string{"GPUs: gone"}, Notes: []string{"disk: slow"}})
 	if !w.logged("preflight: disk: slow") || !w.logged("not fit to train: GPUs: gone") || w.record().ExitCode != 214 {
 		t.Errorf("what was found is not said: %v", w.done)
