@@ -117,9 +117,9 @@ type hangCase struct {
 	at          time.Time // the workers have ended
 }
 
-// suspected is about when the silence was suspected to be a hang, given when the workers were stopped for it: who has failed
-// in its first half may be the reason for it.
-func (c hangCase) suspected(stoppedAt time.Time) time.Time {
+// halfOver is when half of the silence was over, given when the workers were stopped for it: who has failed before may be the
+// reason for it. Where another node has said that they hang it is not known, and the moment counts in which they do.
+func (c hangCase) halfOver(stoppedAt time.Time) time.Time {
 	if c.report == nil {
 		return stoppedAt.Add(-2 * hang.ConfirmTime)
 	}
@@ -180,7 +180,7 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 			stand.Trouble = why
 		}
 		text, arrived := w.tail.Read()
-		stand.Since = failedSince(w.outcome, text, arrived, c.suspected(w.outcome.StoppedAt), w.rules)
+		stand.Since = failedSince(w.outcome, text, arrived, c.halfOver(w.outcome.StoppedAt), w.rules)
 		if dump, _ := stacks.Find(text); dump != nil {
 			files = append(files, evidenceFile{strings.ReplaceAll(stand.Name, " ", "") + "-stacks.txt", string(dump)})
 			stand.Place, stand.Signature, stand.Waits = place(stacks.Parse(dump))

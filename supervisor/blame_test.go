@@ -59,7 +59,7 @@ func TestSilentSince(t *testing.T) {
 	})
 }
 
-// TestFailedSince: a rank that fails while the silence is suspected, as when those of another node are ended, is not what the
+// TestFailedSince: a rank that fails when half of the silence is over, as when those of another node are ended, is not what the
 // others have waited for. One that has failed at its beginning may be.
 func TestFailedSince(t *testing.T) {
 	const (
@@ -93,7 +93,7 @@ func TestFailedSince(t *testing.T) {
 		}
 		o := exitcodes.Outcome{Stop: exitcodes.StoppedByGang, StoppedAt: stopped}
 		for _, c := range []hangCase{{}, {report: &hang.Report{Silence: 4 * time.Second}}} {
-			if got := failedSince(o, text, arrived, c.suspected(stopped), exitcodes.BuiltinRules()); got != test.want {
+			if got := failedSince(o, text, arrived, c.halfOver(stopped), exitcodes.BuiltinRules()); got != test.want {
 				t.Errorf("%s, report %v: %t", name, c.report != nil, got)
 			}
 		}

@@ -22,8 +22,8 @@ type Stand struct {
 	// where its stack is not known. Waits says that it waits for other ranks there.
 	Place, Signature string
 	Waits            bool
-	// Since says that it has failed since the silence was suspected to be a hang, as ranks do whose connection ends when
-	// those of another node are ended: where it stands now tells nothing of what it stood in.
+	// Since says that it has failed since the silence was half over, as ranks do whose connection ends when those of another
+	// node are ended: where it stands now tells nothing of what it stood in.
 	Since bool
 }
 
