@@ -39,6 +39,7 @@ func TestPeople(t *testing.T) {
 		{"people.py", "tensorflow", 3},
 		{"people_loops.py", "torch", 49},
 		{"people_more.py", "torch", 25},
+		{"people_contents.py", "torch", 43},
 		{"people_libraries.py", "torch", 41},
 		{"people_libraries.py", "jax", 6},
 		{"people_libraries.py", "tensorflow", 6},
