@@ -63,6 +63,8 @@ type Offer struct {
 	// Veto says why nothing may be started at all: the content is that of a training run, and to start from nothing
 	// instead would lose it. Empty when there is no such reason.
 	Veto *problem.Error
+	// Asks says that Veto is a question: there is more than one training run here, and nothing tells which is meant.
+	Asks bool
 	// Warnings are sentences about what looks wrong and stops nothing.
 	Warnings []string
 	// Fresh says why a start from nothing is right, when there is nothing to resume from.
@@ -103,6 +105,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	var newest time.Time // of what can be used: when it was written
 	cuts := map[int64]bool{}
 	saves := map[string]int{}
+	var others []format.Checkpoint // that can be used, and are not of those among which one is chosen
 	for _, c := range s.Checkpoints {
 		saves[c.Series()]++
 	}
@@ -130,7 +133,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 				continue
 			}
 			if !before {
-				o.warn("%s is of another series than the newest (%s), and passed over", c.Path, c.Format)
+				others = append(others, c)
 			}
 			continue
 		}
@@ -138,7 +141,11 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 			newest = c.Modified
 		}
 		if what == usable && c.Doubt != "" && len(o.Steps)+len(o.Identities) == 0 {
-			o.warn("%s", c.Doubt)
+			doubt := c.Doubt
+			if c.Unsure {
+				doubt += "; if it is none: " + cmp.Or(p.Way, "--checkpoint-ignore GLOB passes it over")
+			}
+			o.warn("%s", doubt)
 		}
 		switch {
 		case what == usable && c.Step < 0:
@@ -178,16 +185,19 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	}
 	if s.Apart && len(o.Steps)+len(o.Identities) > 0 && !p.statesTogether(s, m, other, now) {
 		o.Steps, o.Identities = nil, nil
+		o.Asks = true
 		o.veto(problem.UnknownFormat, "there is no checkpoint in the directory itself, and several below it, of different writers (%s): which is meant? %s",
 			strings.Join(s.Below, ", ")+notAll(s.Unseen), cmp.Or(p.Way, ways))
 	}
 	if len(tied) > 0 && len(o.Steps)+len(o.Identities) > 0 {
 		o.Steps, o.Identities = nil, nil
+		o.Asks = true
 		o.veto(problem.UnknownFormat, "%s and %s are of two training runs, by their names, and were written at the same time: which is meant? %s",
 			tied[0], tied[1], cmp.Or(p.Way, ways))
 	}
 	if len(o.Steps)+len(o.Identities) > 0 {
 		o.Veto, o.Fresh = nil, ""
+		o.passOver(others, p.At(s, m, o.First()))
 	} else if len(cuts) == 1 && o.Veto == nil {
 		for step := range cuts {
 			if step >= 0 {
@@ -283,14 +293,14 @@ func (p Policy) weigh(c format.Checkpoint, m History, other string, now time.Tim
 
 // eligible marks those checkpoints among which one is chosen: of one series, since steps of two training runs say
 // nothing of one another. It is the one in which something has appeared since this run began, else the one that was
-// written last, else the only one with the state of an optimizer; where there are several, tied names a checkpoint of
+// written last, but for those that are of one by their names alone, else the only one with the state of an optimizer; where there are several, tied names a checkpoint of
 // each of two. Where some of a series have the state of an optimizer, the others are its weights. Numbers count before
 // none, and steps before epochs.
 func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 	type series struct {
-		path                              string // of its newest
-		fresh, optimizer, numbered, steps bool
-		newest                            time.Time
+		path                                    string // of its newest
+		fresh, sure, optimizer, numbered, steps bool
+		newest                                  time.Time
 	}
 	of := map[string]*series{}
 	whole := func(c format.Checkpoint) bool { return c.Complete && c.Resumable && !m.superseded(c) }
@@ -304,6 +314,7 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 			of[c.Series()] = x
 		}
 		x.fresh = x.fresh || len(m.Before) > 0 && !m.lay(c)
+		x.sure = x.sure || !c.Unsure
 		x.optimizer = x.optimizer || c.Optimizer
 		x.numbered = x.numbered || c.Step >= 0
 		x.steps = x.steps || c.Step >= 0 && c.Unit == format.UnitStep
@@ -315,9 +326,10 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		x, y := of[name], of[best]
 		switch {
-		case y == nil, y == x, x.fresh && !y.fresh, x.fresh == y.fresh && x.newest.After(y.newest):
+		case y == nil, y == x, x.fresh && !y.fresh, x.fresh == y.fresh && x.sure && !y.sure,
+			x.fresh == y.fresh && x.sure == y.sure && x.newest.After(y.newest):
 			best, tied = name, nil
-		case x.fresh != y.fresh || !x.newest.Equal(y.newest):
+		case x.fresh != y.fresh || x.sure != y.sure || !x.newest.Equal(y.newest):
 		case x.optimizer && !y.optimizer:
 			best, tied = name, nil
 		case x.optimizer == y.optimizer:
@@ -337,6 +349,32 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 
 func (o *Offer) warn(format string, args ...any) {
 	o.Warnings = append(o.Warnings, fmt.Sprintf(format, args...))
+}
+
+// passOver says once for each series what is whole and not chosen.
+func (o *Offer) passOver(others []format.Checkpoint, chosen *format.Checkpoint) {
+	count := map[string]int{}
+	for _, c := range others {
+		count[c.Series()]++
+	}
+	for _, c := range others {
+		n := count[c.Series()]
+		if delete(count, c.Series()); n == 0 || chosen == nil {
+			continue
+		}
+		name := c.Path
+		if n > 1 {
+			name = fmt.Sprintf("%s (and %d more like it)", c.Path, n-1)
+		}
+		switch {
+		case c.Series() != chosen.Series():
+			o.warn("passed over: %s, by the names not of the training run of %s", name, chosen.Path)
+		case chosen.Optimizer && !c.Optimizer:
+			o.warn("passed over: %s, without the state of an optimizer that %s has", name, chosen.Path)
+		default:
+			o.warn("passed over: %s, which does not say its step as %s does", name, chosen.Path)
+		}
+	}
 }
 
 func (o *Offer) refuse(c format.Checkpoint, reason problem.Reason, detail string) {

@@ -120,12 +120,12 @@ func (m *msgpack) value(depth int) (*Shape, error) {
 		return m.number(int64(c - 0xc2)), nil
 	case 0xc4, 0xc5, 0xc6: // bytes
 		m.w.skip(m.big(1 << (c - 0xc4)))
-		return m.new(Other), m.w.err
+		return m.new(Bytes), m.w.err
 	case 0xc7, 0xc8, 0xc9:
 		return m.extension(m.big(1 << (c - 0xc7)))
 	case 0xca, 0xcb: // floats
 		m.w.skip(4 << (c - 0xca))
-		return m.new(Other), m.w.err
+		return m.new(Float), m.w.err
 	case 0xcc, 0xcd, 0xce, 0xcf:
 		n := m.big(1 << (c - 0xcc))
 		if n > 1<<63-1 {

@@ -74,8 +74,8 @@ func TestMsgpackValues(t *testing.T) {
 	for data, want := range map[string]Shape{
 		"\x07": {Kind: Number, Number: 7}, "\xff": {Kind: Number, Number: -1}, "\xcc\xff": {Kind: Number, Number: 255},
 		"\xce\x00\x01\x00\x00": {Kind: Number, Number: 65536}, "\xd1\xff\xfe": {Kind: Number, Number: -2},
-		"\xcf\xff\xff\xff\xff\xff\xff\xff\xff": {Kind: Other}, "\xcb12345678": {Kind: Other}, "\xc0": {Kind: None},
-		"\xc3": {Kind: Number, Number: 1}, "\xd9\x02ab": {Kind: Text, Text: "ab"}, "\xd4\x05x": {Kind: Other}, "\xc5\x00\x01x": {Kind: Other},
+		"\xcf\xff\xff\xff\xff\xff\xff\xff\xff": {Kind: Other}, "\xcb12345678": {Kind: Float}, "\xc0": {Kind: None},
+		"\xc3": {Kind: Number, Number: 1}, "\xd9\x02ab": {Kind: Text, Text: "ab"}, "\xd4\x05x": {Kind: Other}, "\xc5\x00\x01x": {Kind: Bytes},
 		"\x92\x01\x02": {Kind: List, Pairs: 2}, "\xdc\x00\x01\x01": {Kind: List, Pairs: 1}, "\xde\x00\x01\xa1a\x01": {Kind: Dict, Pairs: 1},
 		"\x81\xb9__msgpack_chunked_array__\xc3": {Kind: Tensor},
 	} {

@@ -27,7 +27,7 @@ func (p *pickle) bytes(a argument) error {
 	if a.kept {
 		p.push(value{kind: raw, text: a.text})
 	} else {
-		p.push(value{})
+		p.push(value{kind: raw})
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (p *pickle) numeric(module, name string, call []value) (v value, ok bool) {
 		if text := argumentsOf(call, 1)[0]; text != nil && text.Kind == Text {
 			return value{kind: raw, text: latin1(text.Text)}, true
 		}
-		return value{}, true
+		return value{kind: raw}, true
 	case module+" "+name == numpyType:
 		v := p.shaped(value{kind: instance, text: numpyType})
 		if code := argumentsOf(call, 1)[0]; v.shape != nil && code != nil {

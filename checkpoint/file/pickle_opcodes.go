@@ -76,8 +76,8 @@ var opcodes = [256]opcode{
 	'M':  {fixed2, (*pickle).integer},  // BININT2
 	0x8a: {long1, (*pickle).integer},   // LONG1
 	0x8b: {long4, (*pickle).integer},   // LONG4
-	'F':  {line, push(opaque)},         // FLOAT
-	'G':  {eight, push(opaque)},        // BINFLOAT
+	'F':  {line, push(float)},          // FLOAT
+	'G':  {eight, push(float)},         // BINFLOAT
 
 	'S':  {line, (*pickle).string},  // STRING
 	'V':  {line, (*pickle).string},  // UNICODE

@@ -14,7 +14,7 @@ type ShapeKind uint8
 
 // The kinds of values.
 const (
-	Other  ShapeKind = iota // a float, bytes, or what is not known
+	Other  ShapeKind = iota // what is not known
 	None                    // None
 	Number                  // a whole number, or a boolean
 	Text
@@ -22,6 +22,8 @@ const (
 	Dict
 	List   // a list or a tuple
 	Object // of a class of somebody's own
+	Float
+	Bytes
 )
 
 // Shape is what a pickle would build, as far as it is read: keys, whole numbers and texts, and which values are
@@ -37,6 +39,8 @@ type Shape struct {
 	Values []*Shape
 	// Pairs counts all, those with other keys too.
 	Pairs int
+	// Args are what an object was made from: the fields of a named tuple.
+	Args  []*Shape
 	limit *shaper
 
 	raw     string                      // of bytes, when there are few
@@ -118,6 +122,9 @@ func (p *pickle) returned(call []value) value {
 		return v
 	}
 	v := p.shaped(value{kind: instance, text: class})
+	if v.shape != nil && len(call) > 1 && call[1].shape != nil {
+		v.shape.Args = call[1].shape.Values
+	}
 	return v
 }
 
@@ -202,8 +209,10 @@ func (l *shaper) of(v value) *Shape {
 		s.Kind, s.Text = Text, v.text
 	case global:
 		s.Class = v.text
+	case float:
+		s.Kind = Float
 	case raw:
-		s.raw = v.text
+		s.Kind, s.raw = Bytes, v.text
 	}
 	return s
 }
@@ -227,6 +236,7 @@ func TorchShape(r io.ReaderAt, size int64) (*Shape, error) {
 	switch form {
 	case TorchLegacy:
 		skip = 3 // the magic number, the protocol and the machine come first
+		shapes.stored = (&legacyStorages{r: r, size: size}).element
 	case TorchZip:
 		z, err := OpenZip(r, size)
 		if err != nil {

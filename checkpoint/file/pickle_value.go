@@ -29,7 +29,8 @@ const (
 	text
 	global
 	persistent // a tuple that names a storage
-	raw        // bytes, of which there are few
+	raw        // bytes, known when they are few
+	float
 	list
 	dict
 	instance
@@ -265,7 +266,7 @@ func (p *pickle) persistent(argument) error {
 	}
 	named := value{}
 	if v.kind == persistent && p.shapes != nil {
-		if named.shape = p.shapes.new(Other); named.shape != nil {
+		if named.shape = p.shapes.new(Tensor); named.shape != nil {
 			named.shape.storage = v.storage
 		}
 	}

@@ -95,3 +95,68 @@ func TorchLegacyEnd(r io.ReaderAt, size int64) error {
 	}
 	return nil
 }
+
+// legacyStorages finds where the elements of tensors lie in a legacy file. They are looked for once, when one is asked for.
+type legacyStorages struct {
+	r      io.ReaderAt
+	size   int64
+	places map[string]int64
+}
+
+// element reads one whole number of a storage. Where a file is not as it says, that is for [TorchLegacyEnd] to tell.
+func (f *legacyStorages) element(s storage, index int64) (n int64, ok bool, err error) {
+	_, class, _ := strings.Cut(s.class, " ")
+	width, whole := wholeSizes[class]
+	if !whole || index < 0 || index >= s.count {
+		return 0, false, nil
+	}
+	if f.places == nil {
+		if err := f.find(); err != nil {
+			return 0, false, err
+		}
+	}
+	at, there := f.places[s.key]
+	if !there || index >= (f.size-at)/width {
+		return 0, false, nil
+	}
+	w := newWindow(f.r, at+index*width, f.size)
+	n, ok = (&pickle{w: w}).long(uint64(width))
+	return n, ok, w.err
+}
+
+func (f *legacyStorages) find() error {
+	f.places = map[string]int64{}
+	w := newWindow(f.r, 0, f.size)
+	sizes := map[string]int64{} // in bytes; of a storage of no known class there is none
+	var keys []string
+	for n := range 5 {
+		p := pickle{w: w}
+		switch n {
+		case 3:
+			p.storages = func(s storage) {
+				_, class, _ := strings.Cut(s.class, " ")
+				if element, known := elementSizes[class]; known && s.count >= 0 && s.count <= f.size/element && len(sizes) <= maxKeys {
+					sizes[s.key] = s.count * element
+				}
+			}
+		case 4:
+			p.fresh = func(key string) { keys = append(keys, key) }
+		}
+		switch err := p.walk(); {
+		case w.err != nil && w.err != errShort:
+			return w.err
+		case err != nil, len(keys) > maxKeys:
+			return nil
+		}
+	}
+	for _, key := range keys {
+		size, known := sizes[key]
+		w.skip(8)
+		if !known || w.err != nil {
+			return nil
+		}
+		f.places[key] = w.offset()
+		w.skip(uint64(size))
+	}
+	return nil
+}

@@ -66,6 +66,8 @@ type Checkpoint struct {
 	Training bool `json:"training,omitempty"`
 	// Optimizer is set where the state of an optimizer was seen in it. That it is not says nothing.
 	Optimizer bool `json:"optimizer,omitempty"`
+	// Unsure is set for what is taken for a training state by its name, where nothing in it says so.
+	Unsure bool `json:"-"`
 	// Part is set for weights under a name that says that they are one part of several: model_100.pt. Of a first save that
 	// was cut no more may be left.
 	Part bool `json:"-"`

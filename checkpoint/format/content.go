@@ -18,8 +18,12 @@ type content struct {
 	// alone says that there is nothing but tensors and what describes them, as far as all of it is known: the proof that
 	// it is no training state.
 	alone bool
-	doubt string // what keeps it open whether the file is whole
-	key   string // under which the step stands
+	// open says that something was not understood: that there are no tensors proves nothing then.
+	open   bool
+	number bool   // it is a bare number
+	read   bool   // what is in the file was looked at
+	doubt  string // what keeps it open whether the file is whole
+	key    string // under which the step stands
 	// sure says that the step is a plain number under a name that counts the training itself. An average of the weights, a
 	// sampler, a buffer of a layer count on their own.
 	sure  bool
@@ -52,19 +56,23 @@ var (
 		"niter", "num_updates", "update", "updates", "iterations", "steps_run", "global_iter", "itr", "current_iteration",
 		"current_iter", "cur_iter", "cur_step", "batch_idx_train", "num_timesteps", "global_timestep", "optimizer_step"}
 	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "last_epoch", "start_epoch",
-		"episode", "i_episode", "episode_num", "current_episode"}
+		"episode", "i_episode", "episode_num", "current_episode", "generation"}
 	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
 	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress info extra extra_state counters " +
 		"loop misc status training run_state client_state timestamp")
 	// moreWords are in the keys of what training needs to resume, besides an optimizer.
-	moreWords = []string{"sched", "scaler", "rng", "random_state", "dataloader", "data_loader", "sampler", "loops", "callbacks", "grad_scaler"}
+	moreWords = []string{"sched", "scaler", "rng", "random_state", "rndstate", "dataloader", "data_loader", "sampler", "loops", "callbacks", "grad_scaler"}
 	// aboutWords are in the keys of what says something about weights, or about what made them.
 	aboutWords = []string{"config", "arg", "hparam", "hyper", "cfg", "arch", "class", "version", "best", "acc", "loss", "metric", "val", "name",
 		"vocab", "size", "dim", "num_", "n_", "dtype", "format", "seed", "opt_level", "param_names", "shape", "label", "buffers", "_metadata"}
 )
 
 // contentOf weighs the shape of what a file holds.
-func contentOf(s *file.Shape) content { return new(weighing).of(s, 0) }
+func contentOf(s *file.Shape) content {
+	c := new(weighing).of(s, 0)
+	c.read = true
+	return c
+}
 
 // weighing is one walk through a shape. A pickle may hold the same value in many places, and itself: of each the first counts.
 type weighing struct{ seen map[*file.Shape]bool }
@@ -82,7 +90,7 @@ func (w *weighing) first(s *file.Shape) bool {
 func (w *weighing) of(s *file.Shape, depth int) content {
 	c := content{step: -1, alone: true}
 	if s == nil || depth > maxContentDepth {
-		return content{step: -1}
+		return content{step: -1, open: true}
 	}
 	switch s.Kind {
 	case file.Tensor:
@@ -93,21 +101,16 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 		if c.step >= 0 {
 			c.more = true
 		}
-	case file.List:
-		for _, v := range s.Values {
-			if v != nil && (v.Kind == file.Dict || v.Kind == file.List || v.Kind == file.Object) && !w.first(v) {
-				continue
-			}
-			inner := w.of(v, depth+1)
-			c.optimizer, c.more, c.tensors = c.optimizer || inner.optimizer, c.more || inner.more, c.tensors || inner.tensors
-			c.alone, c.err = c.alone && inner.alone, cmp.Or(c.err, inner.err)
-			if c.step < 0 {
-				c.at(tally{inner.step, inner.unit, inner.key, inner.plain, c.err})
-			}
+		if s.Kind == file.Object && len(s.Keys) == 0 {
+			c.alone = false // nothing is known of it but its class, and perhaps what it was made from
 		}
-		c.alone = c.alone && c.tensors
+	case file.List:
+		c.list(w, s, depth)
+	case file.Number:
+		c.number = true
+	case file.Text, file.None, file.Float:
 	default:
-		c.alone = false
+		c.alone, c.open = false, true
 	}
 	if c.optimizer || c.more {
 		c.alone = false
@@ -118,6 +121,43 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 // maxContentDepth bounds how deep dicts are looked into.
 const maxContentDepth = 6
 
+func (c *content) list(w *weighing, s *file.Shape, depth int) {
+	numbers := false
+	for _, v := range s.Values {
+		if v != nil && (v.Kind == file.Dict || v.Kind == file.List || v.Kind == file.Object) && !w.first(v) {
+			continue
+		}
+		inner := w.of(v, depth+1)
+		c.optimizer, c.more, c.tensors = c.optimizer || inner.optimizer, c.more || inner.more, c.tensors || inner.tensors
+		c.alone, c.open, c.err = c.alone && inner.alone, c.open || inner.open, cmp.Or(c.err, inner.err)
+		numbers = numbers || inner.number
+		if c.step < 0 {
+			c.at(tally{inner.step, inner.unit, inner.key, inner.plain, c.err})
+		}
+	}
+	if numbers && c.tensors {
+		c.alone = false // one of them may say how far it is
+	}
+	if !c.open && !c.optimizer && !(c.more && c.tensors) && alike(s) {
+		c.alone, c.more = true, false // samples, or a line for each epoch: what one of them says is not said of all
+		c.at(tally{n: -1})
+	}
+}
+
+// fewest is how many items of one form are a series.
+const fewest = 3
+
+// alike reports whether the items of a list have one form: the same keys, or the same length.
+func alike(s *file.Shape) bool {
+	if len(s.Values) < fewest || s.Values[0] == nil {
+		return false
+	}
+	first := s.Values[0]
+	return !slices.ContainsFunc(s.Values, func(v *file.Shape) bool {
+		return v == nil || v.Kind != first.Kind || v.Pairs != first.Pairs || v.Kind != file.Dict && v.Kind != file.List || !slices.Equal(v.Keys, first.Keys)
+	})
+}
+
 func (c *content) dict(w *weighing, s *file.Shape, depth int) {
 	if isOptimizer(s) {
 		c.optimizer = true
@@ -127,35 +167,47 @@ func (c *content) dict(w *weighing, s *file.Shape, depth int) {
 		c.tensors = true
 		return
 	}
-	if len(s.Keys) < s.Pairs && depth == 0 {
-		c.alone = false // there are keys that are no texts
+	if len(s.Keys) < s.Pairs { // there are keys that are no texts
+		c.alone, c.open = c.alone && depth > 0, true
+	}
+	c.open = c.open || s.Kind == file.Object
+	for _, v := range s.Args {
+		inner := w.of(v, depth+1)
+		c.optimizer, c.tensors = c.optimizer || inner.optimizer, c.tensors || inner.tensors
+		c.alone = c.alone && !inner.tensors // the fields of a named tuple, of which nothing says what they are
 	}
 	for i, key := range s.Keys {
 		v := s.Values[i]
 		lower := strings.ToLower(key)
 		switch {
 		case v == nil:
-			c.alone = false
+			c.alone, c.open = false, true
 		case v.Kind == file.Tensor:
 			c.tensors = true
 			if depth == 0 && (slices.Contains(moreWords, lower) || strings.Contains(lower, "rng")) {
 				c.more = true
 			}
-		case v.Kind == file.None, v.Kind == file.Text:
+		case v.Kind == file.None, v.Kind == file.Text, v.Kind == file.Float:
 		case depth <= 1 && optimizerKey(lower) && holds(v):
 			c.optimizer = true
 		case depth <= 1 && has(lower, moreWords) && holds(v):
 			c.more = true
 		case has(lower, aboutWords):
+			c.open = c.open || unclear(v)
 		case (v.Kind == file.Dict || v.Kind == file.Object) && depth < maxContentDepth:
 			if w.first(v) {
 				c.dict(w, v, depth+1)
 			}
 		case v.Kind == file.Number && depth == 0:
 			c.alone = false // a program's own way to say how far it is
-		case v.Kind == file.Number, v.Kind == file.Other, v.Kind == file.List:
+		case v.Kind == file.Bytes && depth == 0:
+			c.alone, c.open = false, true // a library may have written a state into them
+		case v.Kind == file.Number:
+		case v.Kind == file.List:
+			c.optimizer = c.optimizer || slices.ContainsFunc(v.Values, isOptimizer)
+			c.open = c.open || slices.ContainsFunc(v.Values, unclear)
 		default:
-			c.alone = false
+			c.open = true
 		}
 	}
 }
@@ -183,8 +235,16 @@ func holds(s *file.Shape) bool {
 
 // isOptimizer knows the state of one of torch's optimizers by its form, whatever its key.
 func isOptimizer(s *file.Shape) bool {
+	if s != nil && s.Kind == file.Object && strings.HasPrefix(s.Class, "optax") {
+		return true
+	}
 	groups := s.Get("param_groups")
 	return groups != nil && groups.Kind == file.List && s.Get("state") != nil
+}
+
+// unclear reports whether a value may hold what is not seen.
+func unclear(s *file.Shape) bool {
+	return s == nil || s.Kind == file.Object || s.Kind == file.Bytes || s.Kind == file.Other || len(s.Keys) < s.Pairs && s.Kind == file.Dict
 }
 
 // isModule knows a whole model, pickled with its class.

@@ -11,7 +11,13 @@ import (
 // settle decides, from what is in its files, of which step a save is, and whether training can be resumed from it.
 func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, 0
-	optimizer, more, alone, tensors := false, false, true, false
+	optimizer, more, alone, tensors, open, read := false, false, true, false, false, false
+	several := 0 // files that are no JSON
+	for _, m := range members {
+		if !strings.HasSuffix(m.path, ".json") {
+			several++
+		}
+	}
 	for i, in := range contents {
 		c.Doubt = cmp.Or(c.Doubt, in.doubt)
 		if strings.HasSuffix(members[i].path, ".json") && in.step < 0 {
@@ -24,12 +30,13 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		case in.step < 0:
 		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:
 			step, unit, from = in.step, in.unit, i
-		case in.unit == unit && in.step != step && alike(in, before) && !c.save.ranked():
+		case in.unit == unit && in.step != step && sameCount(in, before) && !c.save.ranked():
 			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
 				step, members[i].path, in.step)
 		}
 		optimizer = optimizer || in.optimizer || in.tensors && !in.alone && strings.Contains(members[i].roles, "optimizer")
-		more, tensors, alone = more || in.more, tensors || in.tensors, alone && in.alone
+		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
+		alone = alone && in.alone && !(in.number && several > 1) // the epoch in a file of its own
 	}
 	name := c.save.title
 	if step >= 0 {
@@ -38,11 +45,14 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	c.Training, c.Optimizer = optimizer || more, optimizer
 	switch {
 	case optimizer || more:
-	case alone:
+	case alone && tensors:
 		c.Part = !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !strings.HasSuffix(m.path, ".json") })
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
-	case !tensors && !c.save.named && name.slot == "" && name.family != "":
+	case alone && !open, !tensors && !c.save.named && name.slot == "" && name.family != "" && !checkpointName(c.base()):
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
+	case read:
+		c.Unsure = true
+		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
 	}
 	return nil
 }
@@ -56,8 +66,8 @@ func (c *Checkpoint) says(step int64, unit Unit, name title) {
 	c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent
 }
 
-// alike reports whether two files have to say the same step.
-func alike(a, b content) bool { return a.sure && b.sure || a.plain && b.plain && a.key == b.key }
+// sameCount reports whether two files have to say the same step.
+func sameCount(a, b content) bool { return a.sure && b.sure || a.plain && b.plain && a.key == b.key }
 
 func apart(a, b int64) bool { return a-b > 1 || b-a > 1 }
 

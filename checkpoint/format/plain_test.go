@@ -289,7 +289,7 @@ func TestKeptIn(t *testing.T) {
 		"somebody's ending in a directory": {[]op{write("100/state.raw", anyState(100))},
 			reasons{"100": ""}},
 		"a list of itself": {[]op{write("ckpt_1.pt", []byte("\x80\x02]q\x01h\x01a."))},
-			reasons{"ckpt_1.pt": ""}},
+			reasons{"ckpt_1.pt": problem.WeightsOnly}},
 		"dicts that hold one another": {[]op{write("ckpt_1.pt", torchSaved(pickled("step", 1, "state", pickledOps(cyclic(300))), 0))},
 			reasons{"ckpt_1.pt": ""}},
 		"saves numbered as parts are": {[]op{write("part_1.pt", anyState(100)), write("part_2.pt", anyState(200)), write("shard_1.pt", anyState(300)), write("ckpt_mp_2.pt", anyState(400))},

@@ -130,7 +130,8 @@ func (i *inspection) command(c *cli.Command, argument, example, note string, set
 }
 
 func (i *inspection) policy() checkpoint.Policy {
-	return checkpoint.Policy{MaxAge: i.maxAge, World: i.world}
+	return checkpoint.Policy{MaxAge: i.maxAge, World: i.world, Way: "--pattern GLOB says which ones are of the training run, --ignore GLOB which are not; " +
+		"to gangrun run these are --checkpoint-pattern and --checkpoint-ignore"}
 }
 
 // limit is how long to look.
@@ -233,6 +234,8 @@ func (i *inspection) weigh(l *listing, m checkpoint.History, unread error) {
 		if c := i.policy().At(scan, m, from); c != nil {
 			l.Chosen = c.Path
 		}
+	case offer.Asks:
+		i.say("training would not start, but end with %d: %s", exitcodes.CodeCheckpointUnusable, offer.Veto.Detail)
 	case offer.Veto != nil:
 		i.say("training would not start, but end with %d: %v", exitcodes.CodeCheckpointUnusable, offer.Veto)
 	case offer.Fresh != "":

@@ -62,7 +62,7 @@ func (i *inspection) ls(ctx context.Context, dir string) error {
 
 // sayOthers tells of what was made nothing of, and what would have to be said for it.
 func (i *inspection) sayOthers(l listing) {
-	if len(l.Below) > 0 {
+	if len(l.Below) > 0 && !l.apart { // else it is asked which is meant
 		i.say("nothing in the directory itself is a checkpoint; those below it are in %s", strings.Join(l.Below, ", "))
 	}
 	if len(l.Others) > 0 && i.pattern == "" {

@@ -102,6 +102,9 @@ func (i *inspection) none(dir string, offer checkpoint.Offer, scan checkpoint.Sc
 	if len(scan.Checkpoints) == 0 {
 		return i.nothing(dir)
 	}
+	if offer.Asks {
+		return fmt.Sprintf("%s: %s", dir, offer.Veto.Detail)
+	}
 	text := fmt.Sprintf("%s: none of %d checkpoints can be resumed from", dir, len(scan.Checkpoints))
 	if len(offer.Refused) > 0 {
 		newest := offer.Refused[0]

@@ -262,6 +262,12 @@ func TestCheckpointSelect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// What is asked about is not passed over.
+	for _, command := range []string{"select", "ls"} {
+		if res := look(command, runs); strings.Contains(res.err, "passed over") || strings.Count(res.err, "resnet, vit") != 1 {
+			t.Errorf("%s of two runs: %s", command, res.err)
+		}
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -272,7 +278,7 @@ func TestCheckpointSelect(t *testing.T) {
 		{"too old", ruled("select", "--max-age", "1m", dir), 65, []string{"none of 3", "step-3: no_marker", "too_old", "step-2"}},
 		{"nothing there", ruled("select", t.TempDir()), 65, []string{"step-*"}},
 		{"nothing of a known format", []string{"select", t.TempDir()}, 65, []string{"no checkpoints", "--pattern"}},
-		{"two runs", []string{"select", runs}, 65, []string{"none of 2", "which is meant", "resnet, vit"}},
+		{"two runs", []string{"select", runs}, 65, []string{"which is meant", "resnet, vit", "--ignore"}},
 		{"no directory", ruled("select", filepath.Join(dir, "none")), 65, []string{"no such directory"}},
 		{"a file", ruled("select", filepath.Join(dir, "step-1", "weights")), 64, []string{"not a directory"}},
 	} {

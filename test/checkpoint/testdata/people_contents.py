@@ -1,6 +1,7 @@
 """Directories with what is saved beside checkpoints and looks like one: data, metrics, caches, and states that are
 tuples, objects, or in parts; folders.py says how they are written."""
 
+import argparse
 import collections
 import gzip
 import json
@@ -235,6 +236,7 @@ def _(f):
             if (it, rank) != (200, 1):
                 made = state(it)
                 save(f / f"iter_{it:07d}/mp_rank_{rank:02d}/model_optim_rng.pt", {"iteration": it, "checkpoint_version": 3.0, "model": made["model"],
+                                                                                  "args": argparse.Namespace(tensor_model_parallel_size=2, pipeline_model_parallel_size=1),
                                                                                   "optimizer": made["optimizer"], "rng_state": [{"python_rng_state": random.getstate()}]})
     (f / "latest_checkpointed_iteration.txt").write_text("200")
 
@@ -362,8 +364,9 @@ def _(f):
     times(f, "agent_4000*", "agent_5000*", "replay*")
 
 
-@tree("a cache of images and labels alone", [])
+@tree("a cache of images and labels alone", ["cache_512.pt"], 512)
 def _(f):
+    # A person would begin from nothing. A script could keep its weights and a counter so: it is taken, and a warning says why.
     save(f / "cache_512.pt", {"images": torch.zeros(8, 3, 4, 4), "labels": torch.arange(8), "n": 8})
 
 
@@ -373,8 +376,9 @@ def _(f):
     save(f / "checkpoint_4.pt", 4)
 
 
-@tree("word vectors alone", [])
+@tree("word vectors alone", ["glove.6B.300d.txt.pt"])
 def _(f):
+    # As above.
     save(f / "glove.6B.300d.txt.pt", (["a", "b"], {"a": 0, "b": 1}, torch.ones(2, 300), 300))
 
 
@@ -383,4 +387,5 @@ def _(f):
     save(f / "ckpt_7.pt", [torch.ones(4), torch.ones(4)])
 
 
-main()
+if __name__ == "__main__":
+    main()

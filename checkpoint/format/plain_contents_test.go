@@ -1,0 +1,89 @@
+package format
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
+)
+
+// TestWhatIsNoTrainingState has files under the name of a checkpoint with all that may be in one. What is known to be no
+// training state is none, whatever its name. What is not understood is taken for one by its name, and that is said.
+func TestWhatIsNoTrainingState(t *testing.T) {
+	const (
+		weights = problem.WeightsOnly
+		tensor  = "cnumpy.core.multiarray\n_reconstruct\n)R"
+		float   = "G\x3f\xe0\x00\x00\x00\x00\x00\x00"
+		unknown = "cmine\nState\n)\x81"
+	)
+	text := func(s string) string { return "X" + string([]byte{byte(len(s)), 0, 0, 0}) + s }
+	dict := func(pairs ...string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			pairs[i] = text(pairs[i])
+		}
+		return "}(" + strings.Join(pairs, "") + "u"
+	}
+	list := func(items ...string) string { return "](" + strings.Join(items, "") + "e" }
+	tuple := func(items ...string) string { return "(" + strings.Join(items, "") + "t" }
+	named := func(class string, fields ...string) string { return "c" + class + "\n" + tuple(fields...) + "\x81" }
+	optimizer := dict("state", "}", "param_groups", list(dict("lr", float)))
+	sample := dict("x", tensor, "y", "K\x01")
+	line := dict("epoch", "K\x01", "loss", float)
+	for name, tt := range map[string]struct {
+		holds  string
+		reason problem.Reason // empty: a training state
+		says   string         // of what is none
+		doubt  bool
+	}{
+		"a number":                     {"K\x05", weights, "data", false},
+		"a word":                       {text("done"), weights, "data", false},
+		"nothing":                      {"N", weights, "data", false},
+		"a list of floats":             {list(float, float), weights, "data", false},
+		"a list of numbers":            {list("K\x01", "K\x02"), weights, "data", false},
+		"an empty list":                {"]", weights, "data", false},
+		"an empty dict":                {"}", weights, "data", false},
+		"a list of texts":              {list(text("a"), text("b")), weights, "data", false},
+		"a dict of lists":              {dict("loss", list(float), "accuracy", list(float)), weights, "data", false},
+		"a line for each epoch":        {list(line, line, line), weights, "data", false},
+		"pairs":                        {list(tuple("K\x01", "K\x02"), tuple("K\x01", "K\x02"), tuple("K\x01", "K\x02")), weights, "data", false},
+		"a tensor":                     {tensor, weights, "weights", false},
+		"a list of tensors":            {list(tensor, tensor), weights, "weights", false},
+		"a dict of tensors":            {dict("w", tensor, "b", tensor), weights, "weights", false},
+		"samples":                      {list(sample, sample, sample), weights, "weights", false},
+		"samples that are pairs":       {list(tuple(tensor, "K\x01"), tuple(tensor, "K\x02"), tuple(tensor, "K\x03")), weights, "weights", false},
+		"a dict in each layer":         {list(dict("w", tensor), dict("w", tensor), dict("w", tensor)), weights, "weights", false},
+		"the optimizer in a list":      {list(dict("w", tensor), optimizer), "", "", false},
+		"an epoch before it":           {tuple("K\x05", dict("w", tensor), optimizer), "", "", false},
+		"a list of whole states":       {list(dict("w", tensor, "epoch", "K\x05"), dict("w", tensor, "epoch", "K\x05"), dict("w", tensor, "epoch", "K\x05")), "", "", false},
+		"optimizers in a list":         {dict("nets", list(dict("w", tensor)), "solvers", list(optimizer)), "", "", false},
+		"a step and no more":           {dict("step", "K\x05"), "", "", false},
+		"generators":                   {dict("population", list("K\x01"), "rndstate", tuple("K\x03", float)), "", "", false},
+		"a generation":                 {dict("population", list("K\x01"), "generation", "K\x03"), "", "", false},
+		"a named tuple of optax's":     {tuple(dict("w", tensor), named("optax._src.transform\nScaleByAdamState", tensor, tensor, tensor)), "", "", false},
+		"one of the script's own":      {named("train\nTrainState", dict("w", tensor), dict("w", tensor)), "", "", true},
+		"such a one in a dict":         {dict("state", named("train\nTrainState", dict("w", tensor), dict("w", tensor))), "", "", true},
+		"tensors and a number":         {tuple(dict("w", tensor), "K\x05"), "", "", true},
+		"a counter of its own":         {dict("w", tensor, "done", "K\x05"), "", "", true},
+		"an object of its own":         {unknown, "", "", true},
+		"an object of its own in data": {list(text("a"), unknown), "", "", true},
+		"bytes":                        {"C\x03abc", "", "", true},
+		"bytes in a dict":              {dict("state", "C\x03abc"), "", "", true},
+		"a table with other keys":      {dict("values", "}(K\x01G\x3f\xe0\x00\x00\x00\x00\x00\x00u"), "", "", true},
+	} {
+		d := newDisk(t)
+		d.play(write("ckpt_1.pt", []byte("\x80\x02"+tt.holds+".")))
+		c := one(t, see(t, d.fs(), Options{Level: Manifests}), "ckpt_1.pt")
+		if !c.Complete || c.Reason != tt.reason || !strings.HasSuffix(c.Detail, tt.says) || (c.Doubt != "") != tt.doubt || c.Unsure != tt.doubt {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// TestNumberInAFileOfItsOwn: of a save of several files one may say how far it is, without a name for it.
+func TestNumberInAFileOfItsOwn(t *testing.T) {
+	d := newDisk(t)
+	d.play(write("step_3/model.pt", anyTorch()), write("step_3/epoch.pt", []byte("\x80\x02K\x03.")))
+	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "step_3"); !c.Resumable || !c.Unsure {
+		t.Errorf("%+v", c)
+	}
+}
