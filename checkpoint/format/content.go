@@ -122,26 +122,31 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 const maxContentDepth = 6
 
 func (c *content) list(w *weighing, s *file.Shape, depth int) {
-	numbers := false
+	numbers, others := false, false
 	for _, v := range s.Values {
-		if v != nil && (v.Kind == file.Dict || v.Kind == file.List || v.Kind == file.Object) && !w.first(v) {
+		if composite(v) && !w.first(v) {
 			continue
 		}
 		inner := w.of(v, depth+1)
 		c.optimizer, c.more, c.tensors = c.optimizer || inner.optimizer, c.more || inner.more, c.tensors || inner.tensors
 		c.alone, c.open, c.err = c.alone && inner.alone, c.open || inner.open, cmp.Or(c.err, inner.err)
-		numbers = numbers || inner.number
+		numbers, others = numbers || inner.number, others || composite(v) || inner.tensors
 		if c.step < 0 {
 			c.at(tally{inner.step, inner.unit, inner.key, inner.plain, c.err})
 		}
 	}
-	if numbers && c.tensors {
+	if numbers && others {
 		c.alone = false // one of them may say how far it is
 	}
 	if !c.open && !c.optimizer && !(c.more && c.tensors) && alike(s) {
 		c.alone, c.more = true, false // samples, or a line for each epoch: what one of them says is not said of all
 		c.at(tally{n: -1})
 	}
+}
+
+// composite reports whether a value consists of others.
+func composite(s *file.Shape) bool {
+	return s != nil && (s.Kind == file.Dict || s.Kind == file.List || s.Kind == file.Object)
 }
 
 // fewest is how many items of one form are a series.
@@ -172,6 +177,9 @@ func (c *content) dict(w *weighing, s *file.Shape, depth int) {
 	}
 	c.open = c.open || s.Kind == file.Object
 	for _, v := range s.Args {
+		if composite(v) && !w.first(v) {
+			continue
+		}
 		inner := w.of(v, depth+1)
 		c.optimizer, c.tensors = c.optimizer || inner.optimizer, c.tensors || inner.tensors
 		c.alone = c.alone && !inner.tensors // the fields of a named tuple, of which nothing says what they are

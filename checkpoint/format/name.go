@@ -78,7 +78,7 @@ var (
 	roleWords    = map[string]string{
 		"model": "model", "net": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
 		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
-		"discriminator": "discriminator", "disc": "discriminator", "d": "discriminator", "netd": "discriminator",
+		"discriminator": "discriminator", "disc": "discriminator", "dis": "discriminator", "d": "discriminator", "netd": "discriminator",
 		"critic": "critic", "actor": "actor", "policy": "policy", "value": "value", "encoder": "encoder", "decoder": "decoder",
 		"ema": "ema", "optim": "optimizer", "optimizer": "optimizer", "optimiser": "optimizer", "opt": "optimizer", "optimizers": "optimizer",
 		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer",

@@ -50,6 +50,8 @@ func TestTitle(t *testing.T) {
 		"checkpoint_prev.pt":           {step: -1, slot: "prev"},
 		"model_best.pth":               {step: -1, slot: "best", roles: "model"},
 		"G_100.pth":                    {step: 100, roles: "generator"},
+		"checkpoint_dis.pth":           {step: -1, roles: "discriminator"},
+		"distill_100.pth":              {step: 100, family: "distill"},
 		"optimizer_state_100.pt":       {step: 100, roles: "optimizer"},
 		"ckpt_tp1_pp0_100.pt":          {step: 100, roles: "tp 1 pp 0"},
 		"m_10-part-0-shard1.pt":        {step: 10, rank: 1, roles: "part 0 rank #", family: "m"},

@@ -63,6 +63,8 @@ func TestWhatIsNoTrainingState(t *testing.T) {
 		"one of the script's own":      {named("train\nTrainState", dict("w", tensor), dict("w", tensor)), "", "", true},
 		"such a one in a dict":         {dict("state", named("train\nTrainState", dict("w", tensor), dict("w", tensor))), "", "", true},
 		"tensors and a number":         {tuple(dict("w", tensor), "K\x05"), "", "", true},
+		"a number and floats":          {tuple("K\x05", list(float, float)), "", "", true},
+		"objects made from each other": {entangled(9), "", "", true},
 		"a counter of its own":         {dict("w", tensor, "done", "K\x05"), "", "", true},
 		"an object of its own":         {unknown, "", "", true},
 		"an object of its own in data": {list(text("a"), unknown), "", "", true},
@@ -77,6 +79,15 @@ func TestWhatIsNoTrainingState(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
+}
+
+// entangled is an object made from fifty times the one before it, and so on.
+func entangled(levels int) string {
+	made := "cmine\nState\n)\x81q\x00"
+	for level := range levels {
+		made += "0cmine\nState\n(" + strings.Repeat("h"+string([]byte{byte(level)}), 50) + "t\x81q" + string([]byte{byte(level + 1)})
+	}
+	return made
 }
 
 // TestNumberInAFileOfItsOwn: of a save of several files one may say how far it is, without a name for it.
