@@ -21,7 +21,7 @@ type content struct {
 	// open says that something was not understood: that there are no tensors proves nothing then.
 	open   bool
 	number bool   // it is a bare number
-	read   bool   // what is in the file was looked at
+	read   bool   // what is in the file was read
 	doubt  string // what keeps it open whether the file is whole
 	key    string // under which the step stands
 	// sure says that the step is a plain number under a name that counts the training itself. An average of the weights, a

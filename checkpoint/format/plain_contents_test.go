@@ -32,7 +32,7 @@ func TestWhatIsNoTrainingState(t *testing.T) {
 	for name, tt := range map[string]struct {
 		holds  string
 		reason problem.Reason // empty: a training state
-		says   string         // of what is none
+		says   string         // of one that is not
 		doubt  bool
 	}{
 		"a number":                     {"K\x05", weights, "data", false},
