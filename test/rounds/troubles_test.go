@@ -1,7 +1,6 @@
 package rounds_test
 
 import (
-	"crypto/tls"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,9 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/gangrun/gangrun/rendezvous/store/etcd"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
-	"github.com/gangrun/gangrun/test/harness/testca"
 )
 
 // trouble is what comes over an etcd of three members while a job runs.
@@ -26,7 +23,7 @@ type trouble struct {
 	// stops: nothing can be decided before the end.
 	stops bool
 	// change has the last word on each server.
-	change func(t *testing.T) func(*etcdserver.Server)
+	change func(t testing.TB) func(*etcdserver.Server)
 }
 
 var troubles = []trouble{
@@ -65,56 +62,19 @@ var troubles = []trouble{
 		}
 		return []string{"--store", strings.Join(ways, ",")}
 	}},
-	{name: "TLS and a password", change: secured, way: func(t *testing.T, c *etcdserver.Cluster) []string {
+	{name: "TLS and a password", change: etcdserver.Secured, way: func(t *testing.T, c *etcdserver.Cluster) []string {
 		return withPassword(t, c)
 	}},
-}
-
-// secured makes servers that speak TLS only, and ask for a certificate.
-func secured(t *testing.T) func(*etcdserver.Server) {
-	authority := testca.New(t, "ours")
-	cert, key := authority.Issue(t, "server")
-	return func(s *etcdserver.Server) {
-		s.Client = strings.Replace(s.Client, "http://", "https://", 1)
-		s.CA, s.Cert, s.Key, s.TokenTTL = authority.File, cert, key, 2
-	}
 }
 
 // withPassword has the cluster ask for a password, too, and returns how to get in.
 func withPassword(t *testing.T, c *etcdserver.Cluster) []string {
 	t.Helper()
 	s := c.Servers[0]
-	pair, err := tls.LoadX509KeyPair(s.Cert, s.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin, err := clientv3.New(clientv3.Config{
-		Endpoints: c.Endpoints(), DialTimeout: limit, Logger: etcd.Zap(nil),
-		TLS: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close()
-	_, err = admin.UserAdd(t.Context(), "root", "right")
-	if err == nil {
-		_, err = admin.UserGrantRole(t.Context(), "root", "root")
-	}
-	if err == nil {
-		_, err = admin.AuthEnable(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{"user": "root", "password": "right"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	user, password := c.AskPassword(t)
 	return []string{
 		"--store", storeOf(c), "--store-ca", s.CA, "--store-cert", s.Cert, "--store-key", s.Key,
-		"--store-user-file", filepath.Join(dir, "user"), "--store-password-file", filepath.Join(dir, "password"),
+		"--store-user-file", user, "--store-password-file", password,
 	}
 }
 

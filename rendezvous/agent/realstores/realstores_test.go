@@ -2,7 +2,9 @@
 package realstores
 
 import (
+	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -28,12 +30,13 @@ func TestMain(m *testing.M) {
 // jobTime is far beyond what one job here takes; a job that takes longer hangs.
 const jobTime = time.Minute
 
-// jobs is how many are run on each cluster.
+var howMany = flag.Int("jobs", 0, "how many jobs are run on each cluster; 0: 10, or 100 with GANGRUN_TEST_LONG=1")
+
 func jobs() int {
 	if os.Getenv("GANGRUN_TEST_LONG") != "" {
-		return 100
+		return cmp.Or(*howMany, 100)
 	}
-	return 10
+	return cmp.Or(*howMany, 10)
 }
 
 // TestJobsOnTheLinkedEtcd runs jobs on three members of the release that gangrun brings along.
@@ -41,7 +44,7 @@ func TestJobsOnTheLinkedEtcd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds: make test-long")
 	}
-	runJobs(t, etcdserver.StartFor(t, "127.0.0.1", 3, nil).Endpoints())
+	runJobs(t, "")
 }
 
 // TestJobsOnOtherEtcds runs jobs on three members of the releases before, and of whichever else are to be had.
@@ -51,44 +54,64 @@ func TestJobsOnOtherEtcds(t *testing.T) {
 		t.Skip("etcd 3.5 and 3.6, and others by GANGRUN_TEST_ETCD, are not run: make test-long")
 	}
 	for _, program := range programs {
-		t.Run(strings.Trim(strings.ReplaceAll(program, "/", "_"), "_"), func(t *testing.T) {
-			runJobs(t, etcdserver.StartFor(t, "127.0.0.1", 3, func(s *etcdserver.Server) { s.Program = program }).Endpoints())
-		})
+		t.Run(strings.Trim(strings.ReplaceAll(program, "/", "_"), "_"), func(t *testing.T) { runJobs(t, program) })
 	}
 }
 
-// runJobs runs jobs of two to four nodes, a few at a time. Workers fail twice in each, and then succeed.
-func runJobs(t *testing.T, endpoints []string) {
-	t.Helper()
+// runJobs runs jobs of two to four nodes on three members, plain and secured, a few at a time. Workers fail twice in
+// each, and then succeed.
+func runJobs(t *testing.T, program string) {
+	is := func(s *etcdserver.Server) { s.Program = program }
+	t.Run("plain", func(t *testing.T) {
+		c := etcdserver.StartFor(t, "127.0.0.1", 3, is)
+		runJobsIn(t, etcd.Config{Endpoints: c.Endpoints()})
+	})
+	t.Run("TLS and a password", func(t *testing.T) {
+		secured := etcdserver.Secured(t)
+		c := etcdserver.StartFor(t, "127.0.0.1", 3, func(s *etcdserver.Server) { is(s); secured(s) })
+		s, way := c.Servers[0], etcd.Config{Endpoints: c.Endpoints()}
+		way.CA, way.Cert, way.Key = s.CA, s.Cert, s.Key
+		way.UserFile, way.PasswordFile = c.AskPassword(t)
+		runJobsIn(t, way)
+	})
+}
+
+func runJobsIn(t *testing.T, way etcd.Config) {
 	places := make(chan struct{}, 4)
 	var group sync.WaitGroup
-	var hung atomic.Int64
+	var hung, longest atomic.Int64
 	for i := range jobs() {
 		places <- struct{}{}
 		group.Go(func() {
 			defer func() { <-places }()
 			ctx, stop := context.WithTimeout(t.Context(), jobTime)
 			defer stop()
-			if err := runJob(ctx, endpoints, fmt.Sprint("job", i), 2+i%3); err != nil {
+			began := time.Now()
+			if err := runJob(ctx, way, fmt.Sprint("job", i), 2+i%3); err != nil {
 				hung.Add(1)
 				t.Errorf("job %d: %v", i, err)
+			}
+			for took := int64(time.Since(began)); ; {
+				if before := longest.Load(); took <= before || longest.CompareAndSwap(before, took) {
+					break
+				}
 			}
 		})
 	}
 	group.Wait()
-	t.Logf("%d of %d jobs did not succeed", hung.Load(), jobs())
+	t.Logf("%d of %d jobs did not succeed; the longest took %v", hung.Load(), jobs(), time.Duration(longest.Load()).Round(time.Millisecond))
 }
 
 const failures = 2
 
 // runJob runs one job to its end.
-func runJob(ctx context.Context, endpoints []string, job string, nodes int) error {
+func runJob(ctx context.Context, way etcd.Config, job string, nodes int) error {
 	spec := rendezvous.DefaultSpec(nodes)
 	spec.Restarts.Backoff = 0
 	ends := make(chan error, nodes)
 	var log lines
 	for i := range nodes {
-		go func() { ends <- runNode(ctx, endpoints, job, fmt.Sprint("node", i), i == 0, spec, &log) }()
+		go func() { ends <- runNode(ctx, way, job, fmt.Sprint("node", i), i == 0, spec, &log) }()
 	}
 	for range nodes {
 		if err := <-ends; err != nil {
@@ -99,11 +122,12 @@ func runJob(ctx context.Context, endpoints []string, job string, nodes int) erro
 }
 
 // runNode is one node of a job. The workers of the first one fail.
-func runNode(ctx context.Context, endpoints []string, job, name string, fails bool, spec rendezvous.Spec, log *lines) error {
+func runNode(ctx context.Context, way etcd.Config, job, name string, fails bool, spec rendezvous.Spec, log *lines) error {
 	logger := slog.New(slog.NewTextHandler(log, nil)).With("job", job, "node", name)
+	way.Namespace, way.Job, way.Log = "test", job, logger
 	a := agent.Join(context.Background(), agent.Config{
 		Connect: func(ctx context.Context) (store.Store, error) {
-			return etcd.Open(ctx, etcd.Config{Endpoints: endpoints, Namespace: "test", Job: job, Log: logger})
+			return etcd.Open(ctx, way)
 		},
 		Name: name, Spec: spec, StopTime: time.Second, Log: logger,
 		Node: rendezvous.Node{Incarnation: name + "#1", Slots: 1, Address: name},
