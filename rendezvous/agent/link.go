@@ -292,8 +292,11 @@ func (n *node) readList(kv store.KV) {
 }
 
 // fetchList reads the list that a round names, once: with a thousand nodes it is the longest that there is to read.
-// Where that fails, missing reads everything again.
+// Rounds of the same members that come meanwhile wait for it, too. Where that fails, missing reads everything again.
 func (n *node) fetchList(round *rendezvous.Round) {
+	if u := n.unlisted; u == nil || u.Store != round.Store || u.Number < round.Number {
+		n.unlisted = round
+	}
 	if n.fetching == round.MemberList {
 		return
 	}
@@ -312,6 +315,9 @@ func (n *node) fetchList(round *rendezvous.Round) {
 				return
 			}
 			n.readList(res.Read[0])
+			if u := n.unlisted; u != nil && u.Store == round.Store && u.MemberList == round.MemberList {
+				round, n.unlisted = u, nil
+			}
 			if list := n.lists[round.MemberList]; list != nil {
 				n.takeRound(round.With(list))
 			}

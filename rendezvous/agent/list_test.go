@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -133,5 +134,42 @@ func TestMissingIsPatient(t *testing.T) {
 	n.writer.rejoin, n.fetching = false, "m"
 	if n.missing(); n.writer.rejoin {
 		t.Error("its list is on its way")
+	}
+}
+
+// TestRoundsThatWaitForOneList: while a node reads who takes part in a round, the next one of the same members comes.
+// It is known with the list, too, in whatever order the two have come.
+func TestRoundsThatWaitForOneList(t *testing.T) {
+	const name = "m1"
+	m := store.NewInMemory()
+	s := m.Connect(clock)
+	defer s.Close()
+	list, err := rendezvous.Encode(&rendezvous.MemberList{V: 1, Members: []rendezvous.Member{{Name: "a", Incarnation: "a#1", Slots: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Commit(t, s, store.Txn{Then: []store.Op{store.Put(lists+name, list)}})
+	round := func(number int) store.KV {
+		r := rendezvous.Round{
+			V: 1, Store: "s", RunUID: "u", Number: number, MemberList: name, MasterAddr: "a", MasterPort: 1,
+			Fence: rendezvous.Duration(rendezvous.DefaultFence),
+		}
+		r.Store = storetest.Commit(t, s, store.Txn{}).Token
+		value, err := rendezvous.Encode(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store.KV{Key: roundKey(number), Value: value}
+	}
+	for _, order := range [][]int{{9, 10}, {10, 9}} {
+		n := newNode(&Agent{log: slog.New(slog.DiscardHandler), clock: clock, cfg: Config{Lease: DefaultLease}}, t.Context())
+		n.link.store = s
+		for _, number := range order {
+			n.readRound(round(number))
+		}
+		(<-n.checkpoints.results)(n)
+		if n.round == nil || n.round.Number != 10 || !n.round.Whole() || n.fetching != "" {
+			t.Errorf("after %v it knows %+v", order, n.round)
+		}
 	}
 }

@@ -21,8 +21,9 @@ type node struct {
 	lists   map[string]*rendezvous.MemberList // that were read, by name
 	round   *rendezvous.Round                 // the newest that was heard of, perhaps before the job's record
 
-	fetching string // the list of members that is being read
-	missedAt int64  // the Seq of the record whose round was not there at the last tick
+	fetching string            // the list of members that is being read
+	unlisted *rendezvous.Round // the newest that waits for such a list; nil: none does
+	missedAt int64             // the Seq of the record whose round was not there at the last tick
 
 	jobRev int64         // the revision of the job's record that was read last; 0: there was none
 	goneAt time.Duration // since when that is missing which reading still has; 0: it is not

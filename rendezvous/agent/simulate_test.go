@@ -24,9 +24,10 @@ import (
 // have to be run a few times to fail again.
 
 var (
-	simSeed  = flag.Int64("sim.seed", -1, "run only this seed of the simulator, with its trace")
-	simFrom  = flag.Int64("sim.from", 0, "the first seed of the simulator")
-	simSeeds = flag.Int("sim.seeds", 0, "number of seeds of the simulator; 0: 400, or 10000 with GANGRUN_TEST_LONG=1")
+	simSeed   = flag.Int64("sim.seed", -1, "run only this seed of the simulator, with its trace")
+	simFrom   = flag.Int64("sim.from", 0, "the first seed of the simulator")
+	simShrink = flag.Duration("sim.shrink", 10*time.Second, "for how long the simulator looks for a shorter job that goes wrong")
+	simSeeds  = flag.Int("sim.seeds", 0, "number of seeds of the simulator; 0: 400, or 10000 with GANGRUN_TEST_LONG=1")
 )
 
 const (
@@ -79,6 +80,9 @@ type simConfig struct {
 	lift     func(*sim)    // once a host is banned and a round runs without it
 	sizes    []int         // of a round; else any from min to n
 	grow     bool          // the job grows at checkpoints
+	work     time.Duration // of training, in one round; 0: simWork
+	spread   time.Duration // within which the nodes begin; 0: 3 s
+	whole    bool          // the first round is to have all nodes
 	lateNews bool          // one node is cut off when the first round begins, and hears of it much later
 	faults   []fault
 	leader   *fault // what meets a leader, after it has written skip times
@@ -240,7 +244,7 @@ func simulate(c simConfig) *sim {
 	}
 	s.mu.Lock()
 	for i := range c.n {
-		s.after(s.random(3*time.Second), func() { s.birth(i, i) })
+		s.after(s.random(cmp.Or(c.spread, 3*time.Second)), func() { s.birth(i, i) })
 	}
 	if c.script != nil {
 		c.script(s)
@@ -291,6 +295,9 @@ func (s *sim) finish() {
 	if s.together {
 		s.allSaved()
 	}
+	if r := s.rounds[roundID(s.token, 0)]; s.whole && r != nil && len(r.Members) < s.n {
+		s.violate("too few: %d of %d nodes are in the first round", len(r.Members), s.n)
+	}
 	if j.Budget.Total > s.failures || j.Budget.Preemptions > s.leaves {
 		s.violate("R2: %d restarts charged for %d failures, %d preemptions for %d leaves",
 			j.Budget.Total, s.failures, j.Budget.Preemptions, s.leaves)
@@ -317,29 +324,18 @@ func fails(t *testing.T, c simConfig) *sim {
 	return nil
 }
 
-// shrinkTime bounds how long report looks for fewer faults.
-const shrinkTime = 10 * time.Second
-
-// report drops faults as long as the run still goes wrong, and tells of the last run with its trace: of the first, where
-// no other goes wrong.
-func report(t *testing.T, c simConfig, first *sim) {
+// report looks for a shorter job that goes wrong, and tells of its last run with its trace: of the first one, where no
+// other goes wrong.
+func report(t *testing.T, first simConfig, wrong *sim) {
 	t.Helper()
-	i := 0
-	for until := time.Now().Add(shrinkTime); i < len(c.faults) && time.Now().Before(until); {
-		less := c
-		less.faults = slices.Delete(slices.Clone(c.faults), i, i+1)
-		if fails(t, less) != nil {
-			c = less
-		} else {
-			i++
-		}
-	}
-	again := ""
+	again, c := "", first
 	s := fails(t, c)
 	if s == nil {
-		s, again = first, ", which did not go wrong again"
+		s, again = wrong, ", which did not go wrong again"
+	} else {
+		c, s = shrink(t, c, s)
 	}
-	t.Fatalf("seed %d (run it alone with -sim.seed=%d)%s: %s\n%+v\n%s", c.seed, c.seed, again, s.wrong, c,
+	t.Fatalf("seed %d (run it alone with -sim.seed=%d)%s: %s\n%+v\n%s", first.seed, first.seed, again, s.wrong, c,
 		strings.Join(s.log[max(0, len(s.log)-400):], "\n"))
 }
 

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -135,7 +136,7 @@ func (n *simNode) begins() {
 	if s.looks && !n.alone() {
 		n.later(0, func() { n.trains(mine) })
 	}
-	s.after(simWork+s.random(time.Second), func() { // workers do not stand still when their gangrun does
+	s.after(cmp.Or(s.work, simWork)+s.random(time.Second), func() { // workers do not stand still when their gangrun does
 		n.later(0, func() {
 			if n.started == mine && n.runs != "" && !n.halting {
 				n.succeed()

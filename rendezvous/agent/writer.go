@@ -48,6 +48,9 @@ const writeTime = 5 * time.Second
 // write begins a write if there is something to write and none is under way.
 func (n *node) write() {
 	w := &n.writer
+	if n.self.Taken { // its key is another one's for good
+		return
+	}
 	if !w.dirty || w.busy || n.recalling || n.link.lease == nil || n.ended && w.last == nil || time.Now().Before(w.retryAt) {
 		return
 	}
