@@ -71,7 +71,7 @@ var schedules = []schedule{
 		"the leader does not compare", "Each write of the leader compares the revision of the record that it has read, and its election.",
 		simConfig{n: 3, min: 2, calm: true, work: 40 * time.Second, skip: 2, leader: &fault{kind: "leader paused before its write", long: simPause}},
 		[]string{
-			"It was about to form round 0 of the first two. Its lease ends meanwhile, and another node leads and forms round 0 of the others.",
+			"It was about to form round 0 of all. Its lease ends meanwhile, and another node leads and forms round 0 of the other two.",
 			"When it goes on, its write goes through: two take themselves for rank 0.",
 		},
 	},

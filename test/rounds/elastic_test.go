@@ -11,11 +11,14 @@ import (
 // quickFence is the shortest fence that goes with a grace of one second, with room for a machine that is busy.
 var quickFence = []string{"--fence-timeout", "16s", "--restart-grace", "1s", "--restart-backoff", "1ms:2ms"}
 
+// patientCall is a last call that whoever is there comes to, also where the machine stands still for some seconds.
+var patientCall = []string{"--last-call", "10s"}
+
 // TestElastic begins with three of two to four nodes, loses one, and continues with two; with the next restart it
 // admits two more, and leaves a fifth waiting.
 func TestElastic(t *testing.T) {
 	t.Parallel()
-	p := sharedParty(t, "2:4", append(quickFence, "--last-call", "1s")...)
+	p := sharedParty(t, "2:4", append(quickFence, patientCall...)...)
 	nodes := p.startAll(3)
 	first := p.round(0, 3)
 	lost := nodes[slices.IndexFunc(nodes, func(n *node) bool { return n.name == first[1].Node })]

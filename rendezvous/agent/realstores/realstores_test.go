@@ -127,7 +127,11 @@ func runNode(ctx context.Context, way etcd.Config, job, name string, fails bool,
 	way.Namespace, way.Job, way.Log = "test", job, logger
 	a := agent.Join(context.Background(), agent.Config{
 		Connect: func(ctx context.Context) (store.Store, error) {
-			return etcd.Open(ctx, way)
+			s, err := etcd.Open(ctx, way)
+			if err != nil {
+				return nil, err // not s: a nil pointer in an interface is not nil
+			}
+			return s, nil
 		},
 		Name: name, Spec: spec, StopTime: time.Second, Log: logger,
 		Node: rendezvous.Node{Incarnation: name + "#1", Slots: 1, Address: name},

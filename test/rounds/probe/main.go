@@ -50,7 +50,7 @@ func run(dir string) error {
 		Path: os.Getenv("GANGRUN_RESUME_PATH"), Args: os.Args[2:],
 	}
 	if h.Rank == "" {
-		h.Rank = h.NodeRank
+		h.Rank, h.WorldSize = h.NodeRank, os.Getenv("PET_NNODES")
 	}
 	if h.Rank == "0" && h.Port != "" { // as a process group's store would
 		if l, err := net.Listen("tcp", ":"+h.Port); err != nil {
