@@ -107,7 +107,7 @@ var schedules = []schedule{
 		"a look from before the stop counts", "A round is formed on what all members have seen of the checkpoints since the last worker ended.",
 		simConfig{n: 2, min: 2, calm: true, saves: true, faults: []fault{{at: 10 * time.Second, kind: "fail", node: 1}}},
 		[]string{
-			"Both have looked at the checkpoints when they began, and another one was saved since.",
+			"Both have read the checkpoints when they began, and another one was saved since.",
 			"The leader takes the first look for an answer, and round 1 begins from an older checkpoint than there is.",
 		},
 	},

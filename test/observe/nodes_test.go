@@ -48,6 +48,7 @@ func startNode(t *testing.T, name, store, dir string, env []string) *node {
 		"2:3",
 		"--store", store, "--events", n.dir+"/events", "--metrics-addr", address, "--termination-log", n.dir+"/message",
 		"--restart-backoff", "1ms:2ms", "--unknown", "retry", "--max-restarts", "10", "--fence-timeout", "16s",
+		"--last-call", "15s", // or who stands still for some seconds misses the next round
 		"--restart-grace", "1s", "--grace", "2s", "--hang-timeout", "8s",
 		"--checkpoint-dir", dir+"/checkpoints", "--checkpoint-pattern", "step-*", "--checkpoint-marker", "DONE",
 		"--", harness.Program(t, "python3", "install python3"), train)
