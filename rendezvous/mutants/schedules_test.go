@@ -28,7 +28,8 @@ var removed = []struct{ name, says, file, old, new string }{
 	{"a deleted record is not put back", "R2", "agent/restore.go", "	if newest == nil || ", "	if true || "},
 	{"a new store is trusted at once", "R1", "forming.go",
 		"if t.now.Before(until) && !t.wholeGang(candidates) {", "if false && t.now.Before(until) {"},
-	{"a look from before the stop counts", "R4", "resume.go", "case c == nil || c.Asked < t.job.SinceSeq || c.Asked > t.job.Seq:", "case c == nil:"},
+	{"a look from before the stop counts", "R4", "resume.go",
+		"case c == nil || c.Asked < t.job.SinceSeq || c.Asked > t.job.Seq:", "case c == nil:"},
 	{"a list of members comes after its round", "round 0 names members that are not there", "agent/leader_write.go",
 		"	txn.Then = append(txn.Then, store.Put(named, value))\n	return nil\n",
 		"	late, _ := context.WithTimeout(l.ctx, writeTime)\n	context.AfterFunc(late, func() {\n" +
@@ -46,7 +47,8 @@ func TestEachScheduleIsRed(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			overlay := mutant.Overlay(t, filepath.Join("..", m.file), m.old, m.new)
 			pattern := "^TestSchedules$/^" + strings.ReplaceAll(m.name, " ", "_") + "$"
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout", "2m", "-overlay", overlay, "-run", pattern, "./agent")
+			cmd := exec.CommandContext(t.Context(),
+				"go", "test", "-count=1", "-timeout", "2m", "-overlay", overlay, "-run", pattern, "./agent")
 			cmd.Dir = ".."
 			out, err := cmd.CombinedOutput()
 			if err == nil {

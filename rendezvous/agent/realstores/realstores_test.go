@@ -99,7 +99,8 @@ func runJobsIn(t *testing.T, way etcd.Config) {
 		})
 	}
 	group.Wait()
-	t.Logf("%d of %d jobs did not succeed; the longest took %v", hung.Load(), jobs(), time.Duration(longest.Load()).Round(time.Millisecond))
+	t.Logf("%d of %d jobs did not succeed; the longest took %v", hung.Load(), jobs(),
+		time.Duration(longest.Load()).Round(time.Millisecond))
 }
 
 const failures = 2
