@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,27 +28,30 @@ type Tail struct {
 	parts []*tailPart
 	mid   *tailPart // whose line the ring ends in the middle of; nil when it ends with a newline
 	total int64     // bytes that ever went into the ring
-	marks []mark    // when they did, in order; at most maxMarks
+	begin time.Time // when the first of them did
+	marks []mark    // when the others did, in order; at most maxMarks
 }
 
-// mark says that what went into the ring from byte pos on came at that time by that stream.
+// mark says that what went into the ring from byte pos on came so long after the first byte, and by which stream.
 type mark struct {
 	pos    int64
-	at     time.Time
-	stream int // from 1; 0: by more than one
+	after  time.Duration
+	stream uint8 // from 1; 0: by more than one
 }
 
-// What came within a few milliseconds counts as having come at once. When there are too many marks every second one goes.
+// What came within a few milliseconds counts as having come at once. When there are too many marks every second one of the
+// older half goes: what came last matters most.
 const (
-	maxMarks = 1024
+	maxMarks = 2048
 	apart    = 5 * time.Millisecond
 )
 
 // tailPart is one stream's way into a tail.
 type tailPart struct {
 	tail   *Tail
-	number int    // from 1
-	held   []byte // the start of a line that has not ended
+	number uint8         // from 1
+	held   []byte        // the start of a line that has not ended
+	since  time.Duration // when the last of it came
 }
 
 // Bytes returns a copy of at most TailSize bytes, oldest first. When older output is missing it starts at the start of
@@ -65,11 +69,16 @@ func (t *Tail) Read() (text []byte, arrived []exitcodes.Arrival) {
 	out := make([]byte, 0, t.n+maxHeld)
 	out = append(out, first...)
 	out = append(out, t.ring[:t.n-len(first)]...)
-	mid := t.mid
+	mid, marks := t.mid, slices.Clone(t.marks)
 	for _, part := range t.parts {
 		if len(part.held) == 0 {
 			continue
 		}
+		m := mark{t.total + int64(len(out)-t.n), part.since, part.number}
+		if n := len(marks); n > 0 {
+			m.after = max(m.after, marks[n-1].after) // it was not complete by then
+		}
+		marks = append(marks, m)
 		if mid != nil && mid != part {
 			out = append(out, '\n')
 		}
@@ -87,14 +96,14 @@ func (t *Tail) Read() (text []byte, arrived []exitcodes.Arrival) {
 			start += int64(i + 1)
 		}
 	}
-	return out, t.arrivals(start)
+	return out, t.arrivals(marks, start)
 }
 
 // arrivals are the marks from byte from on, counted from there.
-func (t *Tail) arrivals(from int64) []exitcodes.Arrival {
+func (t *Tail) arrivals(marks []mark, from int64) []exitcodes.Arrival {
 	var list []exitcodes.Arrival
-	for _, m := range t.marks {
-		a := exitcodes.Arrival{Offset: int(max(0, m.pos-from)), At: m.at, Stream: m.stream}
+	for _, m := range marks {
+		a := exitcodes.Arrival{Offset: int(max(0, m.pos-from)), At: t.begin.Add(m.after), Stream: int(m.stream)}
 		if n := len(list); n > 0 && list[n-1].Offset == 0 && a.Offset == 0 {
 			list = list[:0]
 		}
@@ -104,14 +113,15 @@ func (t *Tail) arrivals(from int64) []exitcodes.Arrival {
 }
 
 // arrive notes when what goes into the ring next came, and by which stream.
-func (t *Tail) arrive(at time.Time, stream int) {
-	if n := len(t.marks); n > 0 && at.Sub(t.marks[n-1].at) < apart && t.marks[n-1].stream == stream {
+func (t *Tail) arrive(at time.Time, stream uint8) {
+	after := t.since(at)
+	if n := len(t.marks); n > 0 && after-t.marks[n-1].after < apart && t.marks[n-1].stream == stream {
 		return
 	}
 	if len(t.marks) == maxMarks {
 		kept := t.marks[:0]
 		for i, m := range t.marks {
-			if next := i + 1; next < len(t.marks) && t.marks[next].pos <= t.total-int64(t.n) || i%2 == 1 {
+			if next := i + 1; next < len(t.marks) && t.marks[next].pos <= t.total-int64(t.n) || i%2 == 1 && i < maxMarks/2 {
 				if n := len(kept); n > 0 && kept[n-1].stream != m.stream {
 					kept[n-1].stream = 0
 				}
@@ -121,14 +131,22 @@ func (t *Tail) arrive(at time.Time, stream int) {
 		}
 		t.marks = kept
 	}
-	t.marks = append(t.marks, mark{t.total, at, stream})
+	t.marks = append(t.marks, mark{t.total, after, stream})
+}
+
+// since is how long after the first byte that is.
+func (t *Tail) since(at time.Time) time.Duration {
+	if t.begin.IsZero() {
+		t.begin = at
+	}
+	return at.Sub(t.begin)
 }
 
 // join adds a stream.
 func (t *Tail) join() *tailPart {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	part := &tailPart{tail: t, number: len(t.parts) + 1}
+	part := &tailPart{tail: t, number: uint8(len(t.parts) + 1)}
 	t.parts = append(t.parts, part)
 	return part
 }
@@ -151,7 +169,9 @@ func (part *tailPart) write(p []byte) {
 		part.held = part.held[:0]
 		return
 	}
-	part.held = append(part.held, p...)
+	if len(p) > 0 {
+		part.held, part.since = append(part.held, p...), t.since(time.Now())
+	}
 }
 
 // add puts p behind what is there; a line that another stream left unfinished is ended first.

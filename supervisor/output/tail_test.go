@@ -148,3 +148,55 @@ func TestTailTellsWhenLinesArrived(t *testing.T) {
 		}
 	})
 }
+
+// However fast two streams take turns, a tail knows of its last lines by which of them each came; so it does of a line that
+// has not ended.
+func TestTailTellsTheStreams(t *testing.T) {
+	for _, lines := range []int{3, 1000, 5000} {
+		tail := new(Tail)
+		parts := []*tailPart{tail.join(), tail.join()}
+		for i := range lines {
+			fmt.Fprintf(writing(parts[i%2].write), "%d is odd or even\n", i)
+		}
+		parts[1].write([]byte("1 has"))
+		parts[0].write([]byte("0 has not ended"))
+		text, arrived := tail.Read()
+		if len(arrived) > maxMarks+2 {
+			t.Errorf("%d lines: %d arrivals", lines, len(arrived))
+		}
+		all := bytes.SplitAfter(text, []byte("\n"))
+		offset, stream, next, wrong := 0, 0, 0, 0
+		for n, line := range all {
+			for next < len(arrived) && arrived[next].Offset <= offset {
+				stream, next = arrived[next].Stream, next+1
+			}
+			offset += len(line)
+			number := 0
+			if _, err := fmt.Sscanf(string(line), "%d ", &number); err != nil {
+				t.Fatal(err)
+			}
+			if stream == 0 {
+				wrong++
+			}
+			if stream != 0 && stream != number%2+1 || stream == 0 && n > len(all)-maxMarks/2 {
+				t.Fatalf("%d lines: line %q is said to be of stream %d", lines, line, stream)
+			}
+		}
+		if lines <= maxMarks && wrong > 0 {
+			t.Errorf("%d lines: the streams of %d are not known", lines, wrong)
+		}
+		for i, a := range arrived {
+			if i > 0 && a.At.Before(arrived[i-1].At) {
+				t.Errorf("%d lines: arrival %d is earlier than the one before it", lines, i)
+			}
+		}
+	}
+}
+
+// writing makes a writer of a function.
+type writing func(p []byte)
+
+func (w writing) Write(p []byte) (int, error) {
+	w(p)
+	return len(p), nil
+}
