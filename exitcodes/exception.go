@@ -27,6 +27,7 @@ type member struct {
 // shape of a traceback, not by the names in it.
 type chain struct {
 	tag     string
+	stream  int  // by which it came; 0 when that is not known
 	own     bool // torch's hook for uncaught exceptions printed it
 	begin   int  // index of its first line, the heading included
 	end     int  // index of its last line
@@ -128,7 +129,8 @@ const (
 	stateAfter               // behind it, where the words may come that link it to the next
 )
 
-// parser finds the chains among the lines of one tag.
+// parser finds the chains among the lines of one origin. What another stream brings in between, or after it, is no part of
+// them: Python's standard output comes late, and its standard error does not.
 type parser struct {
 	r       *reader
 	state   parserState
@@ -139,20 +141,25 @@ type parser struct {
 	rich    bool
 	between int
 	heading []int // the lines before that are not blank, the last two
+	before  *int  // the last line that is not blank of the same tag, by whichever stream
 }
 
 // findChains finds all chains, in the order in which they end.
 func (r *reader) findChains() {
-	parsers := map[string]*parser{}
+	parsers, before := map[origin]*parser{}, map[string]*int{}
 	for i := range r.lines {
-		tag := r.lines[i].tag
-		p := parsers[tag]
+		from := origin{r.lines[i].tag, r.lines[i].stream}
+		p := parsers[from]
 		if p == nil {
 			if len(parsers) > 1024 {
 				continue
 			}
-			p = &parser{r: r}
-			parsers[tag] = p
+			if before[from.tag] == nil {
+				before[from.tag] = new(int)
+				*before[from.tag] = -1
+			}
+			p = &parser{r: r, before: before[from.tag]}
+			parsers[from] = p
 		}
 		p.feed(i)
 	}
@@ -187,6 +194,7 @@ func (p *parser) feed(i int) {
 		if p.heading = append(p.heading, i); len(p.heading) > 2 {
 			p.heading = p.heading[1:]
 		}
+		*p.before = i
 	}
 }
 
@@ -243,18 +251,19 @@ func (p *parser) passedOn(i int) bool {
 // begin starts a chain at the header i. The line before it may say whose it is.
 func (p *parser) begin(i int) {
 	l := &p.r.lines[i]
-	p.chain = &chain{tag: l.tag, own: l.own, begin: i, end: i, logged: l.logged, warned: l.level == levelWarning}
-	if len(p.heading) == 0 {
-		return
+	p.chain = &chain{tag: l.tag, stream: l.stream, own: l.own, begin: i, end: i, logged: l.logged, warned: l.level == levelWarning}
+	if n := len(p.heading); n > 0 {
+		h := p.heading[n-1]
+		before := &p.r.lines[h]
+		if isIgnoredHeading(before) || n > 1 && before.text[0] == ' ' && isIgnoredHeading(&p.r.lines[p.heading[0]]) {
+			p.chain.ignored = true
+			p.chain.thread = before.says(threadHead)
+			p.chain.begin = h
+			return
+		}
 	}
-	h := p.heading[len(p.heading)-1]
-	before := &p.r.lines[h]
-	switch {
-	case isIgnoredHeading(before) || len(p.heading) > 1 && before.text[0] == ' ' && isIgnoredHeading(&p.r.lines[p.heading[0]]):
-		p.chain.ignored = true
-		p.chain.thread = before.says(threadHead)
-		p.chain.begin = h
-	case i-h <= 1 && !l.own && !p.partOfChain(h):
+	if h := *p.before; h >= 0 && i-h <= 1 && !l.own && !p.partOfChain(h) {
+		before := &p.r.lines[h]
 		overcome := before.is(traitHandled)
 		p.chain.logged = p.chain.logged || before.logged || overcome
 		p.chain.warned = p.chain.warned || before.logged && before.level == levelWarning || overcome && !before.logged && before.level != levelInfo
@@ -265,7 +274,8 @@ func (p *parser) begin(i int) {
 func (p *parser) partOfChain(i int) bool {
 	if n := len(p.r.chains); n > 0 {
 		c := p.r.chains[n-1]
-		return c.tag == p.r.lines[i].tag && i >= c.begin && i <= c.end
+		l := &p.r.lines[i]
+		return c.tag == l.tag && c.stream == l.stream && i >= c.begin && i <= c.end
 	}
 	return false
 }
@@ -340,7 +350,7 @@ func (p *parser) message(i int, text []byte) {
 		}
 	case len(bytes.TrimSpace(text)) == 0 || p.group > 0 && bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("+-")):
 		p.state, p.between = stateAfter, 0
-	case l.logged || l.level != levelNone || l.is(traitHandled|traitExit) || l.says("terminate called", "Fatal Python error: ") || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
+	case l.logged || l.level != levelNone || l.is(traitHandled|traitExit|traitTracker) || l.says("terminate called", "Fatal Python error: ") || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
 		l.is(traitBar) || i-m.lines[len(m.lines)-1] > maxMessage:
 		p.state, p.between = stateAfter, 0
 		p.after(i, text)

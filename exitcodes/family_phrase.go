@@ -7,7 +7,7 @@ var (
 		"connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost",
 		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes",
 		"remote end closed", "socket closed")
-	saysUnreachable = phrases.list("temporary failure resolving", "was refused - did you", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
+	saysUnreachable = phrases.list("temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed",
 		"could not resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error, and we cannot find", "connection refused", "connection timed out",

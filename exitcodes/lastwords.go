@@ -125,7 +125,8 @@ func (r *reader) looksUncaught(c *chain) bool {
 		return true
 	}
 	first := &r.lines[c.frames[1]]
-	return first.contains(", in <module>", "_bootstrap", "_run_module_as_main") || first.says("File ")
+	return first.contains(", in <module>", "_bootstrap", "_run_module_as_main") || first.says("File ") ||
+		isRichBox(first.text) && first.contains(" in <module>")
 }
 
 func (s said) role() Role {
@@ -285,7 +286,26 @@ func (r *reader) crashWords() said {
 			best = said{match: Match{Rule: *rule, Line: r.withWhat(i)}, known: true, at: i}
 		}
 	}
+	if best.known && best.match.Rule.Name == terminateRule {
+		return r.thrown(best)
+	}
 	return best
+}
+
+// terminateRule is about an exception of C++ that nobody caught.
+const terminateRule = "cxx.terminate"
+
+// thrown names the condition of which an exception of C++ tells, so that it does not pass for an echo: a device in a bad state,
+// a lost peer. It makes nothing fatal.
+func (r *reader) thrown(s said) said {
+	_, what, found := strings.Cut(s.match.Line, " what(): ")
+	if !found || !r.rules.families || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
+		return s
+	}
+	if f := familyOf("", []byte(strings.TrimSpace(what))); f.known() && f.verdict == Retry {
+		s.match.Rule = f.rule()
+	}
+	return s
 }
 
 // withWhat is line i, and the next one where that tells what an exception of C++ says.

@@ -66,7 +66,7 @@ var (
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
-		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "last attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
+		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsWrong = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof",
 		"illegal ")
@@ -103,6 +103,29 @@ func traitsOf(l *line) (t trait) {
 	give(traitSignal, h.any(wordsSignal))
 	return t
 }
+
+// trackers are how experiment trackers begin their lines: with their name, or with that of their logger or exception.
+var trackers = []string{"wandb:", "wandb.", "COMET ", "comet_ml.", "[neptune]", "neptune.", "mlflow.", "clearml."}
+
+// ofTracker reports whether an experiment tracker says the line. What a logger is called may have been taken off it.
+func ofTracker(l *line, m *meter) bool {
+	if l.says(trackers...) {
+		return true
+	}
+	taken := len(l.raw) - len(l.text)
+	if l.level == levelNone || taken <= 0 || taken > maxTaken {
+		return false
+	}
+	m.pass(1, taken)
+	for word := range bytes.FieldsSeq(l.raw[:taken]) {
+		if (&line{text: word}).says(trackers...) {
+			return true
+		}
+	}
+	return false
+}
+
+const maxTaken = 120 // bytes at the start of a line
 
 // isRustFrame reports whether the line is one of a backtrace in Rust: "   0: core::panicking::panic".
 func isRustFrame(l *line) bool {

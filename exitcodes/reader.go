@@ -48,7 +48,7 @@ const atTheEnd = 500 * time.Millisecond
 // newReader reads o's output.
 func newReader(o Outcome, rules *Rules) *reader {
 	r := &reader{rules: rules, code: o.Status.Code, work: map[origin][]int{}, meter: o.meter}
-	r.end, r.arrived = cmp.Or(o.died, o.At), len(o.Arrived) > 0
+	r.end, r.arrived = cmp.Or(o.died, o.At), slices.ContainsFunc(o.Arrived, func(a Arrival) bool { return !a.At.IsZero() })
 	if r.meter == nil {
 		r.meter = newMeter(len(o.Output))
 	}
@@ -56,12 +56,15 @@ func newReader(o Outcome, rules *Rules) *reader {
 		r.code = -1
 	}
 	r.lines = readLines(o.Output, o.Arrived, r.meter)
-	if n := len(r.lines); n > 0 && (r.end.IsZero() || len(o.Arrived) == 0) {
+	if n := len(r.lines); n > 0 && (r.end.IsZero() || !r.arrived) {
 		r.end = r.lines[n-1].at // the lines' own clock
 	}
 	r.flush = len(r.lines)
-	for r.flush > 0 && len(o.Arrived) > 0 && r.end.Sub(r.lines[r.flush-1].at) < atTheEnd {
+	for r.flush > 0 && r.arrived && !o.running && r.end.Sub(r.lines[r.flush-1].at) < atTheEnd {
 		r.flush--
+	}
+	if r.code > 0 && r.code < CodeSignalBase { // what a signal kills writes nothing that it has kept
+		r.lateFirst()
 	}
 	r.findTraits()
 	r.findAdvice()
@@ -83,6 +86,15 @@ func newReader(o Outcome, rules *Rules) *reader {
 	return r
 }
 
+// lateFirst brings what came at the end into the order in which it was said, as far as that is known: standard output, of
+// which a program keeps the last until its end, before standard error, which it writes at once.
+func (r *reader) lateFirst() {
+	late := r.lines[r.flush:]
+	if !slices.ContainsFunc(late, func(l line) bool { return l.stream == 0 }) {
+		slices.SortStableFunc(late, func(a, b line) int { return cmp.Compare(a.stream, b.stream) })
+	}
+}
+
 // findTraits looks at the words of every line, once for each shape.
 func (r *reader) findTraits() {
 	known := map[uint64]trait{}
@@ -101,6 +113,9 @@ func (r *reader) findTraits() {
 			known[key] = t
 		}
 		l.traits = t
+		if ofTracker(l, r.meter) {
+			l.traits |= traitTracker
+		}
 	}
 }
 
@@ -205,7 +220,8 @@ func (r *reader) survived(i int, tag string, own bool) bool {
 func (r *reader) othersAfter(i int, tag string) bool {
 	for j := i + 1; j < len(r.lines) && j < i+200; j++ {
 		l := &r.lines[j]
-		if !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) {
+		late := j >= r.flush && l.stream != 0 && r.lines[i].stream != 0 && l.stream != r.lines[i].stream
+		if !late && !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) {
 			return true
 		}
 	}
@@ -236,7 +252,7 @@ func (r *reader) mark() {
 			k = kindSurvived
 		}
 		for i := ch.begin; i <= ch.end; i++ {
-			if r.inside[i] && related(r.lines[i].tag, ch.tag) || i == ch.begin && ch.ignored {
+			if l := &r.lines[i]; r.inside[i] && related(l.tag, ch.tag) && l.stream == ch.stream || i == ch.begin && ch.ignored {
 				r.lines[i].kind = k
 			}
 		}
@@ -252,6 +268,22 @@ func (r *reader) mark() {
 			if (l.is(traitHandled) || l.level == levelWarning) && !r.gaveUp(l) || r.survived(i, l.tag, false) {
 				l.kind = kindSurvived
 			}
+		}
+	}
+	r.markTrackers()
+}
+
+// markTrackers takes what an experiment tracker says of itself for survived where anybody else says what went wrong. Trackers
+// say it in threads and at the end of a process, after the words that it died of.
+func (r *reader) markTrackers() {
+	others := slices.ContainsFunc(r.chains, func(c chain) bool { return !c.ignored && !c.survived })
+	for i := range r.lines {
+		l := &r.lines[i]
+		others = others || l.kind == kindLast && !r.inside[i] && !l.is(traitTracker|traitNoise|traitEcho)
+	}
+	for i := range r.lines {
+		if l := &r.lines[i]; others && l.is(traitTracker) && l.kind == kindLast && !r.inside[i] {
+			l.kind = kindSurvived
 		}
 	}
 }

@@ -56,9 +56,11 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 		default:
 			words, rank.shared = printed.nobodys, shared
 		}
-		rank.Output, rank.Arrived = words.text, nil
-		if crashed { // an exit code says more: against it, a step or a line that came later may be another rank's
-			rank.Arrived, rank.died = words.arrived, died
+		rank.Output, rank.Arrived = words.text, words.arrived
+		if crashed {
+			rank.died = died
+		} else { // an exit code says more: against it, a step or a line that came later may be another rank's
+			rank.Arrived = untimed(words.arrived)
 		}
 		if told != "" && crashed {
 			rank.recorded = &ErrorFile{Message: lastLine(told), Callstack: told, At: r.At}

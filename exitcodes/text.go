@@ -44,6 +44,15 @@ func (t *timedText) add(text []byte, came Arrival) {
 	t.text = append(t.text, text...)
 }
 
+// untimed is the list without its times: by which stream the parts came is all that it tells.
+func untimed(arrived []Arrival) []Arrival {
+	list := make([]Arrival, len(arrived))
+	for i, a := range arrived {
+		list[i] = Arrival{Offset: a.Offset, Stream: a.Stream}
+	}
+	return list
+}
+
 // splitByRank takes an output apart in one pass.
 func splitByRank(output []byte, arrived []Arrival) ranksText {
 	t := ranksText{global: map[int][]int{}, local: map[int][]int{}}
