@@ -49,7 +49,7 @@ func TestExplainReadsFieldLogs(t *testing.T) {
 	}
 }
 
-var firstSight = []string{"heldout", "unseen", "fresh", "threads", "public"}
+var firstSight = []string{"heldout", "unseen", "fresh", "threads", "public", "posted"}
 
 type fieldCase struct {
 	file string
