@@ -8,7 +8,7 @@ var (
 		"hip", "miopen", "rocm")
 	saysDeviceError = phrases.list("gpuassert", "nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_",
 		"cuda driver error", "cuda error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error",
-		"cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
+		"cufft_", "cusparse", "error 8", "() failed. status: ", "hip error", "hiperror", "miopenstatus")
 	saysMemory       = phrases.list("alloc_failed", "out of memory")
 	saysDeviceMisuse = phrases.list("arch_mismatch", "bad_param", "device-side assert", "insufficient for",
 		"invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch",

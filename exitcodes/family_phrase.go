@@ -6,7 +6,7 @@ var (
 		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted",
 		"connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost",
 		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes",
-		"remote end closed", "socket closed")
+		"remote end closed", "socket closed", "incompletebody", "fetchfailedexception")
 	saysUnreachable = phrases.list("temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed",
 		"could not resolve host", "failed to lookup address", "cannot connect to", "check your connection",
@@ -19,7 +19,7 @@ var (
 		"stale file handle", "transport endpoint is not connected")
 	saysTimeout = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
-		"timeout was reached", "timeout while", "wait timeout")
+		"timeout was reached", "timeout while", "wait timeout", "i/o timeout")
 	saysBusy = phrases.list("giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "toomanyrequests", "retries failed", "attempts failed", "all attempts",
 		"retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time",
 		"backend error", "an error occurred while downloading using", "encountered an internal error",

@@ -16,6 +16,13 @@ func foreignHead(text []byte) (class, message string, ok bool) {
 			return exceptionHead(rest)
 		}
 	}
+	if rest, found := bytes.CutPrefix(text, rustThread); found { // before 1.73 the message stood in the same line
+		if _, quoted, found := bytes.Cut(rest, rustPanicked); found {
+			if end := bytes.LastIndex(quoted, []byte("', ")); end > 0 {
+				return "panic", string(quoted[:end]), true
+			}
+		}
+	}
 	for _, head := range [][]byte{goPanic, rustUnwrap} {
 		if bytes.HasPrefix(text, head) {
 			return "panic", string(text[len(head):]), true
@@ -25,11 +32,13 @@ func foreignHead(text []byte) (class, message string, ok bool) {
 }
 
 var (
-	javaCause  = []byte("Caused by: ")
-	juliaError = []byte("ERROR: LoadError: ")
-	juliaTask  = []byte("nested task error: ")
-	goPanic    = []byte("panic: ")
-	rustUnwrap = []byte("called `Result::") // on an `Err` value, which follows
+	javaCause    = []byte("Caused by: ")
+	juliaError   = []byte("ERROR: LoadError: ")
+	juliaTask    = []byte("nested task error: ")
+	goPanic      = []byte("panic: ")
+	rustThread   = []byte("thread '")
+	rustPanicked = []byte("' panicked at '")
+	rustUnwrap   = []byte("called `Result::") // on an `Err` value, which follows
 )
 
 // rustPanic is the first line of the panic in Rust to whose backtrace line i belongs; its message is in the next line. -1

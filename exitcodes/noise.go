@@ -39,7 +39,7 @@ var noiseHeads = []string{
 	"srun: Job step aborted", "srun: Terminating", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
 	"The stack trace below excludes JAX", "The preceding is the original exception", "Filtered Stack Trace:",
-	"Stack trace:", "Call stack:", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
+	"Stack trace:", "Stacktrace:", "Driver stacktrace:", "Backtrace:", "Call stack:", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
 	"[W", "Additional GRPC error information",
@@ -68,7 +68,7 @@ var (
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsWrong = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
-		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof",
+		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
 		"illegal ")
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
@@ -92,7 +92,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l))
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled))
 	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
@@ -126,6 +126,24 @@ func ofTracker(l *line, m *meter) bool {
 }
 
 const maxTaken = 120 // bytes at the start of a line
+
+// isForeignFrame reports whether the line is a frame as Java or Julia writes one: "	at a.B.c(B.java:7)", "	... 12 more", " [1] main()",
+// "   @ Main /app/run.jl:12".
+func isForeignFrame(l *line) bool {
+	text := bytes.TrimLeft(l.text, " \t")
+	if len(text) == len(l.text) {
+		return false
+	}
+	if bytes.HasPrefix(text, []byte("at ")) {
+		return bytes.HasSuffix(bytes.TrimSpace(text), []byte(")"))
+	}
+	if rest, found := bytes.CutPrefix(text, []byte("[")); found {
+		n := bytes.IndexByte(rest[:min(len(rest), 5)], ']')
+		return n > 0 && digits(string(rest[:n]))
+	}
+	return bytes.HasPrefix(text, []byte("@ ")) && bytes.Contains(text, []byte(".jl:")) ||
+		bytes.HasPrefix(text, []byte("... ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(" more"))
+}
 
 // isRustFrame reports whether the line is one of a backtrace in Rust: "   0: core::panicking::panic".
 func isRustFrame(l *line) bool {

@@ -2,6 +2,7 @@ package exitcodes
 
 import (
 	"bytes"
+	"strconv"
 	"time"
 )
 
@@ -52,7 +53,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			text = []byte(message)
 		}
 		if f := familyOf(class, text); f.known() {
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || failed && r.lastTry(l))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || failed && (r.lastTry(l) || r.namesCode(l)))
 		}
 		if later != "" && later != who {
 			break
@@ -60,6 +61,12 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		later, failed = who, true
 	}
 	return Match{}, 0, false
+}
+
+// namesCode reports whether a command has named, in what it says, the code with which the process ended: "curl: (56) Recv
+// failure". What its script says after that comes of it.
+func (r *reader) namesCode(l *line) bool {
+	return r.code > 2 && l.contains("("+strconv.Itoa(r.code)+")", "(code "+strconv.Itoa(r.code)+")")
 }
 
 // longBefore reports whether line i is no part of what was said last, before line to.

@@ -1,0 +1,89 @@
+package exitcodes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestForeignTraces has programs of other languages say what they ended of, with the frames that they print under it.
+func TestForeignTraces(t *testing.T) {
+	const (
+		spark  = "Exception in thread \"main\" org.apache.spark.SparkException: Job aborted due to stage failure: "
+		frames = "\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:2719)\n\t... 12 more\n"
+		trace  = "Stacktrace:\n [1] wait\n   @ Base ./stream.jl:941\n"
+		curl   = "curl: (56) OpenSSL SSL_read: Connection reset by peer, errno 104\n"
+		script = "fetch.sh: could not fetch weights.bin\n"
+	)
+	for name, tt := range map[string]struct {
+		code    int
+		output  string
+		verdict Verdict
+		says    string
+	}{
+		"java: an executor is lost": {1, spark + "Could not recover from a failed barrier ResultStage.\n" +
+			"ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Remote RPC client disassociated.\n" + frames, Retry, "ExecutorLostFailure"},
+		"java: a shuffle is lost": {1, spark + "ResultStage 31 has failed: org.apache.spark.shuffle.MetadataFetchFailedException: Missing an output location\n" + frames, Retry, "FetchFailed"},
+		"java: a bug":             {1, spark + "Task 0 failed 4 times: java.lang.IndexOutOfBoundsException: 0\n" + frames, Fatal, "IndexOutOfBounds"},
+		"java: a fetch of a file": {1, "Exception in thread \"main\" org.acme.PageFetchFailed: no such page\n" + frames, Fatal, "no such page"},
+		"julia: a worker is gone": {1, "Unhandled Task ERROR: EOFError: read end of file\n" + trace + "Unhandled Task ERROR: IOError: read: closed\n" + trace +
+			"ERROR: LoadError: ProcessExitedException(8)\n" + trace + "in expression starting at /app/run.jl:91\n", Retry, "ProcessExitedException(8)"},
+		"julia: a bug":                   {1, "ERROR: LoadError: BoundsError: attempt to access 3-element Vector at index [4]\n" + trace, Fatal, "BoundsError"},
+		"rust, in one line: a reset":     {101, "thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: Os { code: 104, kind: ConnectionReset }', src/main.rs:9:3\n", Retry, "ConnectionReset"},
+		"rust, in one line: a short one": {101, "thread 'main' panicked at 'hyper::Error(Body, Custom { kind: UnexpectedEof, error: IncompleteBody })', src/main.rs:9:3\n", Retry, "IncompleteBody"},
+		"rust, in one line: a file":      {101, "thread 'main' panicked at 'reading a.bin: Custom { kind: UnexpectedEof, error: \"failed to fill whole buffer\" }', src/main.rs:9:3\n", Fatal, "whole buffer"},
+		"rust, in one line: a key":       {101, "thread 'main' panicked at 'called `Result::unwrap()` on an `Err` value: InvalidPublicKey', src/main.rs:9:3\n", Fatal, "InvalidPublicKey"},
+		"R: a server":                    {1, "Error in `req_perform()`:\n! Timeout was reached [a.example.org]: Operation timed out\nBacktrace:\n    x\nExecution halted\n", Retry, "Timeout was reached"},
+		"R: a bug":                       {1, "Error in `fit()`:\n! object 'lr' not found\nBacktrace:\n    x\nExecution halted\n", Fatal, "not found"},
+		"a command and its code":         {56, curl + script, Retry, "Connection reset by peer"},
+		"a command and another code":     {1, curl + script, Fatal, "could not fetch"},
+		"a name server":                  {1, "list: dial tcp: lookup a.example.com on 10.96.0.10:53: read udp 10.0.0.4:4->10.96.0.10:53: i/o timeout\n", Retry, "i/o timeout"},
+		"a host":                         {1, "list: dial tcp 10.0.0.9:80: connect: no route to host\n", Retry, "no route"},
+		"a route":                        {1, "planner: no route to goal\n", Fatal, ""},
+		"a timeout of its own":           {1, "error: invalid io timeout 0\n", Fatal, "invalid io timeout"},
+	} {
+		o := exited(tt.code)
+		o.Output = []byte(tt.output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.verdict || !strings.Contains(f.Evidence, tt.says) {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)
+		}
+	}
+}
+
+// TestUnreached tells a URL that a library calls absent because its server did not answer from one that is, and from a file.
+func TestUnreached(t *testing.T) {
+	const (
+		tried = "'(ReadTimeoutError(\"HTTPSConnectionPool(host='hub.example.org', port=443): Read timed out. (read timeout=10)\"))' thrown while requesting GET https://hub.example.org/a\nRetrying in 8s [Retry 5/5].\n"
+		head  = "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    raise FileNotFoundError(file)\n"
+		url   = "FileNotFoundError: zstd://a.jsonl::hf://datasets/acme/a@2d0a/a.jsonl.zst\n"
+		file  = "FileNotFoundError: data/a.jsonl\n"
+	)
+	others := strings.Repeat("loading\nof shards\n", 6)
+	for output, want := range map[string]Verdict{
+		tried + head + url:          Retry,
+		head + url:                  Fatal,
+		tried + head + file:         Fatal,
+		tried + others + head + url: Fatal,
+	} {
+		o := exited(1)
+		o.Output = []byte(output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != want {
+			t.Errorf("%s by %q: %s\n%s", f.Verdict, f.Rule, f.Message, output)
+		}
+	}
+}
+
+// TestFailedStatus has a call of CUDA's say its status as TensorFlow prints it.
+func TestFailedStatus(t *testing.T) {
+	for status, want := range map[string]Verdict{
+		"initialization error": Retry,
+		"CUDA driver version is insufficient for CUDA runtime version": Fatal,
+		"no kernel image is available for execution on the device":     Fatal,
+	} {
+		o := exited(1)
+		o.Output = []byte("Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    main()\n" +
+			"tensorflow.python.framework.errors_impl.InternalError: cudaGetDevice() failed. Status: " + status + "\n")
+		if f := Judge(o, BuiltinRules()); f.Verdict != want {
+			t.Errorf("%s: %s by %q", status, f.Verdict, f.Rule)
+		}
+	}
+}
