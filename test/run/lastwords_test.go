@@ -66,3 +66,16 @@ func agreeing(t *testing.T, set string) (logs int) {
 	}
 	return logs
 }
+
+// TestStreamsAreToldApart has a worker's standard output come after the traceback on its standard error, as Python flushes it:
+// that is no part of the exception's message, unless both are one stream.
+func TestStreamsAreToldApart(t *testing.T) {
+	const ends = `printf 'Traceback (most recent call last):\n  File "t.py", line 2, in <module>\n    main()\n` +
+		`RuntimeError: spot watcher: the run has no data\n' >&2; echo 'metrics: connection refused'; exit 1`
+	for script, want := range map[string]string{ends: "fatal 1", "exec 2>&1; " + ends: "retry 210"} {
+		e := harness.Job{Flags: []string{"--no-restart"}, Worker: harness.Shell(script)}.Run(t, limit)
+		if got := fmt.Sprint(e.Message.Verdict, " ", e.Message.ExitCode); got != want {
+			t.Errorf("%s, %q, want %s", got, e.Message.Message, want)
+		}
+	}
+}
