@@ -63,10 +63,10 @@ func newReader(o Outcome, rules *Rules) *reader {
 	for r.flush > 0 && r.arrived && !o.running && r.end.Sub(r.lines[r.flush-1].at) < atTheEnd {
 		r.flush--
 	}
+	r.findTraits()
 	if r.code > 0 && r.code < CodeSignalBase { // what a signal kills writes nothing that it has kept
 		r.lateFirst()
 	}
-	r.findTraits()
 	r.findAdvice()
 	r.findChains()
 	r.inside = make([]bool, len(r.lines))
@@ -87,9 +87,15 @@ func newReader(o Outcome, rules *Rules) *reader {
 }
 
 // lateFirst brings what came at the end into the order in which it was said, as far as that is known: standard output, of
-// which a program keeps the last until its end, before standard error, which it writes at once.
+// which a program keeps the last until its end, before what standard error, which it writes at once, says of a failure.
 func (r *reader) lateFirst() {
-	late := r.lines[r.flush:]
+	from := r.flush + slices.IndexFunc(r.lines[r.flush:], func(l line) bool {
+		return l.stream > 1 && (isHeader(l.text) || l.level == levelError || l.is(traitError))
+	})
+	if from < r.flush {
+		return
+	}
+	late := r.lines[from:]
 	if !slices.ContainsFunc(late, func(l line) bool { return l.stream == 0 }) {
 		slices.SortStableFunc(late, func(a, b line) int { return cmp.Compare(a.stream, b.stream) })
 	}

@@ -52,6 +52,7 @@ func TestStreams(t *testing.T) {
 		"within the frames, one stream":  {1, join(noData[:2], []string{"2 ValueError: bad lr"}, traced("ConnectionResetError: [Errno 104] Connection reset by peer")[2:]), Fatal, "ValueError: bad lr"},
 		"a plain fault, and then refuse": {1, []string{"2 fatal: no such config: a.yaml", "1 metrics: connection refused"}, Fatal, "no such config"},
 		"a refusal, and then its fault":  {1, []string{"1 metrics: wrote 3", "2 dial tcp 10.0.0.7:80: connection refused"}, Retry, "connection refused"},
+		"a trace, and then refused":      {1, []string{"2 + ./sync /data", "1 connection refused", "1 giving up"}, Retry, "connection refused"},
 		"its fault is on the same":       {1, []string{"2 fatal: no such config: a.yaml", "2 metrics: connection refused"}, Retry, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
