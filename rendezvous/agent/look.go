@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/gangrun/gangrun/rendezvous"
@@ -78,22 +79,31 @@ func (l *leader) status() Status {
 	return s
 }
 
-// Send leaves a command for the leader and returns its id. It is about the run, and the round, that the store has now;
-// host is that of unban.
-func Send(ctx context.Context, st store.Store, verb, host, by string) (string, error) {
+// ongoing is the job as the store has it, unless it has ended.
+func ongoing(ctx context.Context, st store.Store) (*rendezvous.Job, error) {
 	res, err := st.Commit(ctx, store.Txn{Read: []string{jobKey}})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if len(res.Read) == 0 {
-		return "", ErrNoJob
+		return nil, ErrNoJob
 	}
 	job, err := rendezvous.ParseJob(jobKey, res.Read[0].Value)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if job.Phase == rendezvous.Succeeded || job.Phase == rendezvous.Failed {
-		return "", fmt.Errorf("the job has ended already: %s, %s", job.End.Verdict, job.End.Reason)
+		return nil, fmt.Errorf("the job has ended already: %s, %s", job.End.Verdict, job.End.Reason)
+	}
+	return job, nil
+}
+
+// send leaves a command for the leader and returns its id. It is about the run, and the round, that the store has now;
+// host is that of unban.
+func send(ctx context.Context, st store.Store, verb, host, by string) (string, error) {
+	job, err := ongoing(ctx, st)
+	if err != nil {
+		return "", err
 	}
 	c := rendezvous.Control{V: 1, ID: rand.Text(), Verb: verb, Host: host, RunUID: job.RunUID, By: by, At: time.Now().UTC()}
 	if verb == rendezvous.VerbRestart {
@@ -107,28 +117,38 @@ func Send(ctx context.Context, st store.Store, verb, host, by string) (string, e
 	return c.ID, err
 }
 
-// Await waits until a command was handled. ErrNobodyThere says that a suspended job has no node that could: the first
-// that joins will. The status is the last that was seen, also beside an error.
-func Await(ctx context.Context, st store.Store, id string) (Status, error) {
-	var last Status
+// Tell leaves a command for the leader and waits until it was handled. ErrNobodyThere says that a suspended job has no
+// node that could: the first that joins will. The status is the last that was seen, also beside an error; left says
+// whether the command is in the store. It looks before it leaves the command: a store within gangrun goes with the job
+// that a command has ended, and who opens his watch only then comes too late.
+func Tell(ctx context.Context, st store.Store, verb, host, by string) (last Status, left bool, err error) {
+	if _, err := ongoing(ctx, st); err != nil {
+		return last, false, err // at once: a watch would wait for a store that does not answer
+	}
+	var id string
+	var refused error
 	deserted := false
-	err := Watch(ctx, st, func(s Status) bool {
+	err = Watch(ctx, st, func(s Status) bool {
 		last = s
+		if id == "" {
+			if id, refused = send(ctx, st, verb, host, by); refused != nil {
+				return false
+			}
+			return true // the command itself is the next change
+		}
 		if s.Job == nil {
 			return true
 		}
 		if deserted = s.deserted && s.Job.Phase == rendezvous.Suspended; deserted {
 			return false
 		}
-		for _, handled := range s.Job.Handled {
-			if handled == id {
-				return false
-			}
-		}
-		return true
+		return !slices.Contains(s.Job.Handled, id)
 	})
-	if err == nil && deserted {
+	switch {
+	case refused != nil:
+		return last, false, refused
+	case err == nil && deserted:
 		err = ErrNobodyThere
 	}
-	return last, err
+	return last, id != "", err
 }

@@ -40,6 +40,9 @@ func (r *jobClient) settings(own ...*setting) []*setting {
 	s := []*setting{{name: "endpoint", group: groupNodes, hint: "HOST[:PORT]", parse: text(&r.endpoint), standard: "none",
 		usage: "a store within gangrun, instead of --store"}}
 	for _, setting := range r.jobSettings() {
+		if setting.name == "store" { // that a node within gangrun has it by default is of no use to who asks from outside
+			setting.standard, setting.usage = "", "etcd through which the nodes meet"
+		}
 		if slices.Contains(kept, setting.name) {
 			s = append(s, setting)
 		}
@@ -182,25 +185,28 @@ func verbCommand(p *program, verb, what string) *cli.Command {
 		note: "Returns when the job's leader has taken the command; gangrun status shows what becomes of it.\n" +
 			"Exits 66 when the store has no record of the job, 69 when it cannot be reached or is full.",
 		act: func(ctx context.Context, st store.Store) error {
-			id, err := agent.Send(ctx, st, verb, "", whoami())
-			if err != nil {
-				return err
-			}
-			s, err := agent.Await(ctx, st, id)
+			s, left, err := agent.Tell(ctx, st, verb, "", whoami())
 			switch {
 			case err == nil:
+			case !left:
+				return err
 			case errors.Is(err, agent.ErrNobodyThere) && verb == rendezvous.VerbResume:
 				fmt.Println("resume: taken when a node joins")
 				return nil
 			case took(verb, s): // its store has gone with the job
 			default:
-				return fmt.Errorf("the command was left, and nothing has told within %v that a leader has taken it (a store within gangrun may have "+
-					"gone with the job since: see how its nodes ended): %w", r.timeout, err)
+				return untaken(r.timeout, err)
 			}
 			fmt.Printf("%s: %s, round %d\n", verb, s.Job.Phase, s.Job.Round)
 			return nil
 		},
 	})
+}
+
+// untaken says what is known of a command that nobody has answered.
+func untaken(timeout time.Duration, err error) error {
+	return fmt.Errorf("the command is in the store, and no leader has said within %v that it was taken; a store within gangrun may "+
+		"have gone with the job since: how its nodes ended says so (%w)", timeout, err)
 }
 
 // took reports whether the job is, as far as was seen, what the command was to make of it.
@@ -228,7 +234,7 @@ func verbCommands(p *program) []*cli.Command {
 	return []*cli.Command{
 		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again"),
 		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
-		verbCommand(p, rendezvous.VerbSuspend, "stop all workers of a job until it is resumed, after a save at the same step where they look at GANGRUN_STOP_FILE"),
+		verbCommand(p, rendezvous.VerbSuspend, "let the workers of a job save, and stop them until it is resumed"),
 		verbCommand(p, rendezvous.VerbResume, "resume a suspended job"),
 		unbanCommand(p),
 	}

@@ -41,15 +41,13 @@ func (r *jobClient) unban(ctx context.Context, st store.Store) error {
 		fmt.Printf("unban: %s is not banned, and no fault of it is remembered%s\n", quoted(r.host), others(s))
 		return nil
 	}
-	id, err := agent.Send(ctx, st, rendezvous.VerbUnban, host, whoami())
-	if err != nil {
-		return err
-	}
-	switch _, err := agent.Await(ctx, st, id); {
+	switch _, left, err := agent.Tell(ctx, st, rendezvous.VerbUnban, host, whoami()); {
 	case errors.Is(err, agent.ErrNobodyThere):
 		fmt.Println("unban: taken when a node joins")
+	case err != nil && !left:
+		return err
 	case err != nil:
-		return fmt.Errorf("the command was left, and nothing has told within %v that a leader has taken it: %w", r.timeout, err)
+		return untaken(r.timeout, err)
 	case s.Hosts[host].Banned:
 		fmt.Printf("unban: %s may take part again from the next round on\n", quoted(host))
 	default:
