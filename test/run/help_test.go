@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 func TestHelp(t *testing.T) {
 	bin := harness.Binary(t)
 	top := harness.Run(t, limit, nil, bin, "--help")
-	section := regexp.MustCompile(`(?s)COMMANDS:\n(.*?)\n\n`).FindStringSubmatch(top.Stdout)
+	section := regexp.MustCompile(`(?s)Commands:\n(.*?)\n\n`).FindStringSubmatch(top.Stdout)
 	if top.Code != 0 || section == nil {
 		t.Fatalf("exit code %d:\n%s%s", top.Code, top.Stdout, top.Stderr)
 	}
@@ -44,6 +45,13 @@ func TestHelp(t *testing.T) {
 			if res := harness.Run(t, limit, nil, append([]string{bin}, argv...)...); res.Code != 0 || res.Stdout != long && command != "help" {
 				t.Errorf("%q: exit code %d, not the help of %s: %q%q", argv, res.Code, command, res.Stdout, res.Stderr)
 			}
+		}
+	}
+	for _, argv := range [][]string{{"status", "--help-all"}, {"checkpoint", "ls", "--help-all"}, {"doctor", "--help-all"}} {
+		short := append(slices.Clone(argv[:len(argv)-1]), "--help")
+		want := harness.Run(t, limit, nil, append([]string{bin}, short...)...).Stdout
+		if res := harness.Run(t, limit, nil, append([]string{bin}, argv...)...); res.Code != 0 || res.Stdout != want {
+			t.Errorf("%q: exit code %d, not what %q says: %q%q", argv, res.Code, short, res.Stdout, res.Stderr)
 		}
 	}
 	for command, few := range map[string]int{"run": 12, "launch": 12, "local": 12} {

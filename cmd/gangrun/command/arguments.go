@@ -30,6 +30,10 @@ func rearranged(args []string, commands []*cli.Command) []string {
 	if slices.Contains(passesOn, args[1]) {
 		return args
 	}
+	args = slices.Clone(args)
+	if i := slices.Index(args, helpAll); i > 0 { // the others show all that there is anyway
+		args[i] = "--help"
+	}
 	at := 1
 	leaf := commandOf(commands, args[at])
 	for leaf != nil && at+1 < len(args) {

@@ -56,8 +56,7 @@ func Run(args []string) (code int) {
 		Name:    "gangrun",
 		Usage:   "run a training job, know why it died, restart it together",
 		Version: versionText(),
-		UsageText: "gangrun COMMAND [flags] ...\n\nExample: gangrun run -- torchrun --standalone --nproc-per-node 8 train.py\n\n" +
-			"gangrun help COMMAND says more of one.",
+		CustomAppHelpTemplate: topHelp,
 		HideHelpCommand: true,
 		Flags:           []cli.Flag{cli.HelpFlag}, // not added where there is a command help
 		Commands: append([]*cli.Command{

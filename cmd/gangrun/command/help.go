@@ -43,6 +43,19 @@ var needed = []string{
 // helpAll asks for the help with all flags. It is no setting: it comes right after the command.
 const helpAll = "--help-all"
 
+// topHelp is the help of the program, as the library fills it in.
+const topHelp = `Usage: gangrun COMMAND [flags] ...
+
+Example: gangrun run -- torchrun --standalone --nproc-per-node 8 train.py
+
+{{.Name}}: {{.Usage}}. Version {{.Version}}
+
+Commands:{{range .VisibleCommands}}
+  {{.Name}}{{"\t"}}{{.Usage}}{{end}}
+
+gangrun help COMMAND says more of one. gangrun explain and docs/troubleshooting.md say what to do about a failure.
+`
+
 // help is the help of one command: what it is called with, an example, and its settings by group.
 func help(name, arguments, example, description string, settings []*setting) string {
 	var b strings.Builder

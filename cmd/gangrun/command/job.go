@@ -272,8 +272,8 @@ func (o *options) findAddress() error {
 // checkTimes refuses times that contradict each other.
 func (o *options) checkTimes() error {
 	if stop := o.RestartGrace + stopMargin + silence; !o.location.InProcess() && o.fence/2 < stop {
-		return &configError{fmt.Sprintf("--fence-timeout %v: half of it has to be --restart-grace and %v (%v), or workers would be stopped "+
-			"whenever the store takes a moment to answer", o.fence, stopMargin+silence, stop)}
+		return &configError{fmt.Sprintf("--fence-timeout %v: want at least %v, twice as long as --restart-grace and %v, or workers would be "+
+			"stopped whenever the store takes a moment to answer", o.fence, 2*stop, stopMargin+silence)}
 	}
 	return nil
 }

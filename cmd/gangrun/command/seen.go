@@ -42,7 +42,7 @@ func (o *options) seenSettings() []*setting {
 		{name: "webhook-secret-file", group: groupSeen, hint: "FILE", parse: text(&o.seen.secrets), standard: "not signed",
 			usage: "sign them with the secret in this file, whsec_ and base64; several, one on each line, while one takes the place of another"},
 		{name: "metrics-addr", group: groupSeen, hint: "HOST:PORT", parse: address(&o.seen.metrics), standard: "none",
-			usage: "listen here, such as at :9400, for requests to / (a page), /metrics (Prometheus), /healthz, /readyz and /status"},
+			usage: "listen here, such as on :9400, for requests to / (a page), /metrics (Prometheus), /healthz, /readyz and /status"},
 		o.trainJobSetting(),
 	}
 }

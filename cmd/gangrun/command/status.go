@@ -39,7 +39,7 @@ func statusCommand(p *program) *cli.Command {
 				group:  groupOwn,
 				isBool: true,
 				parse:  boolean(&r.watch),
-				usage:  "go on showing it at each change; redrawn in place on a terminal",
+				usage:  "show it again at each change; redrawn in place on a terminal",
 			},
 			{
 				name:     "output",
