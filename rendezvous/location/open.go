@@ -22,13 +22,14 @@ func Open(ctx context.Context, l Location) (store.Store, error) {
 	case len(l.Endpoints) > 0:
 		return dial(ctx, l, "")
 	}
+	where := l.String() + ", on another node"
 	if !l.ReadOnly && local(ctx, l.Host) {
 		s, err := host(ctx, l)
 		if !errors.Is(err, store.ErrInUse) {
 			return s, err
 		}
+		where += " of this machine, if no other program has taken the port"
 	}
-	where := l.String() + ", on another node"
 	l.Endpoints = []string{l.Address()} // with certificates it is https
 	return dial(ctx, l, where)
 }

@@ -214,7 +214,7 @@ func TestStoreIsLost(t *testing.T) {
 		c := etcdserver.StartFor(t, "127.0.0.1", 1, nil)
 		p := newParty(t, "--nodes", "2", "--store", storeOf(c), "--job", jobName(t), "--store-timeout", "3s")
 		nodes := p.startAll(1)
-		nodes[0].Await("waiting for a round to be formed")
+		nodes[0].Await("no round is formed yet")
 		c.End()
 		nodes[0].Await("leaves_in=") // a person wants to know for how long
 		p.all(nodes, lost)

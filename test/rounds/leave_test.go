@@ -88,7 +88,7 @@ func TestStopWhileWaiting(t *testing.T) {
 	p := sharedParty(t, "3")
 	nodes := p.startAll(2)
 	for _, n := range nodes {
-		n.Await("waiting for a round to be formed")
+		n.Await("no round is formed yet")
 		n.Signal(syscall.SIGTERM)
 	}
 	p.all(nodes, preempted)
