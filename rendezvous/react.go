@@ -90,7 +90,8 @@ func reactRunning(s Self, r Reading, at time.Duration) Step {
 	}
 	switch {
 	case s.Guard.Expired(at):
-		return hurry("the store has not been reached for %v: others may count this node as gone soon", at-s.Guard.Sent)
+		return hurry("the store has not been reached for %v: others may count this node as gone soon",
+			(at - s.Guard.Sent).Round(100*time.Millisecond))
 	case s.Taken:
 		return hurry("another incarnation of %s has taken its place", s.Name)
 	case r.Store != s.Store:

@@ -201,7 +201,7 @@ func beginning(start *agent.Start) node.Begin {
 	b := node.Begin{
 		Run: start.Round.RunUID, Round: start.Round.Number, Step: resume.Step, Unit: resume.Unit, Identity: resume.Identity,
 		FallBack: resume.Decision == rendezvous.ResumeFallback, Looked: start.Looked, Banned: start.Banned,
-		Blamed: start.Blamed,
+		Blamed: start.Blamed, StoreLost: start.StoreLost,
 	}
 	if start.Resumed != nil {
 		b.Path = start.Resumed.Path

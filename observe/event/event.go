@@ -107,6 +107,7 @@ type Kind string
 const (
 	Failure   Kind = "failure"   // a worker has failed, or a node was lost; the budget pays for it
 	Departure Kind = "departure" // a node has left as announced
+	Store     Kind = "store"     // a node could not reach the store, and the workers were stopped in time
 	Asked     Kind = "asked"     // somebody has asked for it, or there were nodes to admit
 )
 

@@ -19,7 +19,7 @@ var details = map[Type]string{
 
 // words are the values that a key of such a type can have.
 var words = map[reflect.Type][]string{
-	reflect.TypeFor[Kind]():              {string(Failure), string(Departure), string(Asked)},
+	reflect.TypeFor[Kind]():              {string(Failure), string(Departure), string(Store), string(Asked)},
 	reflect.TypeFor[By]():                {string(ByWorker), string(ByJob), string(ByOutside), string(ByHealth)},
 	reflect.TypeFor[exitcodes.Verdict](): {"success", "retry", "fatal", "preempted", "suspended"},
 }

@@ -211,6 +211,26 @@ func TestOutside(t *testing.T) {
 	)
 }
 
+// TestWhyAgain is why there is another round: whose the charge is, or why there is none.
+func TestWhyAgain(t *testing.T) {
+	for _, tt := range []struct {
+		now  rendezvous.Budget
+		b    node.Begin
+		want event.Restart
+	}{
+		{rendezvous.Budget{Total: 1, Cause: "OOMKilled/137"}, node.Begin{Blamed: "n1"},
+			event.Restart{Kind: event.Failure, Reason: "OOMKilled", Node: "n1"}},
+		{rendezvous.Budget{Preemptions: 1}, node.Begin{}, event.Restart{Kind: event.Departure, Reason: "Preempted"}},
+		{rendezvous.Budget{}, node.Begin{StoreLost: true}, event.Restart{Kind: event.Store, Reason: "StoreLost"}},
+		{rendezvous.Budget{}, node.Begin{}, event.Restart{Kind: event.Asked}},
+	} {
+		r := &Recorder{charged: &rendezvous.Budget{}, budget: tt.now}
+		if got := r.restart(tt.b); *got != tt.want {
+			t.Errorf("%+v, %+v: %+v, want %+v", tt.now, tt.b, *got, tt.want)
+		}
+	}
+}
+
 // TestNotStarted is a round whose worker cannot be started, and one that comes after the end was asked for.
 func TestNotStarted(t *testing.T) {
 	w := newWorld(t, 1)

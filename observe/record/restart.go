@@ -15,16 +15,19 @@ func (r *Recorder) restarts() event.Restarts {
 }
 
 // restart is why there is another round, by what the job's budget was charged with.
-func (r *Recorder) restart(blamed string) *event.Restart {
+func (r *Recorder) restart(b node.Begin) *event.Restart {
 	if r.charged == nil {
 		return nil
 	}
 	switch {
 	case r.budget.Total > r.charged.Total:
 		reason, _, _ := strings.Cut(r.budget.Cause, "/") // what follows tells failures of one reason apart
-		return &event.Restart{Kind: event.Failure, Reason: event.Text(reason), Node: event.Text(blamed)}
+		return &event.Restart{Kind: event.Failure, Reason: event.Text(reason), Node: event.Text(b.Blamed)}
 	case r.budget.Preemptions > r.charged.Preemptions:
 		return &event.Restart{Kind: event.Departure, Reason: exitcodes.ReasonPreempted}
+	}
+	if b.StoreLost {
+		return &event.Restart{Kind: event.Store, Reason: exitcodes.ReasonStoreLost}
 	}
 	return &event.Restart{Kind: event.Asked}
 }

@@ -24,7 +24,7 @@ func (r *Recorder) begins(at time.Time, b node.Begin, effects []node.Effect) {
 	r.active, r.stopping, r.saving, r.behind = true, false, false, 0
 	r.workers, r.ends = 1, event.Ends{}
 	r.step, r.told = nil, nil
-	began := &event.Began{Restarts: r.restarts(), Restart: r.restart(b.Blamed)}
+	began := &event.Began{Restarts: r.restarts(), Restart: r.restart(b)}
 	if b.Path != "" {
 		began.Resume = &event.Resume{Path: event.Text(b.Path), Step: b.Step, Unit: b.Unit, FallBack: b.FallBack}
 	}

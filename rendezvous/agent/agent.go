@@ -77,6 +77,7 @@ type Start struct {
 	Looked    bool     // for checkpoints
 	Banned    []string // hosts that are kept out of the round, where others suffice
 	Blamed    string   // the node on which the round before has failed, as the job has judged; empty: on none
+	StoreLost bool     // the round before was stopped because a node could not reach the store
 }
 
 // Resumed is a checkpoint as the workers on this node find it.

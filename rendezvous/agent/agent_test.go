@@ -365,6 +365,25 @@ func TestWorkersRunOnWithoutAStore(t *testing.T) {
 	})
 }
 
+// TestTheStoreStoppedTheRound: a round that a node has stopped because it did not reach the store is nobody's wish.
+func TestTheStoreStoppedTheRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.NewInMemory().Connect(clock)
+		p := join(t, s, "node0", rendezvous.DefaultSpec(1), func(*Config) {})
+		if p.starts(0).StoreLost {
+			t.Error("the first round follows none")
+		}
+		s.Cut()
+		p.stops()
+		s.Heal()
+		if got := p.starts(1); !got.StoreLost || got.Blamed != "" {
+			t.Errorf("lost the store: %v, blamed: %q", got.StoreLost, got.Blamed)
+		}
+		p.Gone(1, well, nil)
+		p.ends()
+	})
+}
+
 func TestStoreIsGoneForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewInMemory()

@@ -57,17 +57,22 @@ func (n *node) start(step rendezvous.Step) bool {
 	n.order(Order{Start: &Start{
 		Round: round, Rank: step.Rank, Resumed: resumed, Unresumed: unresumed,
 		Looked: n.cfg.Checkpoints != nil, Banned: n.keptOut(), Blamed: n.blamed(),
+		StoreLost: n.lastStop().Kind == rendezvous.StopStore,
 	}})
 	return true
 }
 
+// lastStop is the last stop of the job; empty before the first.
+func (n *node) lastStop() (p rendezvous.Past) {
+	if j := n.reading.Job; j != nil && len(j.History) > 0 {
+		p = j.History[len(j.History)-1]
+	}
+	return p
+}
+
 // blamed is the node whose failure the newest stop was, as the job has judged.
 func (n *node) blamed() string {
-	j := n.reading.Job
-	if j == nil || len(j.History) == 0 {
-		return ""
-	}
-	p := j.History[len(j.History)-1]
+	p := n.lastStop()
 	if p.Kind != rendezvous.StopFailure && p.Kind != rendezvous.StopLoss {
 		return ""
 	}

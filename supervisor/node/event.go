@@ -34,6 +34,7 @@ type (
 		Looked    bool     // for checkpoints
 		Banned    []string // hosts that the job does without, as far as it can
 		Blamed    string   // the node on which the round before has failed, as the job has judged; empty: on none
+		StoreLost bool     // the round before was stopped because a node could not reach the store
 	}
 
 	// Stop is the job's order to stop a round's workers.
