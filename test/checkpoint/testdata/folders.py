@@ -13,6 +13,8 @@ import pathlib
 import random
 import sys
 
+import trees
+
 NOW = 1_780_000_000
 TREES = {}
 
@@ -46,6 +48,18 @@ def cut(path):
     path.write_bytes(data[:len(data) // 2])
 
 
+def library(write, saves=3):
+    """Lets a library save so many times."""
+    def build(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            write(folder, False, trees.Journal(folder, saves))
+        except trees.Enough:
+            pass
+
+    return build
+
+
 if has("torch"):
     import torch
 
@@ -67,6 +81,17 @@ if has("torch"):
     def save(path, what):
         path.parent.mkdir(parents=True, exist_ok=True)
         torch.save(what, path)
+
+    def shards(folder, files=2):
+        """A model's weights in some files and their index, as Hugging Face's libraries save them."""
+        from safetensors.torch import save_file
+
+        folder.mkdir(parents=True, exist_ok=True)
+        names = [f"model-{i:05d}-of-{files:05d}.safetensors" for i in range(1, files + 1)]
+        for i, name in enumerate(names):
+            save_file({f"w{i}": torch.ones(9)}, folder / name)
+        (folder / "model.safetensors.index.json").write_text(json.dumps(
+            {"metadata": {"total_size": 36 * files}, "weight_map": {f"w{i}": name for i, name in enumerate(names)}}))
 
     def series(folder, name, steps=(100, 200), **more):
         for step in steps:

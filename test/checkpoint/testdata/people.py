@@ -9,12 +9,12 @@ import zipfile
 
 import numpy
 
-from folders import NOW, cut, has, main, times, tree
+from folders import NOW, cut, has, library, main, times, tree
 
 if has("torch"):
     import torch
 
-    from folders import parts, save, series, state, weights
+    from folders import parts, save, series, shards, state, weights
 
     @tree("checkpoints two levels down", ["exp1/checkpoints/step_200.pt"], 200)
     def _(f):
@@ -142,16 +142,9 @@ if has("torch"):
 
     @tree("shards, one is missing", ["step-100"], 100)
     def _(f):
-        from safetensors.torch import save_file
-
         for step in 100, 200:
             d = f / f"step-{step}"
-            d.mkdir()
-            names = [f"model-0000{i}-of-00003.safetensors" for i in (1, 2, 3)]
-            for i, name in enumerate(names):
-                save_file({f"w{i}": torch.ones(9)}, d / name)
-            (d / "model.safetensors.index.json").write_text(json.dumps(
-                {"metadata": {"total_size": 108}, "weight_map": {f"w{i}": name for i, name in enumerate(names)}}))
+            shards(d, 3)
             torch.save(state(step)["optimizer"], d / "optimizer.pt")
         (f / "step-200/model-00002-of-00003.safetensors").unlink()
 
@@ -309,26 +302,15 @@ if has("torch"):
 if has("torch", "accelerate", "transformers", "peft", "pytorch_lightning"):
     import of_peft
     import of_torch
-    import trees
-
-    def library(write, saves):
-        """Lets a library save so many times."""
-        def build(f):
-            try:
-                write(f, False, trees.Journal(f, saves))
-            except trees.Enough:
-                pass
-
-        return build
 
     @tree("the Trainer with an adapter, and the adapter by itself", ["checkpoint-3"], 3)
     def _(f):
-        library(of_peft.trainer_write, 3)(f)
+        library(of_peft.trainer_write)(f)
         of_peft.adapted().save_pretrained(str(f))
 
     @tree("the Trainer, and its last state by itself", ["checkpoint-3"], 3)
     def _(f):
-        library(of_torch.trainer_write, 3)(f)
+        library(of_torch.trainer_write)(f)
         shutil.copy(f / "checkpoint-3/trainer_state.json", f)
         shutil.copy(f / "checkpoint-3/model.safetensors", f)
         (f / "runs/Jan02").mkdir(parents=True)
@@ -336,11 +318,11 @@ if has("torch", "accelerate", "transformers", "peft", "pytorch_lightning"):
     @tree("Accelerate's own numbers, one level down", ["checkpoints/checkpoint_3"], 3)
     def _(f):
         (f / "checkpoints").mkdir()
-        library(of_torch.accelerate_write, 3)(f / "checkpoints")
+        library(of_torch.accelerate_write)(f / "checkpoints")
 
     @tree("Accelerate by epochs", ["epoch_3"], 3)
     def _(f):
-        library(of_torch.accelerate_write, 3)(f)
+        library(of_torch.accelerate_write)(f)
         for path in f.glob("checkpoint_*"):
             path.rename(f / path.name.replace("checkpoint", "epoch"))
 
@@ -354,7 +336,7 @@ if has("torch", "accelerate", "transformers", "peft", "pytorch_lightning"):
 
     @tree("Lightning's last-v1.ckpt", ["last-v1.ckpt", "epoch=0-step=3.ckpt"], 3)
     def _(f):
-        library(of_torch.lightning_write, 3)(f)
+        library(of_torch.lightning_write)(f)
         saved = sorted(f.glob("*step=*.ckpt"))
         shutil.copy(saved[0], f / "last.ckpt")
         shutil.copy(saved[-1], f / "last-v1.ckpt")
@@ -365,18 +347,13 @@ if has("torch", "deepspeed"):
     def _(f):
         import of_deepspeed
 
-        library(of_deepspeed.zero(1)[0], 3)(f)
+        library(of_deepspeed.zero(1)[0])(f)
         shutil.rmtree(f / "global_step3")
 
 if has("jax", "orbax"):
     import of_jax
-    import trees
 
-    def orbax(f, saves=3):
-        try:
-            of_jax.orbax_write(f, False, trees.Journal(f, saves))
-        except trees.Enough:
-            pass
+    orbax = library(of_jax.orbax_write)
 
     @tree("Orbax, with what it was writing", ["3"], 3)
     def _(f):
@@ -393,39 +370,28 @@ if has("jax", "flax"):
     @tree("flax, with what it was writing", ["checkpoint_3"], 3)
     def _(f):
         import of_flax
-        import trees
 
-        try:
-            of_flax.checkpoints_write(f, False, trees.Journal(f, 3))
-        except trees.Enough:
-            pass
+        library(of_flax.checkpoints_write)(f)
         (f / "checkpoint_tmp").write_bytes((f / "checkpoint_3").read_bytes()[:9000])
 
 if has("tensorflow"):
     import of_keras
     import of_tensorflow
-    import trees
-
-    def saved(write, f, saves):
-        try:
-            write(f, False, trees.Journal(f, saves))
-        except trees.Enough:
-            pass
 
     @tree("TensorFlow, moved: checkpoint has another path", ["ckpt-3"], 3)
     def _(f):
-        saved(of_tensorflow.bundle_write, f, 3)
+        library(of_tensorflow.bundle_write)(f)
         (f / "checkpoint").write_text('model_checkpoint_path: "/mnt/old/run/ckpt-3"\nall_model_checkpoint_paths: "/mnt/old/run/ckpt-3"\n')
 
     @tree("Keras, the last cut", ["model_2.keras"], 2)
     def _(f):
-        saved(of_keras.keras_write("model_{}.keras", lambda made, path: made.save(path)), f, 3)
+        library(of_keras.keras_write("model_{}.keras", lambda made, path: made.save(path)))(f)
         cut(f / "model_3.keras")
 
     @tree("Keras, epoch and loss", ["weights.02-0.48.keras"], 2)
     def _(f):
         losses = iter(["0.52", "0.48"])
-        saved(of_keras.keras_write("weights.{:02d}-L.keras", lambda made, path: made.save(str(path).replace("L", next(losses)))), f, 2)
+        library(of_keras.keras_write("weights.{:02d}-L.keras", lambda made, path: made.save(str(path).replace("L", next(losses)))), 2)(f)
 
 
 if __name__ == "__main__":

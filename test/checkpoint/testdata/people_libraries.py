@@ -11,27 +11,12 @@ import zipfile
 
 import numpy
 
-from folders import cut, has, main, times, tree
-
-import trees
-
-
-def library(write, saves=3):
-    """Lets a library save so many times."""
-    def build(f):
-        f.mkdir(parents=True, exist_ok=True)
-        try:
-            write(f, False, trees.Journal(f, saves))
-        except trees.Enough:
-            pass
-
-    return build
-
+from folders import cut, has, library, main, times, tree
 
 if has("torch"):
     import torch
 
-    from folders import parts, save, series, state, weights
+    from folders import parts, save, series, shards, state, weights
 
     @dataclasses.dataclass
     class TrainState:
@@ -98,16 +83,9 @@ if has("torch"):
 
     @tree("shards and their index, the last index cut", ["step_100"], 100)
     def _(f):
-        from safetensors.torch import save_file
-
         for step in 100, 200:
             d = f / f"step_{step}"
-            d.mkdir()
-            names = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
-            for i, name in enumerate(names):
-                save_file({f"w{i}": torch.ones(9)}, d / name)
-            (d / "model.safetensors.index.json").write_text(json.dumps(
-                {"metadata": {"total_size": 72}, "weight_map": {f"w{i}": name for i, name in enumerate(names)}}))
+            shards(d)
             torch.save(state(step)["optimizer"], d / "optimizer.bin")
         cut(f / "step_200/model.safetensors.index.json")
 

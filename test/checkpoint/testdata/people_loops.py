@@ -17,7 +17,7 @@ from folders import NOW, cut, has, main, times, tree
 if has("torch"):
     import torch
 
-    from folders import parts, save, series, state, weights
+    from folders import parts, save, series, shards, state, weights
 
     def keyed(seed, model, optimizer, **more):
         """A state under keys of somebody's own."""
@@ -109,16 +109,9 @@ if has("torch"):
     # Nothing says whether the weights and the state belong together; torchtune finds both by itself (--resume own).
     @tree("torchtune, full, by epochs", ["65"])
     def _(f):
-        from safetensors.torch import save_file
-
         for epoch in 0, 1:
             d = f / f"epoch_{epoch}"
-            d.mkdir()
-            names = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
-            for i, name in enumerate(names):
-                save_file({f"w{i}": torch.ones(9)}, d / name)
-            (d / "model.safetensors.index.json").write_text(json.dumps(
-                {"metadata": {"total_size": 72}, "weight_map": {f"w{i}": name for i, name in enumerate(names)}}))
+            shards(d)
             (d / "config.json").write_text("{}")
         made = state(1)
         save(f / "recipe_state/recipe_state.pt", {"optimizer": made["optimizer"], "seed": 1, "epochs_run": 2, "total_epochs": 3, "max_steps_per_epoch": None})
