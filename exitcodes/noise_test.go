@@ -32,13 +32,13 @@ func TestWhatEndedNothing(t *testing.T) {
 		"a heading without its traceback":       {"ValueError: 7\nException ignored in: <function f>\n", Fatal, ReasonError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := Judge(Outcome{Rank: -1, LocalRank: -1, Status: Status{Code: 1}, Output: []byte(tt.output)}, BuiltinRules())
+			f := judged(tt.output)
 			if f.Verdict != tt.verdict || f.Reason != tt.reason {
 				t.Errorf("%s, %s by %s: %s", f.Verdict, f.Reason, f.Rule, f.Message)
 			}
 		})
 	}
-	o := Outcome{Rank: -1, LocalRank: -1, Status: Status{Code: 1}, Output: []byte("ValueError: 7\nException ignored in: <function f>\n")}
+	o := exited(1).printing("ValueError: 7", "Exception ignored in: <function f>")
 	if r := Read(o, Judge(o, BuiltinRules()), BuiltinRules()); len(r.Noise) != 1 {
 		t.Errorf("the heading is no noise: %+v", r)
 	}

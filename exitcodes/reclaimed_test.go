@@ -10,10 +10,7 @@ func TestReclaimed(t *testing.T) {
 		raised  = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n"
 		wrapped = "subprocess.CalledProcessError: Command '['python','prep.py']' returned non-zero exit status 2.\n"
 	)
-	for name, tt := range map[string]struct {
-		output string
-		want   Verdict
-	}{
+	wantVerdicts(t, map[string]printed{
 		"it is taken back":             {notice + "saving\nsaved\n", Preempted},
 		"said at the end":              {"step 3\ninstance is being reclaimed, leaving with status 1\n", Preempted},
 		"a watcher, and an exception":  {watcher + raised + "RuntimeError: the run has no data\n", Fatal},
@@ -25,11 +22,5 @@ func TestReclaimed(t *testing.T) {
 		"a notice, and another error":  {notice + "ERROR: no such key model.layers\n", Fatal},
 		"when it would be":             {"this instance will be terminated when training ends\nMissing --data\n", Fatal},
 		"a handler that is registered": {"Registered handler: on interruption notice received we save\nMissing --data\n", Fatal},
-	} {
-		o := exited(1)
-		o.Output = []byte(tt.output)
-		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want {
-			t.Errorf("%s: %s by %s: %s, want %s", name, f.Verdict, f.Rule, f.Message, tt.want)
-		}
-	}
+	})
 }

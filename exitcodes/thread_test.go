@@ -21,10 +21,7 @@ func TestReadersThread(t *testing.T) {
 	stamp := func(clock, text string) string {
 		return clock + " " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+clock+" ") + "\n"
 	}
-	for name, tt := range map[string]struct {
-		output string
-		want   Verdict
-	}{
+	wantVerdicts(t, map[string]printed{
 		"right before":             {push + points, Retry},
 		"steps before":             {push + after + points, Fatal},
 		"hours before":             {stamp("2026-01-01 10:00:00", push) + stamp("2026-01-01 14:00:00", points), Fatal},
@@ -33,11 +30,5 @@ func TestReadersThread(t *testing.T) {
 		"the other's first":        {read + push + points, Fatal},
 		"the other's last":         {push + read + points, Fatal},
 		"a bug beside steps":       {push + after + read + points, Fatal},
-	} {
-		o := exited(1)
-		o.Output = []byte(tt.output)
-		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want {
-			t.Errorf("%s: %s by %s: %s, want %s", name, f.Verdict, f.Rule, f.Message, tt.want)
-		}
-	}
+	})
 }
