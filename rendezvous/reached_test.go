@@ -8,6 +8,16 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
+// reachedStage runs a round of three nodes that have told these steps, of a round that is as much later.
+func reachedStage(t *testing.T, steps map[string]int64, later int) *stage {
+	s := runningStage(t, DefaultSpec(3))
+	s.v.Reached = map[string]*Reached{}
+	for node, step := range steps {
+		s.v.Reached[node] = &Reached{V: 1, Round: s.v.Round.Number + later, Step: &step}
+	}
+	return s
+}
+
 // TestBehind: where all nodes hang and none knows why, the one that has come least far is the cause.
 func TestBehind(t *testing.T) {
 	hang := func(o *Outcome) {
@@ -27,20 +37,13 @@ func TestBehind(t *testing.T) {
 		"before":         {map[string]int64{"a": 30, "b": 30, "c": 29}, 1, "a", "got nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := runningStage(t, DefaultSpec(3))
-			s.v.Reached = map[string]*Reached{}
-			for node, step := range test.steps {
-				s.v.Reached[node] = &Reached{V: 1, Round: s.v.Round.Number + test.round, Step: &step}
-			}
+			s := reachedStage(t, test.steps, test.round)
 			for _, node := range []string{"a", "b", "c"} {
 				s.fails(node, hang)
 			}
 			s.settle()
 			s.sleep(time.Minute)
-			s.settle(ActStop)
-			s.stopsAll()
-			s.settle(ActForm)
-			if stop := s.v.Job.Stop; stop.Kind != StopFailure || stop.Node != test.node || stop.Message != test.says {
+			if stop := s.halts(); stop.Kind != StopFailure || stop.Node != test.node || stop.Message != test.says {
 				t.Errorf("%+v", stop)
 			}
 		})
@@ -57,10 +60,7 @@ func TestBehind(t *testing.T) {
 	evaluated.fails("b", hang)
 	evaluated.settle()
 	evaluated.sleep(time.Minute)
-	evaluated.settle(ActStop)
-	evaluated.stopsAll()
-	evaluated.settle(ActForm)
-	if stop := evaluated.v.Job.Stop; stop.Node == "c" || strings.Contains(stop.Message, "behind") {
+	if stop := evaluated.halts(); stop.Node == "c" || strings.Contains(stop.Message, "behind") {
 		t.Errorf("%+v", stop)
 	}
 
@@ -70,9 +70,7 @@ func TestBehind(t *testing.T) {
 	s.v.Reached = map[string]*Reached{"a": {V: 1, Step: &step}, "b": {V: 1, Step: &less}}
 	s.fails("b", hang)
 	s.fails("a", hang, as("root"))
-	s.settle(ActStop)
-	s.stopsAll()
-	s.settle(ActForm)
+	s.halts()
 	s.stopped(StopFailure, "a")
 }
 
@@ -94,11 +92,7 @@ func TestEachKnowsWhy(t *testing.T) {
 		"that was the round before": {map[string]int64{"a": 30, "b": 29}, -1, "a", "rank a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := runningStage(t, DefaultSpec(3))
-			s.v.Reached = map[string]*Reached{}
-			for node, step := range test.steps {
-				s.v.Reached[node] = &Reached{V: 1, Round: s.v.Round.Number + test.round, Step: &step}
-			}
+			s := reachedStage(t, test.steps, test.round)
 			for _, node := range []string{"a", "b", "c"} {
 				s.fails(node, func(o *Outcome) {
 					o.Reason, o.Code, o.Role, o.Message = exitcodes.ReasonHang, 212, "root", "rank "+node
@@ -107,10 +101,7 @@ func TestEachKnowsWhy(t *testing.T) {
 					}
 				})
 			}
-			s.settle(ActStop)
-			s.stopsAll()
-			s.settle(ActForm)
-			if stop := s.v.Job.Stop; stop.Node != test.node || stop.Message != test.says || stop.Outcome.Message != test.says {
+			if stop := s.halts(); stop.Node != test.node || stop.Message != test.says || stop.Outcome.Message != test.says {
 				t.Errorf("%+v, %+v", stop, stop.Outcome)
 			}
 		})

@@ -270,6 +270,15 @@ func (s *stage) stopsAll() {
 	}
 }
 
+// halts has the leader stop the round, all stop, and the next one begin. It returns why.
+func (s *stage) halts() *Stop {
+	s.Helper()
+	s.settle(ActStop)
+	s.stopsAll()
+	s.settle(ActForm)
+	return s.v.Job.Stop
+}
+
 func (s *stage) fails(name string, edit ...func(*Outcome)) {
 	o := Outcome{
 		Store: s.v.Token, RunUID: s.v.Job.RunUID, Round: s.v.Job.Round, Verdict: exitcodes.Retry, Reason: "Error", Code: 137,
