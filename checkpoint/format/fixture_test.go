@@ -189,6 +189,17 @@ func see(t testing.TB, fsys fs.FS, o Options) []*Checkpoint {
 	return found.Checkpoints
 }
 
+// told is the path, the step and what is wrong of everything that these operations leave.
+func told(t testing.TB, ops []op) (lines []string) {
+	t.Helper()
+	d := newDisk(t)
+	d.play(ops...)
+	for _, c := range see(t, d.fs(), Options{Level: Manifests}) {
+		lines = append(lines, fmt.Sprintf("%s %d %s", c.Path, c.Step, c.Reason))
+	}
+	return lines
+}
+
 // one wants a single checkpoint of this path.
 func one(t testing.TB, cs []*Checkpoint, path string) *Checkpoint {
 	t.Helper()

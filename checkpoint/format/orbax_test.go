@@ -175,13 +175,7 @@ func TestOrbaxFind(t *testing.T) {
 			[]string{"ckpt_2 2 "}},
 		{"another program's directories", []op{mkdir("1"), writeText("2/x/file", ""), writeText("run_3/metadata", "")}, nil},
 	} {
-		d := newDisk(t)
-		d.play(test.ops...)
-		var got []string
-		for _, c := range see(t, d.fs(), Options{Level: Manifests}) {
-			got = append(got, fmt.Sprintf("%s %d %s", c.Path, c.Step, c.Reason))
-		}
-		if !slices.Equal(got, test.want) {
+		if got := told(t, test.ops); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"fmt"
 	"io/fs"
 	"slices"
 	"syscall"
@@ -75,13 +74,7 @@ func TestSavedModelFind(t *testing.T) {
 			[]string{"model-4 4 weights_only", "best -1 weights_only"}},
 		{"directories of another program", []op{mkdir("1"), mkdir("2/variables"), writeText("3/x", "")}, nil},
 	} {
-		d := newDisk(t)
-		d.play(test.ops...)
-		var got []string
-		for _, c := range see(t, d.fs(), Options{Level: Manifests}) {
-			got = append(got, fmt.Sprintf("%s %d %s", c.Path, c.Step, c.Reason))
-		}
-		if !slices.Equal(got, test.want) {
+		if got := told(t, test.ops); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

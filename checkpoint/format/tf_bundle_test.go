@@ -159,13 +159,7 @@ func TestTFBundleFind(t *testing.T) {
 		{"a directory of another program", []op{write("my_temp/file", nil), writeText("checkpoint", "what?")}, nil},
 		{"data of another program", []op{write("x.data-00003-of-00002", nil), write("y.data-1-of-2", nil), write(".data-00000-of-00001", nil)}, nil},
 	} {
-		d := newDisk(t)
-		d.play(test.ops...)
-		var got []string
-		for _, c := range see(t, d.fs(), Options{Level: Manifests}) {
-			got = append(got, fmt.Sprintf("%s %d %s", c.Path, c.Step, c.Reason))
-		}
-		if !slices.Equal(got, test.want) {
+		if got := told(t, test.ops); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
