@@ -95,7 +95,7 @@ func TestDirectoryOtherJob(t *testing.T) {
 	}
 	mustLook(t, d, Run{"other", "run1"})
 	if log.count("passed over") != 1 {
-		t.Errorf("said again and again:\n%s", log.b.String())
+		t.Errorf("said again and again:\n%s", log.String())
 	}
 }
 
@@ -163,7 +163,7 @@ func TestDirectoryBack(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if log.count("a newer checkpoint stays where it is") != 2 || log.count("it is whole here, and an earlier one was chosen") != 2 {
-		t.Errorf("%s", log.b.String())
+		t.Errorf("%s", log.String())
 	}
 	for name, d := range map[string]*Directory{"the same process": d, "another one": first(tr.directory())} {
 		if r := mustLook(t, d, thisRun); !slices.Equal(r.Steps, []int64{1}) || asJSON(t, r.Reached) != "1" || paths(r.Refused) != "step-3 quarantined, step-2 quarantined" {
@@ -195,17 +195,17 @@ func TestDirectoryQuarantine(t *testing.T) {
 	d.Quarantine = true
 	mustBegin(t, d, step(2))
 	if tr.has("step-3") || tr.has("step-4") || tr.has("step-5") || !tr.has("step-1") {
-		t.Errorf("%s", log.b.String())
+		t.Errorf("%s", log.String())
 	}
 	if n := tr.note("step-5"); n.Reason != "no_marker" || n.Step != 5 || n.Detail == "" || n.At.IsZero() {
 		t.Errorf("%+v", n)
 	}
 	if tr.note("step-3").Reason != "quarantined" {
-		t.Errorf("%s", log.b.String())
+		t.Errorf("%s", log.String())
 	}
 	mustBegin(t, d, step(2))
 	if n := log.count("moved a checkpoint aside"); n != 3 {
-		t.Errorf("moved %d times:\n%s", n, log.b.String())
+		t.Errorf("moved %d times:\n%s", n, log.String())
 	}
 	if r := mustLook(t, d, thisRun); !slices.Equal(r.Steps, []int64{2}) {
 		t.Errorf("%s", asJSON(t, r))
@@ -238,7 +238,7 @@ func TestDirectoryReadOnly(t *testing.T) {
 		t.Errorf("%s", asJSON(t, r))
 	}
 	if n := log.count("cannot keep beside the checkpoints"); n != 1 {
-		t.Errorf("said %d times:\n%s", n, log.b.String())
+		t.Errorf("said %d times:\n%s", n, log.String())
 	}
 }
 
@@ -257,7 +257,7 @@ func TestDirectoryURL(t *testing.T) {
 		t.Errorf("%s in %s", full, root)
 	}
 	if r := mustLook(t, d, thisRun); !slices.Equal(r.Steps, []int64{1}) || log.count("stays where it is") != 2 {
-		t.Errorf("%s\n%s", asJSON(t, r), log.b.String())
+		t.Errorf("%s\n%s", asJSON(t, r), log.String())
 	}
 }
 
@@ -323,7 +323,7 @@ func TestDirectoryPointer(t *testing.T) {
 				t.Errorf("step %d: it is %q now, and %q was kept", c.Step, tr.read(tt.pointer), tr.read(tt.pointer+previous))
 			}
 			if log.count("the framework's pointer named another checkpoint") != 1 {
-				t.Errorf("%s", log.b.String())
+				t.Errorf("%s", log.String())
 			}
 			// The pointer is no obstacle to the next look.
 			if r := mustLook(t, d, thisRun); !slices.Equal(r.Steps, []int64{20}) {

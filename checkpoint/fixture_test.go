@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/internal/shared"
 )
 
 // tree is a directory with checkpoints of no known format: step-N with weights in them, and DONE, which is written last.
@@ -101,22 +101,9 @@ func (tr *tree) directory() (*Directory, *logged) {
 }
 
 // logged is what was logged, as lines of JSON.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
+type logged struct{ shared.Buffer }
 
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) count(part string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.b.String(), part)
-}
+func (l *logged) count(part string) int { return strings.Count(l.String(), part) }
 
 // watched is a tree that counts what is opened, and in which some paths cannot be read.
 type watched struct {

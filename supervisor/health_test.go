@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/shared"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
@@ -52,7 +53,7 @@ func TestHangs(t *testing.T) {
 
 // TestBroken: a fault in the detection costs the detection, and is said.
 func TestBroken(t *testing.T) {
-	var log buffer
+	var log shared.Buffer
 	h := &health{log: slog.New(slog.NewTextHandler(&log, nil))} // without a detector every call is a fault
 	deadline := time.Now().Add(time.Hour)
 	if next := h.next(deadline); next != deadline {

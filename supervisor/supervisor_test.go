@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/shared"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/store"
@@ -28,30 +28,12 @@ import (
 // These tests run real processes, one run at a time: wait4 belongs to one supervisor. What is decided is tested in package
 // node, without processes; here it is what is done about it.
 
-// buffer is a console's reader.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // trial is one run.
 type trial struct {
 	cfg     Config
 	signals chan os.Signal
-	out     buffer
-	err     buffer
+	out     shared.Buffer
+	err     shared.Buffer
 	ended   []Round
 	message exitcodes.Message
 	spec    rendezvous.Spec

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/shared"
 	"github.com/gangrun/gangrun/observe/account"
 	"github.com/gangrun/gangrun/observe/event"
 )
@@ -111,24 +112,6 @@ func (s *server) count() int {
 	return len(s.taken)
 }
 
-// said is a log that several goroutines use.
-type said struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
-
 // run is a training run whose step is its age in milliseconds, posted every millisecond.
 func (s *server) run(log io.Writer) *Poster {
 	cfg := s.cfg
@@ -152,7 +135,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 func TestPosts(t *testing.T) {
-	s, log := newServer(t), &said{}
+	s, log := newServer(t), &shared.Buffer{}
 	p := s.run(log)
 	eventually(t, "three are taken", func() bool { return s.count() >= 3 })
 	p.Close(10 * time.Second)
@@ -232,7 +215,7 @@ func TestTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, log := newServer(t), &said{}
+			s, log := newServer(t), &shared.Buffer{}
 			good, _ := os.ReadFile(s.cfg.CA)
 			test.spoil(s)
 			p := s.run(log)
@@ -262,7 +245,7 @@ func TestStranger(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	write(t, ca, ownCertificate(t))
 	s.cfg.CA = ca
-	log := &said{}
+	log := &shared.Buffer{}
 	p := s.run(log)
 	eventually(t, "it is said", func() bool { return strings.Contains(log.String(), "certificate") })
 	p.Close(10 * time.Second)

@@ -1,36 +1,22 @@
 package agent
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/shared"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/rendezvous/store/storetest"
 )
 
 // heard keeps what nodes log.
-type heard struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+type heard struct{ shared.Buffer }
 
-func (h *heard) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.Write(p)
-}
-
-func (h *heard) all() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.String()
-}
+func (h *heard) all() string { return h.String() }
 
 func (h *heard) has(what string) bool { return strings.Contains(h.all(), what) }
 

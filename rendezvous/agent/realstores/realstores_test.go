@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/shared"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/store"
@@ -110,7 +111,7 @@ func runJob(ctx context.Context, way etcd.Config, job string, nodes int) error {
 	spec := rendezvous.DefaultSpec(nodes)
 	spec.Restarts.Backoff = 0
 	ends := make(chan error, nodes)
-	var log lines
+	var log shared.Buffer
 	for i := range nodes {
 		go func() { ends <- runNode(ctx, way, job, fmt.Sprint("node", i), i == 0, spec, &log) }()
 	}
@@ -123,7 +124,7 @@ func runJob(ctx context.Context, way etcd.Config, job string, nodes int) error {
 }
 
 // runNode is one node of a job. The workers of the first one fail.
-func runNode(ctx context.Context, way etcd.Config, job, name string, fails bool, spec rendezvous.Spec, log *lines) error {
+func runNode(ctx context.Context, way etcd.Config, job, name string, fails bool, spec rendezvous.Spec, log *shared.Buffer) error {
 	logger := slog.New(slog.NewTextHandler(log, nil)).With("job", job, "node", name)
 	way.Namespace, way.Job, way.Log = "test", job, logger
 	a := agent.Join(context.Background(), agent.Config{
@@ -161,22 +162,4 @@ func runNode(ctx context.Context, way etcd.Config, job, name string, fails bool,
 			return nil
 		}
 	}
-}
-
-// lines keeps what the nodes of a job have logged.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }

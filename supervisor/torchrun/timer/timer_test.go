@@ -1,7 +1,6 @@
 package timer
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,9 +9,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/gangrun/gangrun/internal/shared"
 )
 
 func TestTimers(t *testing.T) {
@@ -168,27 +168,9 @@ func FuzzTake(f *testing.F) {
 	})
 }
 
-// said is a log that several goroutines use.
-type said struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
-
 // TestServer ends the process below this one that has overrun its timer, and no other.
 func TestServer(t *testing.T) {
-	log := &said{}
+	log := &shared.Buffer{}
 	s, err := Make(filepath.Join(t.TempDir(), "timer"))
 	if err != nil {
 		t.Fatal(err)
