@@ -137,13 +137,17 @@ func Look(pid int) []Descendant {
 	return []Descendant{d}
 }
 
-// readStat reads the fields of proc_pid_stat(5) that matter here. The name is in parentheses and may itself hold
-// spaces and parentheses.
 func readStat(file string) (d Descendant, parent int, ok bool) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return d, 0, false
 	}
+	return parseStat(data)
+}
+
+// parseStat reads the fields of proc_pid_stat(5) that matter here. The name is in parentheses and may itself hold
+// spaces and parentheses.
+func parseStat(data []byte) (d Descendant, parent int, ok bool) {
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
 	if open < 0 || end < open {
 		return d, 0, false
