@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,4 +175,38 @@ func TestWaitsForASize(t *testing.T) {
 	if want := "round 3 runs without this node, with 2; the next size is 4 (2,4,8)"; step.Do != ActWait || step.Why != want {
 		t.Errorf("%s: %q, want %q", step.Do, step.Why, want)
 	}
+}
+
+func FuzzParseSizes(f *testing.F) {
+	f.Add("2,4,8")
+	f.Add("8,2")
+	f.Fuzz(func(t *testing.T, text string) {
+		sizes, err := ParseSizes(text)
+		if err != nil {
+			return
+		}
+		if !slices.IsSorted(sizes) || len(slices.Compact(slices.Clone(sizes))) != len(sizes) || len(sizes) > maxSizes ||
+			sizes[0] < 1 || sizes[len(sizes)-1] > maxNodes {
+			t.Errorf("%q: %v", text, sizes)
+		}
+		s := Spec{Sizes: sizes}
+		if n := s.Size(sizes[0]); n != sizes[0] {
+			t.Errorf("%q: of %d nodes a round of %d", text, sizes[0], n)
+		}
+	})
+}
+
+func FuzzDuration(f *testing.F) {
+	f.Add("1m30s")
+	f.Add("-2540400h10m10s")
+	f.Fuzz(func(t *testing.T, text string) {
+		var d, again Duration
+		if d.UnmarshalText([]byte(text)) != nil {
+			return
+		}
+		written, err := d.MarshalText()
+		if err != nil || again.UnmarshalText(written) != nil || again != d {
+			t.Errorf("%q is read as %v, written as %q, and read as %v", text, d, written, again)
+		}
+	})
 }

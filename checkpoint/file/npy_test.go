@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,4 +35,19 @@ func TestNpy(t *testing.T) {
 			t.Errorf("%s: %d arrays and %v, want %d and %q", name, arrays, err, c.arrays, c.why)
 		}
 	}
+}
+
+func FuzzNpy(f *testing.F) {
+	f.Add([]byte(npyMagic + "\x01\x00\x33\x00{'descr': '<f4', 'fortran_order': False, 'shape': ()}   1234"))
+	f.Add([]byte("{\"depth\": 2}\n" + npyMagic + "\x02\x00\x20\x00\x00\x00{'descr': '<i8', 'shape': (1,), }12345678"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		arrays, err := Npy(bytes.NewReader(data), int64(len(data)))
+		if arrays < 0 || arrays > len(data)/len(npyMagic) {
+			t.Errorf("%d arrays in %d bytes, %v", arrays, len(data), err)
+		}
+		IsNpy(data)
+		if n, ok := npyNumber(data); ok && n < 0 {
+			t.Error(n)
+		}
+	})
 }

@@ -41,7 +41,7 @@ func lightningInPlace() []op {
 	}
 }
 
-func lightningSharded(t *testing.T) []op {
+func lightningSharded(t testing.TB) []op {
 	return append(distributedSave(t, lightningName, "lightning"),
 		write(lightningName+"/meta.pt", torchSaved(pickled("global_step", 400), 0)))
 }

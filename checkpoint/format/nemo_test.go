@@ -31,7 +31,7 @@ func nemoRankFiles() []op {
 }
 
 // nemoDistributed is the order of NeMo 2: Megatron's parts and then the configuration.
-func nemoDistributed(t *testing.T) []op {
+func nemoDistributed(t testing.TB) []op {
 	weights := nemoName + "/weights"
 	return nemoSave(slices.Concat(
 		[]op{write(weights+"/common.pt", anyTorch())},

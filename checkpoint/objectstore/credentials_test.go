@@ -280,3 +280,19 @@ func TestBadAnswersForKeys(t *testing.T) {
 		}
 	}
 }
+
+// FuzzKeys reads what servers answer that hand out keys. What they say is in no error.
+func FuzzKeys(f *testing.F) {
+	f.Add([]byte(`{"AccessKeyId":"hunter2","SecretAccessKey":"hunter2","Token":"hunter2","Expiration":"2026-01-02T03:04:05Z"}`))
+	f.Add([]byte("<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>hunter2</AccessKeyId>" +
+		"<Expiration>2026-01-02T03:04:05Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		_, one := parseContainer(body)
+		_, other := parseSTS(body)
+		for _, err := range []error{one, other} {
+			if err != nil && !strings.HasSuffix(err.Error(), "that is expected") {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -47,3 +47,18 @@ func TestFirstHost(t *testing.T) {
 		}
 	}
 }
+
+func FuzzHosts(f *testing.F) {
+	f.Add("rack1n[03-05,7],login", "2:4", "[::1]:29500")
+	f.Add("n[1-2]-ib", "4", "j-master-0:x")
+	f.Fuzz(func(t *testing.T, list, nodes, endpoint string) {
+		if host := firstHost(list); len(host) > len(list) {
+			t.Errorf("%q: %q", list, host)
+		}
+		of := Topology{Nodes: Value{Value: nodes}, Endpoint: Value{Value: endpoint}}
+		of.Several()
+		if host, _ := of.Host(); len(host) > len(endpoint) {
+			t.Errorf("%q: %q", endpoint, host)
+		}
+	})
+}
