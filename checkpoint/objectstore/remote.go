@@ -42,16 +42,6 @@ const (
 // belong together. A new FS may find it whole.
 var ErrChanged = errors.New("it was changed while it was read")
 
-// IsURL reports whether a checkpoint directory is given as a URL of a scheme that Open knows, or knows to refuse.
-func IsURL(dir string) bool {
-	scheme, _, found := strings.Cut(dir, "://")
-	switch strings.ToLower(scheme) {
-	case "s3", "http", "https", "gs", "gcs":
-		return found
-	}
-	return false
-}
-
 // Open makes an FS of what is below a URL:
 //
 //   - s3://BUCKET/PREFIX, an S3 bucket, signed for by the usual AWS variables and files, or anonymous without any;

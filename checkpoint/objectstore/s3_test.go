@@ -526,12 +526,3 @@ func TestOpenRefuses(t *testing.T) {
 		checkNoSecret(t, err.Error())
 	}
 }
-
-func TestIsURL(t *testing.T) {
-	for s, want := range map[string]bool{"s3://b": true, "HTTPS://h/x": true, "gs://b": true, "/a/b": false, "s3": false,
-		"dir://x": false, "": false} {
-		if IsURL(s) != want {
-			t.Errorf("%q: %v", s, !want)
-		}
-	}
-}

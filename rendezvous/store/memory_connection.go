@@ -17,10 +17,9 @@ type Connection struct {
 	ending sync.WaitGroup
 
 	// Guarded by the memory's lock.
-	cut        bool
-	since      time.Duration // when it was cut
-	loseAnswer bool
-	leases     map[string]*memoryLease
+	cut    bool
+	since  time.Duration // when it was cut
+	leases map[string]*memoryLease
 }
 
 var _ Store = (*Connection)(nil)
@@ -74,13 +73,6 @@ func (c *Connection) Heal() {
 	}
 }
 
-// LoseAnswer makes the next Commit happen and end in ErrUnreachable all the same.
-func (c *Connection) LoseAnswer() {
-	c.memory.mu.Lock()
-	defer c.memory.mu.Unlock()
-	c.loseAnswer = true
-}
-
 // usable says why not. Call with the lock held.
 func (c *Connection) usable(ctx context.Context) error {
 	switch {
@@ -128,10 +120,6 @@ func (c *Connection) Commit(ctx context.Context, txn Txn) (Result, error) {
 	}
 	for _, selector := range read {
 		res.Read = append(res.Read, m.selected(selector)...)
-	}
-	if c.loseAnswer {
-		c.loseAnswer = false
-		return Result{}, fmt.Errorf("memory: %w: the answer was lost", ErrUnreachable)
 	}
 	return res, nil
 }

@@ -100,16 +100,3 @@ func TestReplace(t *testing.T) {
 	}
 	storetest.Wait(t, "the end of the lease", l.Lost())
 }
-
-func TestLoseAnswer(t *testing.T) {
-	s := store.NewInMemory().Connect(nil)
-	defer s.Close()
-	s.LoseAnswer()
-	_, err := s.Commit(t.Context(), store.Txn{Then: []store.Op{store.Put("job", nil)}})
-	if !errors.Is(err, store.ErrUnreachable) {
-		t.Errorf("%v", err)
-	}
-	if res := storetest.Commit(t, s, store.Txn{Read: []string{"job"}}); len(res.Read) != 1 {
-		t.Error("it did not happen")
-	}
-}

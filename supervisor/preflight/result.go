@@ -29,16 +29,6 @@ func (r Result) String() string {
 	return s
 }
 
-// Worst is the first result that is Sick, nil when none is.
-func Worst(results []Result) *Result {
-	for i := range results {
-		if results[i].State == Sick {
-			return &results[i]
-		}
-	}
-	return nil
-}
-
 func ok(probe, format string, args ...any) Result {
 	return Result{Probe: probe, State: OK, Detail: fmt.Sprintf(format, args...)}
 }
