@@ -58,55 +58,67 @@ func (r *Report) Text(w io.Writer) {
 	}
 	t.Flush()
 
-	if len(r.Disruptions) > 0 {
-		fmt.Fprintf(w, "\n%s\n", count(len(r.Disruptions), "interruption"))
-		fmt.Fprintln(t, "round\tat\treason\tnode\tlost steps\tcost, node time\tof it\twhy")
-		for _, d := range r.Disruptions {
-			lost := "unknown"
-			if d.LostSteps != nil {
-				lost = fmt.Sprint(*d.LostSteps)
-			}
-			if d.Final {
-				lost = "-"
-			}
-			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Round, d.At.Format(time.DateTime),
-				Plain(cmp.Or(d.Reason, string(d.Kind), "unknown")), Plain(cmp.Or(d.Node, "-")), lost, took(d.Total), most(d.Cost),
-				short(d.Why))
-		}
-		t.Flush()
-		fmt.Fprintln(w)
-		fmt.Fprintln(t, "by reason\ttimes\tlost steps\tcost, node time")
-		for _, c := range r.Causes {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", Plain(c.Reason), c.Count, c.LostSteps, took(c.Seconds))
-		}
-		for _, b := range r.Blamed {
-			fmt.Fprintf(t, "node %s\t%d\t\t%s\n", Plain(b.Node), b.Count, took(b.Seconds))
-		}
-		t.Flush()
-	}
-	if len(r.Nodes) > 1 {
-		fmt.Fprintln(w)
-		fmt.Fprintln(t, "node\tgoodput\t\tgangruns\tran for\tend")
-		for _, n := range r.Nodes {
-			ratio, end := "unknown", "-"
-			if n.Goodput != nil {
-				ratio = percent(*n.Goodput)
-			}
-			if n.Outcome != nil {
-				end = fmt.Sprintf("%s, %s", n.Outcome.Verdict, n.Outcome.Reason)
-			}
-			share := 0.0
-			if n.Goodput != nil {
-				share = *n.Goodput
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Node), ratio, bar(share), n.Processes, took(n.Elapsed), Plain(end))
-		}
-		t.Flush()
-	}
+	r.interruptions(w, t)
+	r.nodes(w, t)
 	fmt.Fprintf(w, "\nnext: %s\n", Plain(r.Next))
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "missing: %s\n", Plain(p))
 	}
+}
+
+// interruptions is what each of them has cost, and what those of one reason or one node have cost together.
+func (r *Report) interruptions(w io.Writer, t *tabwriter.Writer) {
+	if len(r.Disruptions) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", count(len(r.Disruptions), "interruption"))
+	fmt.Fprintln(t, "round\tat\treason\tnode\tlost steps\tcost, node time\tof it\twhy")
+	for _, d := range r.Disruptions {
+		lost := "unknown"
+		if d.LostSteps != nil {
+			lost = fmt.Sprint(*d.LostSteps)
+		}
+		if d.Final {
+			lost = "-"
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Round, d.At.Format(time.DateTime),
+			Plain(cmp.Or(d.Reason, string(d.Kind), "unknown")), Plain(cmp.Or(d.Node, "-")), lost, took(d.Total), most(d.Cost),
+			short(d.Why))
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+	fmt.Fprintln(t, "by reason\ttimes\tlost steps\tcost, node time")
+	for _, c := range r.Causes {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", Plain(c.Reason), c.Count, c.LostSteps, took(c.Seconds))
+	}
+	for _, b := range r.Blamed {
+		fmt.Fprintf(t, "node %s\t%d\t\t%s\n", Plain(b.Node), b.Count, took(b.Seconds))
+	}
+	t.Flush()
+}
+
+// nodes compares the nodes, where there are several.
+func (r *Report) nodes(w io.Writer, t *tabwriter.Writer) {
+	if len(r.Nodes) < 2 {
+		return
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintln(t, "node\tgoodput\t\tgangruns\tran for\tend")
+	for _, n := range r.Nodes {
+		ratio, end := "unknown", "-"
+		if n.Goodput != nil {
+			ratio = percent(*n.Goodput)
+		}
+		if n.Outcome != nil {
+			end = fmt.Sprintf("%s, %s", n.Outcome.Verdict, n.Outcome.Reason)
+		}
+		share := 0.0
+		if n.Goodput != nil {
+			share = *n.Goodput
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Node), ratio, bar(share), n.Processes, took(n.Elapsed), Plain(end))
+	}
+	t.Flush()
 }
 
 func count(n int, what string) string {
