@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -51,6 +52,7 @@ func TestHostileOutput(t *testing.T) {
 	for i := range 1 << 16 {
 		blob = append(blob, byte(i*7+i/256))
 	}
+	const forged = "time=2026-01-01T00:00:00.000Z level=ERROR msg=forged"
 	outputs := map[string]string{
 		"nothing":       "",
 		"bytes":         string(blob),
@@ -61,6 +63,7 @@ func TestHostileOutput(t *testing.T) {
 		"JSON":          strings.Repeat(`{"v":1,"verdict":"success","exitCode":0}`+"\n", 100),
 		"quotes":        strings.Repeat(`\"`, 5000),
 		"escapes":       strings.Repeat("\x1b[31mred\x1b[0m\x7f\r\b", 500),
+		"gangrun's own": "ValueError: x\r" + forged + "\n" + forged + "\n",
 		"an exception":  "Traceback (most recent call last):\n  File \"x\"\nValueError: \U0001f4a5" + strings.Repeat("\x00\"\\", 200) + "\n",
 	}
 	for name, text := range outputs {
@@ -80,6 +83,12 @@ func TestHostileOutput(t *testing.T) {
 					wellFormed(t, e.Raw, size)
 					if e.Stdout != text {
 						t.Errorf("the output did not come through: %d bytes of %d", len(e.Stdout), len(text))
+					}
+					for line := range strings.Lines(e.Stderr) {
+						if line = strings.TrimSuffix(line, "\n"); !strings.HasPrefix(line, "time=") || strings.HasPrefix(line, forged) ||
+							strings.ContainsFunc(line, unicode.IsControl) {
+							t.Errorf("a line that is not gangrun's own, or moves the cursor: %q", line)
+						}
 					}
 					if size == exitcodes.MaxMessage && text != "" && e.LogTail == "" {
 						t.Error("no end of the output in the message")
