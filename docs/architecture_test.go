@@ -63,6 +63,44 @@ func TestPackages(t *testing.T) {
 	}
 }
 
+// TestOrder: what the program is made of depends only on what is below it on the page.
+func TestOrder(t *testing.T) {
+	page, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := strings.Split(string(page), "```")[1]
+	of := regexp.MustCompile(`^(cmd|observe|supervisor|rendezvous|checkpoint|internal|exitcodes)\b`)
+	var order []string
+	for line := range strings.Lines(list) {
+		if top := of.FindString(line); top != "" && !slices.Contains(order, top) {
+			order = append(order, top)
+		}
+	}
+	if len(order) != 7 {
+		t.Fatalf("the order is %v", order)
+	}
+	imported := regexp.MustCompile(`(?m)^\s+(?:\w+ )?"github.com/gangrun/gangrun/([^/"]+)`)
+	for dir := range packages(t) {
+		own := slices.Index(order, of.FindString(dir))
+		if own < 0 {
+			continue
+		}
+		files, _ := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, top := range imported.FindAllStringSubmatch(string(source), -1) {
+				if at := slices.Index(order, top[1]); at < own && !strings.HasSuffix(file, "_test.go") {
+					t.Errorf("%s imports something of %s", file, top[1])
+				}
+			}
+		}
+	}
+}
+
 // packages are the directories that hold Go, from the root, and whether they hold tests.
 func packages(t *testing.T) map[string]bool {
 	t.Helper()
