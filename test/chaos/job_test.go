@@ -431,16 +431,20 @@ func (j *job) sleep(d time.Duration) bool {
 	return true
 }
 
-// until waits for something that is read with the lock held.
+// until waits for something that is read with the lock held. Of a time in which this process did not run only a part
+// counts: those that are waited for did not run either.
 func (j *job) until(limit time.Duration, ok func() bool) bool {
-	for until := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+	const most = 200 * time.Millisecond // of a turn
+	for last, waited := time.Now(), time.Duration(0); ; time.Sleep(20 * time.Millisecond) {
 		j.mu.Lock()
 		is, broken := ok(), j.broken != nil
 		j.mu.Unlock()
 		if is {
 			return true
 		}
-		if broken || time.Now().After(until) {
+		now := time.Now()
+		waited, last = waited+min(now.Sub(last), most), now
+		if broken || waited > limit {
 			return false
 		}
 	}
