@@ -145,23 +145,28 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 	if len(s.given) > 0 {
 		for _, value := range s.given {
 			if err := s.parse(value); err != nil {
-				return &configError{fmt.Sprintf("--%s %s: %v", s.name, printable(value), err)}
+				return wrong("--%s %s: %v", s.name, value, err)
 			}
 		}
 		return nil
 	}
 	if value, found := lookup(s.variable()); found && !serviceLink(s.variable(), value) {
 		if err := s.parse(value); err != nil {
-			return &configError{fmt.Sprintf("variable %s=%s: %v", s.variable(), value, err)}
+			return wrong("variable %s=%s: %v", s.variable(), value, err)
 		}
 		return nil
 	}
 	for _, value := range fromFile[s.name].values {
 		if err := s.parse(value); err != nil {
-			return &configError{fmt.Sprintf("%s: %s: %s: %v", fromFile[s.name].where, s.name, value, err)}
+			return wrong("%s: %s: %s: %v", fromFile[s.name].where, s.name, value, err)
 		}
 	}
 	return nil
+}
+
+// wrong is one line, whatever is in the value: errors repeat it, those of regular expressions as it is.
+func wrong(format string, args ...any) error {
+	return &configError{printable(fmt.Sprintf(format, args...))}
 }
 
 // fileValue is what the configuration file says about one setting, and where.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // FuzzValue gives any text to any flag: what is wrong with it is said in one line.
@@ -18,11 +19,22 @@ func FuzzValue(f *testing.F) {
 	for i, text := range []string{"2:4", "2,4,8", "15:10", "USR1@2m", "29500-29600", "1:30s", `^step (\d+)$`, "evaluator,restart=self", "10/1h"} {
 		f.Add(uint16(i), text)
 	}
+	for i, s := range all() {
+		if strings.HasSuffix(s.name, "regex") {
+			f.Add(uint16(i), "(\x1b\n")
+		}
+	}
 	f.Fuzz(func(t *testing.T, which uint16, text string) {
 		settings := all()
 		s := settings[int(which)%len(settings)]
-		if err := s.parse(text); err != nil && strings.ContainsAny(err.Error(), "\n\r\x1b") {
-			t.Errorf("--%s: %q", s.name, err)
+		s.given = []string{text}
+		flag := s.resolve(func(string) (string, bool) { return "", false }, nil)
+		s.given = nil
+		variable := s.resolve(func(string) (string, bool) { return text, true }, nil)
+		for _, err := range []error{flag, variable} {
+			if err != nil && strings.ContainsFunc(err.Error(), unicode.IsControl) {
+				t.Errorf("--%s: %q", s.name, err)
+			}
 		}
 	})
 }
