@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/shared"
 	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/straggler"
 )
@@ -45,7 +46,7 @@ func TestOwnTime(t *testing.T) {
 
 // TestOwnTimeFails: a fault in the comparison costs the names, and is said once; training goes on.
 func TestOwnTimeFails(t *testing.T) {
-	var log buffer
+	var log shared.Buffer
 	s := &Supervisor{stragglers: straggler.New(), own: straggler.NewOwn(), log: slog.New(slog.NewTextHandler(&log, nil))}
 	now := time.Now()
 	one, two := int64(1), int64(2)
