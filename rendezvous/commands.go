@@ -52,6 +52,8 @@ func (t *turn) command(c Control) {
 			j.Save = &save
 		} else if j.Phase == Running && t.mayServe(members) {
 			t.ask(StopSuspend, "", "suspended by command"+by(c))
+		} else if s := j.Stop; j.Phase == Forming && s != nil && s.Round == j.Round && s.Judged {
+			j.enter(Stopping, t.now) // why that round has stopped is known, and paid: not once more
 		} else if j.Phase == Running || j.Phase == Forming && j.Round >= 0 {
 			t.stop(StopSuspend, "", exitcodes.ReasonSuspended, "suspended by command"+by(c))
 		} else if j.Phase == Forming {

@@ -96,6 +96,8 @@ func apart(stands []Stand) string {
 // alone is the only worker that is left here: to wait for others is no fault.
 func alone(s Stand) (int, string) {
 	switch {
+	case s.Since: // it is on its way out of what it has failed in
+		return -1, "it has failed in the second half of the silence"
 	case s.Place == "":
 		return -1, "where it stands is not known"
 	case s.Waits:

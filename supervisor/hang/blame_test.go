@@ -56,6 +56,7 @@ func TestBlame(t *testing.T) {
 		{"no stacks", []Stand{unknown, unknown}, -1, "nothing tells which rank the others wait for"},
 		{"one stack is missing", []Stand{waits("0"), waits("1"), sleeps, unknown}, 2, "it stands in nap (train.py:30), while the others wait for it"},
 		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for; 0 stands in all_reduce; rank 2, rank 2 stand in nap (train.py:30)"},
+		{"has failed since, alone", []Stand{left}, -1, "it has failed in the second half of the silence"},
 		{"has failed since", []Stand{waits("0"), left}, -1,
 			"nothing tells which rank the others wait for; 0 stands in all_reduce; rank 5 stands in no Python code, as at its end"},
 		{"has failed since, of many", []Stand{waits("0"), waits("1"), waits("2"), left}, -1,

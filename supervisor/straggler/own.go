@@ -26,6 +26,7 @@ type sample struct {
 	own         []time.Duration
 	every, told int   // every how manieth of those that were told is in own
 	step        int64 // that was told last
+	counts      bool  // it is the last one in own
 	first, last time.Time
 }
 
@@ -42,7 +43,8 @@ type Minute struct {
 func NewOwn() *Own { return &Own{ranks: map[int]*sample{}} }
 
 // Told takes that a rank has finished a step, of which so much was its own. What says nothing of that, and what was told
-// before, does not count; nor does a step that is told again, as for each batch where gradients are accumulated.
+// before, does not count. A step that is told again, as for each batch where gradients are accumulated, has taken so much
+// more.
 func (o *Own) Told(rank int, step int64, own time.Duration, at time.Time) {
 	if o == nil || own <= 0 || own > longest {
 		return
@@ -58,18 +60,23 @@ func (o *Own) Told(rank int, step int64, own time.Duration, at time.Time) {
 		s = &sample{every: 1, step: -1}
 		o.ranks[rank] = s
 	}
-	if !at.After(s.last) || step == s.step {
-		return
+	switch {
+	case !at.After(s.last):
+	case step != s.step:
+		s.step = step
+		s.add(own, at)
+	case s.counts:
+		sum := &s.own[len(s.own)-1]
+		*sum = min(*sum+own, longest)
 	}
-	s.step = step
-	s.add(own, at)
 }
 
 func (s *sample) add(own time.Duration, at time.Time) {
 	if s.told == 0 {
 		s.first = at
 	}
-	if s.last = at; s.told%s.every == 0 {
+	s.last, s.counts = at, s.told%s.every == 0
+	if s.counts {
 		if len(s.own) == mostSample { // every other one is enough from now on
 			for i := range mostSample / 2 {
 				s.own[i] = s.own[2*i]

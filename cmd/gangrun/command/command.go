@@ -53,12 +53,12 @@ func Run(args []string) (code int) {
 	}
 	p := &program{openTree: openTree}
 	app := &cli.App{
-		Name:    "gangrun",
-		Usage:   "run a training job, know why it died, restart it together",
-		Version: versionText(),
+		Name:                  "gangrun",
+		Usage:                 "run a training job, know why it died, restart it together",
+		Version:               versionText(),
 		CustomAppHelpTemplate: topHelp,
-		HideHelpCommand: true,
-		Flags:           []cli.Flag{cli.HelpFlag}, // not added where there is a command help
+		HideHelpCommand:       true,
+		Flags:                 []cli.Flag{cli.HelpFlag}, // not added where there is a command help
 		Commands: append([]*cli.Command{
 			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
 			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p), reportCommand(p),
