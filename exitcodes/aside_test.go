@@ -24,7 +24,7 @@ func TestTrackers(t *testing.T) {
 		says    string
 	}{
 		"mlflow after an exception":   {scale + mlflow, Fatal, "loss scale went to zero"},
-		"mlflow after a line":         {plain + mlflow, Fatal, "no such dataset"},
+		"mlflow after a line":         {plain + mlflow, Retry, "Read timed out"}, // it may be what ended it
 		"mlflow alone":                {mlflow, Retry, "Read timed out"},
 		"mlflow's own exception":      {uncaught + mlflow, Retry, "Read timed out"},
 		"comet after an exception":    {scale + comet, Fatal, "loss scale went to zero"},
@@ -34,6 +34,12 @@ func TestTrackers(t *testing.T) {
 		"neptune after an exception":  {scale + neptune, Fatal, "loss scale went to zero"},
 		"neptune after a line":        {plain + neptune, Fatal, "no such dataset"},
 		"wandb after an exception":    {scale + wandb, Fatal, "loss scale went to zero"},
+		"mlflow, and then a wrapper":  {mlflow + "error: run.sh: python exited with 1\n", Retry, "Read timed out"},
+		"mlflow, and then a word":     {mlflow + "FAILED\n", Retry, "Read timed out"},
+		"comet, and then a wrapper":   {comet + "error: run.sh: python exited with 1\n", Retry, "Read timed out"},
+		"wandb's exception":           {"error: no GPU metrics\nwandb.errors.CommError: Run initialization has timed out after 90.0 sec\n", Retry, "timed out"},
+		"a message that wandb ends":   {strings.Replace(scale, "loss scale went to zero", "init failed:", 1) + "wandb: Network error: Read timed out\n", Retry, "timed out"},
+		"a message, and then wandb":   {scale + "wandb: Network error: Read timed out\n", Fatal, "loss scale went to zero"},
 		"somebody else's logger":      {plain + another, Retry, "Read timed out"},
 		"a message that goes on":      {scale + "the server said: Read timed out.\n", Retry, "Read timed out"},
 		"the data, and then tracking": {"ERROR: dial tcp 10.0.0.7:80: connection refused\n" + comet, Retry, "connection refused"},

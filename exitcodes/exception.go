@@ -49,6 +49,9 @@ const (
 	maxChains  = 256
 )
 
+// sameStream reports whether two lines may have come by one stream.
+func sameStream(a, b int) bool { return a == b || a == 0 || b == 0 }
+
 // isHeader reports whether the line begins a traceback, and nothing else.
 func isHeader(text []byte) bool {
 	head := bytes.TrimLeft(text, " +|\t")
@@ -133,6 +136,7 @@ const (
 // them: Python's standard output comes late, and its standard error does not.
 type parser struct {
 	r       *reader
+	stream  int // of the origin
 	state   parserState
 	chain   *chain
 	link    link // of the next member
@@ -146,10 +150,13 @@ type parser struct {
 
 // findChains finds all chains, in the order in which they end.
 func (r *reader) findChains() {
-	parsers, before := map[origin]*parser{}, map[string]*int{}
+	parsers, before, open := map[origin]*parser{}, map[string]*int{}, map[string]*parser{}
 	for i := range r.lines {
 		from := origin{r.lines[i].tag, r.lines[i].stream}
 		p := parsers[from]
+		if o := open[from.tag]; (p == nil || p.state == stateIdle) && o != nil && o.state != stateIdle && sameStream(from.stream, o.stream) {
+			p = o // the streams of what came long ago are not all known
+		}
 		if p == nil {
 			if len(parsers) > 1024 {
 				continue
@@ -158,10 +165,13 @@ func (r *reader) findChains() {
 				before[from.tag] = new(int)
 				*before[from.tag] = -1
 			}
-			p = &parser{r: r, before: before[from.tag]}
+			p = &parser{r: r, stream: from.stream, before: before[from.tag]}
 			parsers[from] = p
 		}
 		p.feed(i)
+		if p.state != stateIdle {
+			open[from.tag] = p
+		}
 	}
 	for _, p := range parsers {
 		p.close()
@@ -275,7 +285,7 @@ func (p *parser) partOfChain(i int) bool {
 	if n := len(p.r.chains); n > 0 {
 		c := p.r.chains[n-1]
 		l := &p.r.lines[i]
-		return c.tag == l.tag && c.stream == l.stream && i >= c.begin && i <= c.end
+		return c.tag == l.tag && sameStream(c.stream, l.stream) && i >= c.begin && i <= c.end
 	}
 	return false
 }
@@ -350,7 +360,7 @@ func (p *parser) message(i int, text []byte) {
 		}
 	case len(bytes.TrimSpace(text)) == 0 || p.group > 0 && bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("+-")):
 		p.state, p.between = stateAfter, 0
-	case l.logged || l.level != levelNone || l.is(traitHandled|traitExit|traitTracker) || l.says("terminate called", "Fatal Python error: ") || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
+	case l.logged || l.level != levelNone || l.is(traitHandled|traitExit) || l.is(traitTracker) && !p.announced() || l.says("terminate called", "Fatal Python error: ") || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
 		l.is(traitBar) || i-m.lines[len(m.lines)-1] > maxMessage:
 		p.state, p.between = stateAfter, 0
 		p.after(i, text)
@@ -361,6 +371,11 @@ func (p *parser) message(i int, text []byte) {
 		m.lines = append(m.lines, i)
 		p.chain.end = i
 	}
+}
+
+// announced reports whether the exception's own line leaves to the next ones what it has to say.
+func (p *parser) announced() bool {
+	return bytes.HasSuffix(bytes.TrimSpace(p.r.lines[p.chain.last().lines[0]].text), []byte(":"))
 }
 
 func (p *parser) after(i int, text []byte) {

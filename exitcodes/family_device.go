@@ -1,6 +1,10 @@
 package exitcodes
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+	"unicode"
+)
 
 // What devices and their libraries say.
 var (
@@ -8,7 +12,8 @@ var (
 		"hip", "miopen", "rocm")
 	saysDeviceError = phrases.list("gpuassert", "nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_",
 		"cuda driver error", "cuda error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error",
-		"cufft_", "cusparse", "error 8", "() failed. status: ", "hip error", "hiperror", "miopenstatus")
+		"cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
+	saysFailedCall   = phrases.list(failedCall)
 	saysMemory       = phrases.list("alloc_failed", "out of memory")
 	saysDeviceMisuse = phrases.list("arch_mismatch", "bad_param", "device-side assert", "insufficient for",
 		"invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch",
@@ -23,7 +28,7 @@ func deviceFamily(class, _ string, message []byte, h heard) family {
 	if !h.any(saysDevice) {
 		return family{}
 	}
-	if !h.any(saysDeviceError) && !strings.HasSuffix(class, "AcceleratorError") {
+	if !h.any(saysDeviceError) && !(h.any(saysFailedCall) && ofDevice(message)) && !strings.HasSuffix(class, "AcceleratorError") {
 		return family{}
 	}
 	if h.any(saysMemory) {
@@ -33,4 +38,22 @@ func deviceFamily(class, _ string, message []byte, h heard) family {
 		return deterministic("device", "CUDAUsage")
 	}
 	return transient("device", "CUDAError", RoleRoot)
+}
+
+const failedCall = "() failed. status: "
+
+// ofDevice reports whether the call that has failed is one of CUDA's or HIP's by its name: "cudaGetDevice() failed. Status: ...".
+func ofDevice(message []byte) bool {
+	i := bytes.Index(bytes.ToLower(message), []byte(failedCall))
+	if i < 0 {
+		return false
+	}
+	name := message[:i]
+	name = name[bytes.LastIndexFunc(name, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) })+1:]
+	for _, prefix := range []string{"cuda", "hip", "cu"} {
+		if rest, found := bytes.CutPrefix(name, []byte(prefix)); found && len(rest) > 0 && rest[0] >= 'A' && rest[0] <= 'Z' {
+			return true
+		}
+	}
+	return false
 }

@@ -35,6 +35,13 @@ func TestForeignTraces(t *testing.T) {
 		"R: a server":                    {1, "Error in `req_perform()`:\n! Timeout was reached [a.example.org]: Operation timed out\nBacktrace:\n    x\nExecution halted\n", Retry, "Timeout was reached"},
 		"R: a bug":                       {1, "Error in `fit()`:\n! object 'lr' not found\nBacktrace:\n    x\nExecution halted\n", Fatal, "not found"},
 		"a command and its code":         {56, curl + script, Retry, "Connection reset by peer"},
+		"another's number":               {5, "store: attempt (5): connection refused\ntrain: ERROR: no such dataset: foo\n", Fatal, "no such dataset"},
+		"a number further on":            {3, "push metrics failed (3): connection refused\ntrain: invalid config: no such key lr\n", Fatal, "no such key"},
+		"a cause below an error":         {1, "error: fetch\n  at connect: connection refused (10.0.0.5:80)\n", Retry, "connection refused"},
+		"a call below an error":          {1, "error: fetch\n  at connect (connection refused)\n", Retry, "connection refused"},
+		"numbered causes":                {1, "2 problems:\n  [1] connection refused by 10.0.0.5:80\n", Retry, "connection refused"},
+		"node: a server":                 {1, "Error: connect ECONNREFUSED 10.0.0.5:80\n    at TCPConnectWrap.afterConnect [as oncomplete] (node:net:1494:16)\n    at async main (/app/run.js:7:3)\n", Retry, "ECONNREFUSED"},
+		"julia: its frames":              {1, "fetch: dial tcp 10.0.0.5:80: connection refused\nStacktrace:\n [1] failed to parse(x)\n   @ Base ./stream.jl:941\n", Retry, "connection refused"},
 		"a command and another code":     {1, curl + script, Fatal, "could not fetch"},
 		"a name server":                  {1, "list: dial tcp: lookup a.example.com on 10.96.0.10:53: read udp 10.0.0.4:4->10.96.0.10:53: i/o timeout\n", Retry, "i/o timeout"},
 		"a host":                         {1, "list: dial tcp 10.0.0.9:80: connect: no route to host\n", Retry, "no route"},
@@ -84,6 +91,15 @@ func TestFailedStatus(t *testing.T) {
 			"tensorflow.python.framework.errors_impl.InternalError: cudaGetDevice() failed. Status: " + status + "\n")
 		if f := Judge(o, BuiltinRules()); f.Verdict != want {
 			t.Errorf("%s: %s by %q", status, f.Verdict, f.Rule)
+		}
+	}
+	for call, want := range map[string]Verdict{"hipGetDevice": Retry, "cudart.cudaGetDevice": Retry,
+		"buildCudaGraph": Fatal, "cuda_loader.parse": Fatal, "relationship": Fatal, "cudagraphs": Fatal} {
+		o := exited(1)
+		o.Output = []byte("Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    main()\n" +
+			"RuntimeError: " + call + "() failed. Status: shape mismatch 3 vs 4\n")
+		if f := Judge(o, BuiltinRules()); f.Verdict != want {
+			t.Errorf("%s: %s by %q", call, f.Verdict, f.Rule)
 		}
 	}
 }

@@ -9,7 +9,7 @@ func SaysEnd(o Outcome, rules *Rules) (line string, ended bool) {
 	if !bytes.Contains(o.Output, []byte(traceback)) {
 		return "", false // most have none, and the rest takes time
 	}
-	o.Status, o.Stop, o.running = Status{Code: 1}, NotStopped, true
+	o.Status, o.Stop = Status{Code: 1}, NotStopped
 	r := newReader(o, rules)
 	final := r.finalChains()
 	for i := len(final) - 1; i >= 0; i-- { // the first of several ranks that share an output

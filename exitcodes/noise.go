@@ -1,6 +1,9 @@
 package exitcodes
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // isIgnoredHeading reports whether the line introduces an exception of which the program did not end: one in a
 // destructor, in a thread, in an exit handler, in a task that nobody waits for, in the logger itself.
@@ -127,22 +130,49 @@ func ofTracker(l *line, m *meter) bool {
 
 const maxTaken = 120 // bytes at the start of a line
 
-// isForeignFrame reports whether the line is a frame as Java or Julia writes one: "	at a.B.c(B.java:7)", "	... 12 more", " [1] main()",
-// "   @ Main /app/run.jl:12".
+// isForeignFrame reports whether the line is a frame as Java, Node or Julia writes one: "	at a.B.c(B.java:7)", "	... 12 more",
+// "    at async main (/app/run.js:7:3)", "   @ Main /app/run.jl:12".
 func isForeignFrame(l *line) bool {
 	text := bytes.TrimLeft(l.text, " \t")
 	if len(text) == len(l.text) {
 		return false
 	}
-	if bytes.HasPrefix(text, []byte("at ")) {
-		return bytes.HasSuffix(bytes.TrimSpace(text), []byte(")"))
-	}
-	if rest, found := bytes.CutPrefix(text, []byte("[")); found {
-		n := bytes.IndexByte(rest[:min(len(rest), 5)], ']')
-		return n > 0 && digits(string(rest[:n]))
+	if call, found := bytes.CutPrefix(bytes.TrimSpace(text), []byte("at ")); found {
+		name, place, found := bytes.Cut(call, []byte("("))
+		place, closed := bytes.CutSuffix(place, []byte(")"))
+		return found && closed && (inJava(name, string(place)) || inNode(string(place)))
 	}
 	return bytes.HasPrefix(text, []byte("@ ")) && bytes.Contains(text, []byte(".jl:")) ||
 		bytes.HasPrefix(text, []byte("... ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(" more"))
+}
+
+// inJava reports whether a method and its place are written as Java writes them: "a.B.c", "B.java:7".
+func inJava(name []byte, place string) bool {
+	if bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(name, '.') < 0 {
+		return false
+	}
+	file, number, _ := strings.Cut(place, ":")
+	return file == "Native Method" || file == "Unknown Source" || !strings.ContainsAny(file, " /") && (number == "" || digits(number)) &&
+		file != "" && !digits(strings.ReplaceAll(file, ".", ""))
+}
+
+// inNode reports whether a place is written as Node.js writes it: "/app/run.js:7:3", "node:net:1494:16".
+func inNode(place string) bool {
+	for range 2 { // the line and the column
+		i := strings.LastIndexByte(place, ':')
+		if i < 0 || !digits(place[i+1:]) {
+			return false
+		}
+		place = place[:i]
+	}
+	return strings.HasPrefix(place, "node:") || strings.ContainsAny(place, `/\`) || strings.HasSuffix(place, "js")
+}
+
+// isJuliaFrame reports whether the line names a call as Julia does below "Stacktrace:", as in " [1] main()".
+func isJuliaFrame(l *line) bool {
+	rest, found := bytes.CutPrefix(bytes.TrimLeft(l.text, " \t"), []byte("["))
+	n := bytes.IndexByte(rest[:min(len(rest), 5)], ']')
+	return found && n > 0 && digits(string(rest[:n]))
 }
 
 // isRustFrame reports whether the line is one of a backtrace in Rust: "   0: core::panicking::panic".

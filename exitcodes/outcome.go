@@ -79,7 +79,6 @@ type Outcome struct {
 
 	recorded *ErrorFile // what a launcher's report has of the rank's error file
 	died     time.Time  // by the clock of Arrived; zero where that is At
-	running  bool       // it had not ended by itself when the last of Output came
 	nobodys  bool       // Output carries no rank's name: it is this one's because no other has failed by itself
 }
 

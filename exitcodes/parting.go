@@ -53,7 +53,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			text = []byte(message)
 		}
 		if f := familyOf(class, text); f.known() {
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || failed && (r.lastTry(l) || r.namesCode(l)))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
 			break
@@ -65,8 +65,8 @@ func (r *reader) parting(to int) (Match, int, bool) {
 
 // namesCode reports whether a command has named, in what it says, the code with which the process ended: "curl: (56) Recv
 // failure". What its script says after that comes of it.
-func (r *reader) namesCode(l *line) bool {
-	return r.code > 2 && l.contains("("+strconv.Itoa(r.code)+")", "(code "+strconv.Itoa(r.code)+")")
+func (r *reader) namesCode(l *line, who string) bool {
+	return r.code > 2 && l.says(who+": ("+strconv.Itoa(r.code)+") ")
 }
 
 // longBefore reports whether line i is no part of what was said last, before line to.

@@ -60,13 +60,10 @@ func newReader(o Outcome, rules *Rules) *reader {
 		r.end = r.lines[n-1].at // the lines' own clock
 	}
 	r.flush = len(r.lines)
-	for r.flush > 0 && r.arrived && !o.running && r.end.Sub(r.lines[r.flush-1].at) < atTheEnd {
+	for r.flush > 0 && r.arrived && r.end.Sub(r.lines[r.flush-1].at) < atTheEnd {
 		r.flush--
 	}
 	r.findTraits()
-	if r.code > 0 && r.code < CodeSignalBase { // what a signal kills writes nothing that it has kept
-		r.lateFirst()
-	}
 	r.findAdvice()
 	r.findChains()
 	r.inside = make([]bool, len(r.lines))
@@ -86,24 +83,9 @@ func newReader(o Outcome, rules *Rules) *reader {
 	return r
 }
 
-// lateFirst brings what came at the end into the order in which it was said, as far as that is known: standard output, of
-// which a program keeps the last until its end, before what standard error, which it writes at once, says of a failure.
-func (r *reader) lateFirst() {
-	from := r.flush + slices.IndexFunc(r.lines[r.flush:], func(l line) bool {
-		return l.stream > 1 && (isHeader(l.text) || l.level == levelError || l.is(traitError))
-	})
-	if from < r.flush {
-		return
-	}
-	late := r.lines[from:]
-	if !slices.ContainsFunc(late, func(l line) bool { return l.stream == 0 }) {
-		slices.SortStableFunc(late, func(a, b line) int { return cmp.Compare(a.stream, b.stream) })
-	}
-}
-
 // findTraits looks at the words of every line, once for each shape.
 func (r *reader) findTraits() {
-	known := map[uint64]trait{}
+	known, stack := map[uint64]trait{}, map[origin]bool{}
 	for i := range r.lines {
 		l := &r.lines[i]
 		r.meter.pass(1, len(l.text))
@@ -121,6 +103,15 @@ func (r *reader) findTraits() {
 		l.traits = t
 		if ofTracker(l, r.meter) {
 			l.traits |= traitTracker
+		}
+		switch from := (origin{l.tag, l.stream}); {
+		case l.says("Stacktrace:"):
+			stack[from] = true
+		case len(stack) == 0:
+		case indent(l.text) == 0:
+			delete(stack, from)
+		case stack[from] && isJuliaFrame(l):
+			l.traits |= traitNoise
 		}
 	}
 }
@@ -198,7 +189,7 @@ func (r *reader) workAfter(i int, tag string) int {
 			continue
 		}
 		last := len(at)
-		if s := r.lines[i].stream; s != 0 && from.stream != 0 && s != from.stream {
+		if !sameStream(r.lines[i].stream, from.stream) {
 			last = sort.SearchInts(at, r.flush)
 		}
 		n += max(0, last-sort.SearchInts(at, i+1))
@@ -226,7 +217,7 @@ func (r *reader) survived(i int, tag string, own bool) bool {
 func (r *reader) othersAfter(i int, tag string) bool {
 	for j := i + 1; j < len(r.lines) && j < i+200; j++ {
 		l := &r.lines[j]
-		late := j >= r.flush && l.stream != 0 && r.lines[i].stream != 0 && l.stream != r.lines[i].stream
+		late := j >= r.flush && !sameStream(l.stream, r.lines[i].stream) && l.at.Sub(r.lines[i].at) <= burst
 		if !late && !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) {
 			return true
 		}
@@ -258,7 +249,7 @@ func (r *reader) mark() {
 			k = kindSurvived
 		}
 		for i := ch.begin; i <= ch.end; i++ {
-			if l := &r.lines[i]; r.inside[i] && related(l.tag, ch.tag) && l.stream == ch.stream || i == ch.begin && ch.ignored {
+			if l := &r.lines[i]; r.inside[i] && related(l.tag, ch.tag) && sameStream(l.stream, ch.stream) || i == ch.begin && ch.ignored {
 				r.lines[i].kind = k
 			}
 		}
@@ -279,19 +270,31 @@ func (r *reader) mark() {
 	r.markTrackers()
 }
 
-// markTrackers takes what an experiment tracker says of itself for survived where anybody else says what went wrong. Trackers
-// say it in threads and at the end of a process, after the words that it died of.
+// markTrackers takes what an experiment tracker says of itself for survived where somebody else has said before what went wrong:
+// trackers speak in threads and at the end of a process, after the words that it died of. What a wrapper says after a tracker
+// comes of it.
 func (r *reader) markTrackers() {
-	others := slices.ContainsFunc(r.chains, func(c chain) bool { return !c.ignored && !c.survived })
+	said, next := false, 0
 	for i := range r.lines {
+		for ; next < len(r.chains) && r.chains[next].end < i; next++ {
+			said = said || !r.chains[next].ignored && !r.chains[next].survived
+		}
 		l := &r.lines[i]
-		others = others || l.kind == kindLast && !r.inside[i] && !l.is(traitTracker|traitNoise|traitEcho)
-	}
-	for i := range r.lines {
-		if l := &r.lines[i]; others && l.is(traitTracker) && l.kind == kindLast && !r.inside[i] {
+		if l.kind != kindLast || r.inside[i] {
+			continue
+		}
+		if !l.is(traitTracker) {
+			said = said || !l.is(traitNoise|traitEcho)
+		} else if said && !endsProgram(l) {
 			l.kind = kindSurvived
 		}
 	}
+}
+
+// endsProgram reports whether a tracker's line may be what a program ended of: an exception, or what a rule says of its server.
+func endsProgram(l *line) bool {
+	class, _, named := exceptionHead(l.text)
+	return named && looksRaised(class) || l.rule != nil && l.rule.Reason == "TrackerUnreachable"
 }
 
 // longSurvived reports whether the program went on after one of its threads had ended of c.

@@ -1,6 +1,8 @@
 package exitcodes
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +40,7 @@ func TestStreams(t *testing.T) {
 		return all
 	}
 	refused := []string{"1 metrics: connection refused"}
+	caught := []string{"2 Traceback (most recent call last):", `2   File "train.py", line 19, in run`, "2     f()", "2 ConnectionResetError: [Errno 104] Connection reset by peer"}
 	for name, tt := range map[string]struct {
 		code    int
 		lines   []string
@@ -50,7 +53,13 @@ func TestStreams(t *testing.T) {
 		"the message goes on behind it":  {1, join(traced("RuntimeError: the loader says:"), []string{"1 epoch 3"}, []string{"2 connection refused"}), Retry, "connection refused"},
 		"within the frames":              {1, join(noData[:2], []string{"1 ValueError: bad lr"}, traced("ConnectionResetError: [Errno 104] Connection reset by peer")[2:]), Retry, "Connection reset by peer"},
 		"within the frames, one stream":  {1, join(noData[:2], []string{"2 ValueError: bad lr"}, traced("ConnectionResetError: [Errno 104] Connection reset by peer")[2:]), Fatal, "ValueError: bad lr"},
-		"a plain fault, and then refuse": {1, []string{"2 fatal: no such config: a.yaml", "1 metrics: connection refused"}, Fatal, "no such config"},
+		"a shell's, and then why":        {1, []string{"2 cp: cannot stat '/cache': No such file or directory", "1 fetch: read tcp 10.0.0.7:443: connection reset by peer"}, Retry, "reset by peer"},
+		"steps between":                  {1, []string{"2 error: cannot open cache", "1 step 1", "1 step 2", "1 step 3", "1 step 4", "1 recv: Connection reset by peer"}, Retry, "reset by peer"},
+		"said of another batch":          {1, join(caught, []string{"2 see the log for more", "1 epoch 1", "1 batch 7 is nan, skipping"}), Retry, "Connection reset by peer"},
+		"said of this one":               {1, join([]string{"1 batch 7 is lost, skipping"}, caught, []string{"2 no such dataset: foo"}), Fatal, "no such dataset"},
+		"its stream is not known at all": {1, join(noData[:1], []string{`0   File "train.py", line 9, in <module>`}, noData[2:3], []string{"0 ConnectionResetError: [Errno 104] Connection reset by peer"}), Retry, "Connection reset by peer"},
+		"nor that of its heading":        {1, join([]string{"0" + noData[0][1:]}, noData[1:]), Fatal, "RuntimeError: spot watcher: the run has no data"},
+		"another's is not known":         {1, join(noData, []string{"2 ", "0 epoch 3"}), Fatal, "RuntimeError: spot watcher: the run has no data"},
 		"a refusal, and then its fault":  {1, []string{"1 metrics: wrote 3", "2 dial tcp 10.0.0.7:80: connection refused"}, Retry, "connection refused"},
 		"a trace, and then refused":      {1, []string{"2 + ./sync /data", "1 connection refused", "1 giving up"}, Retry, "connection refused"},
 		"its fault is on the same":       {1, []string{"2 fatal: no such config: a.yaml", "2 metrics: connection refused"}, Retry, "connection refused"},
@@ -81,5 +90,56 @@ func TestStreamsOfARank(t *testing.T) {
 	f = Judge(ended(append(told, "2"+refused[1:])...), BuiltinRules())
 	if f.Verdict != Retry {
 		t.Errorf("the message: %s by %q: %s", f.Verdict, f.Rule, f.Message)
+	}
+}
+
+// TestStepBetweenStreams has a worker report a step after what it had got over, and before why it ended.
+func TestStepBetweenStreams(t *testing.T) {
+	reset := traced("ConnectionResetError: [Errno 104] Connection reset by peer")
+	for i := range reset {
+		reset[i] = "1" + reset[i][1:]
+	}
+	for over, step := range map[string]int{"2 error: slow disk": 5, traced("ValueError: bad cache")[0]: 0} {
+		o := spoken(1, append([]string{over, "2 so be it", "1 epoch 5"}, reset...)...)
+		if step > 0 {
+			o.StepAt = o.At.Add(-time.Duration(step) * time.Millisecond)
+		}
+		if f := Judge(o, BuiltinRules()); f.Verdict != Retry || !strings.Contains(f.Evidence, "reset by peer") {
+			t.Errorf("after %q: %s by %q: %s", over, f.Verdict, f.Rule, f.Message)
+		}
+	}
+}
+
+// TestSaysEndByTwoStreams has a program that does not end write what it had kept after its traceback, and one go on after it.
+func TestSaysEndByTwoStreams(t *testing.T) {
+	told := traced("ValueError: heads must divide hidden")
+	for pause, want := range map[time.Duration]bool{20 * time.Millisecond: true, 300 * time.Millisecond: true, 5 * time.Second: false} {
+		var steps []string
+		for i := range 20 {
+			steps = append(steps, fmt.Sprintf("1 step %d loss 0.5", i))
+		}
+		o := spoken(0, append(slices.Clone(told), steps...)...)
+		for i := range told {
+			o.Arrived[i].At = o.Arrived[i].At.Add(-pause)
+		}
+		running := o
+		running.At = time.Time{}
+		if line, ended := SaysEnd(running, BuiltinRules()); ended != want || ended && !strings.Contains(line, "heads must divide hidden") {
+			t.Errorf("steps %v after: %v %q", pause, ended, line)
+		}
+		o.Stop, o.Status, o.StoppedAt, o.At = StoppedByGang, Status{Signal: sigterm}, noon.Add(time.Millisecond), noon.Add(100*time.Millisecond)
+		if f := Judge(o, BuiltinRules()); f.Said == nil && want {
+			t.Errorf("stopped, with steps %v after: %+v", pause, f.Said)
+		}
+		for i := range told { // as far apart, and steps all the while
+			o.Arrived[i].At = noon.Add(-time.Minute)
+		}
+		for i := len(told); i < len(o.Arrived); i++ {
+			o.Arrived[i].At = noon.Add(time.Duration(i-len(o.Arrived)) * time.Second)
+		}
+		o.At = time.Time{}
+		if line, ended := SaysEnd(o, BuiltinRules()); ended {
+			t.Errorf("goes on: %q", line)
+		}
 	}
 }
