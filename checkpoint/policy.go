@@ -171,7 +171,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 			cuts[c.Step] = true
 		}
 		switch {
-		case what == state && !before, what == model && began && !before, what == ruined && !before:
+		case what == state && !before, what == model && began && !before && !c.Data, what == ruined && !before:
 			o.veto(reason, "%s; %s", about(c.Path, detail), cmp.Or(p.Way, ways))
 		case what == model:
 			o.Fresh = cmp.Or(o.Fresh, fmt.Sprintf("%s is no training state (%s)", c.Path, cmp.Or(c.Detail, string(reason))))
@@ -293,14 +293,17 @@ func (p Policy) weigh(c format.Checkpoint, m History, other string, now time.Tim
 
 // eligible marks those checkpoints among which one is chosen: of one series, since steps of two training runs say
 // nothing of one another. It is the one in which something has appeared since this run began, else the one that was
-// written last, but for those that are of one by their names alone, else the only one with the state of an optimizer; where there are several, tied names a checkpoint of
-// each of two. Where some of a series have the state of an optimizer, the others are its weights. Numbers count before
-// none, and steps before epochs.
+// written last, else the only one with the state of an optimizer; where there are several, tied names a checkpoint of
+// each of two. What may be a part of another goes behind them all. Where some of a series have the state of an optimizer,
+// the others are its weights. Numbers count before none, and steps before epochs.
 func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 	type series struct {
-		path                                    string // of its newest
-		fresh, sure, optimizer, numbered, steps bool
-		newest                                  time.Time
+		path                              string // of its newest
+		fresh, optimizer, numbered, steps bool
+		newest                            time.Time
+		whole                             bool // one of them is no part of another
+		beside                            bool // all of them may be parts of another's
+		at                                map[int64]bool
 	}
 	of := map[string]*series{}
 	whole := func(c format.Checkpoint) bool { return c.Complete && c.Resumable && !m.superseded(c) }
@@ -310,11 +313,12 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 		}
 		x := of[c.Series()]
 		if x == nil {
-			x = &series{path: c.Path}
+			x = &series{path: c.Path, at: map[int64]bool{}}
 			of[c.Series()] = x
 		}
 		x.fresh = x.fresh || len(m.Before) > 0 && !m.lay(c)
-		x.sure = x.sure || !c.Unsure
+		x.whole = x.whole || !c.Bare
+		x.at[c.Step] = c.Step >= 0
 		x.optimizer = x.optimizer || c.Optimizer
 		x.numbered = x.numbered || c.Step >= 0
 		x.steps = x.steps || c.Step >= 0 && c.Unit == format.UnitStep
@@ -322,14 +326,23 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 			x.newest = c.Modified
 		}
 	}
+	// A buffer, a history: of the same steps as what it belongs to, or of none.
+	for _, x := range of {
+		for _, y := range of {
+			shared := func(step int64) bool { return y.at[step] }
+			x.beside = x.beside || !x.whole && y.whole && (!x.numbered || slices.ContainsFunc(slices.Collect(maps.Keys(x.at)), shared))
+		}
+	}
 	best := ""
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		x, y := of[name], of[best]
 		switch {
-		case y == nil, y == x, x.fresh && !y.fresh, x.fresh == y.fresh && x.sure && !y.sure,
-			x.fresh == y.fresh && x.sure == y.sure && x.newest.After(y.newest):
+		case y == nil, y == x, !x.beside && y.beside:
 			best, tied = name, nil
-		case x.fresh != y.fresh || x.sure != y.sure || !x.newest.Equal(y.newest):
+		case x.beside != y.beside:
+		case x.fresh && !y.fresh, x.fresh == y.fresh && x.newest.After(y.newest):
+			best, tied = name, nil
+		case x.fresh != y.fresh || !x.newest.Equal(y.newest):
 		case x.optimizer && !y.optimizer:
 			best, tied = name, nil
 		case x.optimizer == y.optimizer:

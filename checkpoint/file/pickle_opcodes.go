@@ -112,7 +112,7 @@ var opcodes = [256]opcode{
 	'c':  {lines, (*pickle).global},        // GLOBAL
 	0x93: {nothing, (*pickle).stackGlobal}, // STACK_GLOBAL
 	'R':  {nothing, made(2)},               // REDUCE
-	0x81: {nothing, made(2)},               // NEWOBJ
+	0x81: {nothing, newObject},             // NEWOBJ
 	0x92: {nothing, made(3)},               // NEWOBJ_EX
 	'o':  {nothing, fromMark(instance)},    // OBJ
 	'i':  {lines, fromMark(instance)},      // INST

@@ -121,11 +121,26 @@ func (p *pickle) returned(call []value) value {
 		}
 		return v
 	}
-	v := p.shaped(value{kind: instance, text: class})
-	if v.shape != nil && len(call) > 1 && call[1].shape != nil {
-		v.shape.Args = call[1].shape.Values
+	if len(call) > 1 && call[1].shape != nil && len(call[1].shape.Values) == 1 && call[1].shape.Pairs == 1 {
+		if only := call[1].shape.Values[0]; only != nil && only.Kind == Dict && len(only.Keys) > 0 {
+			return value{shape: only} // a dict of another class: flax's FrozenDict
+		}
 	}
-	return v
+	return p.shaped(value{kind: instance, text: class})
+}
+
+// newObject is the opcode of what is made from its fields, as a named tuple is. What a function is called with may be
+// anything: the blocks of a table of pandas, the pattern of a compiled expression.
+func newObject(p *pickle, _ argument) error {
+	if len(p.stack)-2 < p.floor() {
+		return errUnderflow
+	}
+	call := p.stack[len(p.stack)-2:]
+	v := p.returned(call)
+	if fields := call[1].shape; v.shape != nil && v.shape.Kind == Object && fields != nil {
+		v.shape.Args = fields.Values
+	}
+	return p.replace(2, v)
 }
 
 // adoptPairs takes the pairs that a list of lists holds.

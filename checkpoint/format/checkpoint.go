@@ -68,6 +68,11 @@ type Checkpoint struct {
 	Optimizer bool `json:"optimizer,omitempty"`
 	// Unsure is set for what is taken for a training state by its name, where nothing in it says so.
 	Unsure bool `json:"-"`
+	// Bare is set for what is unsure, has no tensors of its own or is a list of samples, and no name of a checkpoint: it may
+	// be a part of what stands beside it.
+	Bare bool `json:"-"`
+	// Data is set for what is known to be no training state and to hold no weights either.
+	Data bool `json:"-"`
 	// Part is set for weights under a name that says that they are one part of several: model_100.pt. Of a first save that
 	// was cut no more may be left.
 	Part bool `json:"-"`

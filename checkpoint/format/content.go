@@ -19,11 +19,18 @@ type content struct {
 	// it is no training state.
 	alone bool
 	// open says that something was not understood: that there are no tensors proves nothing then.
-	open   bool
-	number bool   // it is a bare number
-	read   bool   // what is in the file was read
-	doubt  string // what keeps it open whether the file is whole
-	key    string // under which the step stands
+	open bool
+	// scalars says that there are numbers, texts and the like without a name: one of them may say how far a state is.
+	scalars bool
+	// nested says that there are lists or dicts in the list or the dict that it is, and lines that it is a list of dicts that
+	// each say a step.
+	nested, lines bool
+	// samples says that it is a list of items of one form, with tensors in them.
+	samples bool
+	number  bool   // it is a bare number
+	read    bool   // what is in the file was read
+	doubt   string // what keeps it open whether the file is whole
+	key     string // under which the step stands
 	// sure says that the step is a plain number under a name that counts the training itself. An average of the weights, a
 	// sampler, a buffer of a layer count on their own.
 	sure  bool
@@ -96,19 +103,19 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 	case file.Tensor:
 		c.tensors = true
 	case file.Dict, file.Object:
-		c.dict(w, s, 0)
+		c.dict(w, s, 0, depth)
+		c.nested = slices.ContainsFunc(s.Values, composite)
 		c.at(new(weighing).step(s, 0))
 		if c.step >= 0 {
 			c.more = true
 		}
-		if s.Kind == file.Object && len(s.Keys) == 0 {
+		if s.Kind == file.Object && len(s.Keys)+len(s.Args) == 0 {
 			c.alone = false // nothing is known of it but its class, and perhaps what it was made from
 		}
 	case file.List:
 		c.list(w, s, depth)
-	case file.Number:
-		c.number = true
-	case file.Text, file.None, file.Float:
+	case file.Number, file.Text, file.None, file.Float:
+		c.scalars, c.number = true, s.Kind == file.Number
 	default:
 		c.alone, c.open = false, true
 	}
@@ -122,7 +129,7 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 const maxContentDepth = 6
 
 func (c *content) list(w *weighing, s *file.Shape, depth int) {
-	numbers, others := false, false
+	numbers, differ := false, false
 	for _, v := range s.Values {
 		if composite(v) && !w.first(v) {
 			continue
@@ -130,16 +137,23 @@ func (c *content) list(w *weighing, s *file.Shape, depth int) {
 		inner := w.of(v, depth+1)
 		c.optimizer, c.more, c.tensors = c.optimizer || inner.optimizer, c.more || inner.more, c.tensors || inner.tensors
 		c.alone, c.open, c.err = c.alone && inner.alone, c.open || inner.open, cmp.Or(c.err, inner.err)
-		numbers, others = numbers || inner.number, others || composite(v) || inner.tensors
+		c.scalars, c.nested = c.scalars || inner.scalars, c.nested || composite(v) && v != s
+		differ = differ || inner.step != c.step && c.step >= 0
+		numbers = numbers || v != nil && v.Kind == file.Number
 		if c.step < 0 {
 			c.at(tally{inner.step, inner.unit, inner.key, inner.plain, c.err})
 		}
 	}
-	if numbers && others {
+	c.scalars = c.scalars || !c.tensors
+	if c.scalars && c.tensors || numbers && c.nested {
 		c.alone = false // one of them may say how far it is
 	}
-	if !c.open && !c.optimizer && !(c.more && c.tensors) && alike(s) {
-		c.alone, c.more = true, false // samples, or a line for each epoch: what one of them says is not said of all
+	switch {
+	case c.open || c.optimizer || c.more && !c.tensors && !differ || !alike(s):
+	case c.tensors:
+		c.samples = !c.more
+	default: // what one of them says is not said of all
+		c.alone, c.lines, c.more = true, c.more, false
 		c.at(tally{n: -1})
 	}
 }
@@ -163,7 +177,8 @@ func alike(s *file.Shape) bool {
 	})
 }
 
-func (c *content) dict(w *weighing, s *file.Shape, depth int) {
+// dict weighs a dict, or an object, that stands so deep in dicts, and so deep in all.
+func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 	if isOptimizer(s) {
 		c.optimizer = true
 		return
@@ -180,9 +195,10 @@ func (c *content) dict(w *weighing, s *file.Shape, depth int) {
 		if composite(v) && !w.first(v) {
 			continue
 		}
-		inner := w.of(v, depth+1)
+		inner := w.of(v, level+1)
 		c.optimizer, c.tensors = c.optimizer || inner.optimizer, c.tensors || inner.tensors
-		c.alone = c.alone && !inner.tensors // the fields of a named tuple, of which nothing says what they are
+		// Of the fields of a named tuple nothing says what they are. Where they are tensors alone it is a layer.
+		c.alone = c.alone && inner.alone && (!inner.tensors || v.Kind != file.Dict && v.Kind != file.List) && (v == nil || v.Kind != file.Number)
 	}
 	for i, key := range s.Keys {
 		v := s.Values[i]
@@ -204,18 +220,18 @@ func (c *content) dict(w *weighing, s *file.Shape, depth int) {
 			c.open = c.open || unclear(v)
 		case (v.Kind == file.Dict || v.Kind == file.Object) && depth < maxContentDepth:
 			if w.first(v) {
-				c.dict(w, v, depth+1)
+				c.dict(w, v, depth+1, level+1)
 			}
 		case v.Kind == file.Number && depth == 0:
 			c.alone = false // a program's own way to say how far it is
 		case v.Kind == file.Bytes && depth == 0:
-			c.alone, c.open = false, true // a library may have written a state into them
+			c.open = true // a library may have written a state into them
 		case v.Kind == file.Number:
 		case v.Kind == file.List:
 			c.optimizer = c.optimizer || slices.ContainsFunc(v.Values, isOptimizer)
 			c.open = c.open || slices.ContainsFunc(v.Values, unclear)
 		default:
-			c.open = true
+			c.alone, c.open = c.alone && !composite(v), true
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // settle decides, from what is in its files, of which step a save is, and whether training can be resumed from it.
 func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, 0
-	optimizer, more, alone, tensors, open, read := false, false, true, false, false, false
+	optimizer, more, alone, tensors, open, read, samples := false, false, true, false, false, false, false
 	several := 0 // files that are no JSON
 	for _, m := range members {
 		if !strings.HasSuffix(m.path, ".json") {
@@ -36,25 +36,49 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		}
 		optimizer = optimizer || in.optimizer || in.tensors && !in.alone && strings.Contains(members[i].roles, "optimizer")
 		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
-		alone = alone && in.alone && !(in.number && several > 1) // the epoch in a file of its own
+		samples = samples || in.samples && several == 1
+		alone = alone && in.alone && !(in.scalars && several > 1) // the epoch in a file of its own
 	}
 	name := c.save.title
 	if step >= 0 {
 		c.says(step, unit, name)
 	}
 	c.Training, c.Optimizer = optimizer || more, optimizer
+	checkpoint := checkpointName(c.base())
+	foreign := !c.save.named && name.slot == "" && name.family != "" && !checkpoint
+	structured := len(contents) == 1 && alone && !open && stateOfItsOwn(contents[0], checkpoint, foreign, c.save)
 	switch {
 	case optimizer || more:
 	case alone && tensors:
-		c.Part = !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !strings.HasSuffix(m.path, ".json") })
+		c.Part = allHaveRoles(members)
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
-	case alone && !open, !tensors && !c.save.named && name.slot == "" && name.family != "" && !checkpointName(c.base()):
+	case !tensors && (alone || foreign) && (!open || !checkpoint) && !structured:
+		c.Part, c.Data = allHaveRoles(members), alone && !open
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
 	case read:
-		c.Unsure = true
+		c.Unsure, c.Bare = true, (!tensors || samples) && !checkpoint
 		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
 	}
 	return nil
+}
+
+// allHaveRoles reports whether each file of a save is one part of it by its name.
+func allHaveRoles(members []member) bool {
+	return !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !strings.HasSuffix(m.path, ".json") })
+}
+
+// stateOfItsOwn reports whether numbers without tensors may be the state of a program: a population, a table of values. Such
+// are taken for one where the name leaves nothing else that it could be.
+func stateOfItsOwn(in content, checkpoint, foreign bool, s *save) bool {
+	switch list := in.scalars; {
+	case in.number: // epoch_5.pt, beside the weights of the same epoch
+		return !s.directory && s.named && s.title.family == ""
+	case !in.nested:
+		return false
+	case list:
+		return checkpoint || !foreign && (!in.lines || s.title.family == "")
+	}
+	return !s.directory && s.roles == "" && (checkpoint || s.slot != "")
 }
 
 // says takes the step that the content says, which goes before that of the name, but for one case: the name counts steps,
