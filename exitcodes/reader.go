@@ -217,8 +217,7 @@ func (r *reader) survived(i int, tag string, own bool) bool {
 func (r *reader) othersAfter(i int, tag string) bool {
 	for j := i + 1; j < len(r.lines) && j < i+200; j++ {
 		l := &r.lines[j]
-		late := j >= r.flush && !sameStream(l.stream, r.lines[i].stream) && l.at.Sub(r.lines[i].at) <= burst
-		if !late && !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) {
+		if !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) {
 			return true
 		}
 	}
