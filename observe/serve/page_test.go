@@ -240,7 +240,7 @@ func TestSlowListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	fmt.Fprintf(c, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+	fmt.Fprintf(c, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	limit := time.Now().Add(30 * time.Second)
 	for _, there := range []bool{true, false} {
 		for server.looking.Load() > 0 != there {

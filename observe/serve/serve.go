@@ -61,7 +61,7 @@ func Listen(address string, cfg Config) (*Server, error) {
 		listen:  &limited{Listener: l, free: make(chan struct{}, mostConnections)},
 		closing: closing, looking: looking,
 		http: &http.Server{
-			Handler:     handler(cfg, stream(cfg, patience, looking, closing)),
+			Handler:     handler(cfg, stream(cfg, patience, looking, closing), namesHere(address)),
 			ReadTimeout: patience, WriteTimeout: patience, IdleTimeout: idleTime,
 			MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 		},
@@ -86,10 +86,10 @@ func (s *Server) close() {
 	_ = s.http.Close()
 }
 
-func handler(cfg Config, events http.HandlerFunc) http.Handler {
+func handler(cfg Config, events http.HandlerFunc, own names) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/{$}", servePage())
-	mux.HandleFunc("/events", events)
+	mux.HandleFunc("/{$}", own.only(servePage()))
+	mux.HandleFunc("/events", own.only(events))
 	mux.Handle("/metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !cfg.Alive() {
@@ -109,12 +109,12 @@ func handler(cfg Config, events http.HandlerFunc) http.Handler {
 			text(w, http.StatusOK, string(s.Phase))
 		}
 	})
-	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/status", own.only(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
 		_ = enc.Encode(cfg.At(time.Now())) // whoever asked has gone
-	})
+	}))
 	return guarded(mux)
 }
 
