@@ -14,14 +14,15 @@ import (
 )
 
 // closing is the last line about a run: why there is no restart and what a person can do, or what a success has cost.
-// It is empty where there is nothing to add: a success at the first attempt.
-func closing(m exitcodes.Message, cfg supervisor.Config) (slog.Level, string) {
+// It is empty where there is nothing to add: a success at the first attempt. rounds is how many this node has begun: a
+// round's number also counts those of earlier runs of the job.
+func closing(m exitcodes.Message, cfg supervisor.Config, rounds int) (slog.Level, string) {
 	switch m.Verdict {
 	case exitcodes.Success:
-		if m.Round == nil || *m.Round == 0 {
+		if rounds < 2 {
 			return slog.LevelInfo, ""
 		}
-		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), count(*m.Round, "restart"))
+		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), count(rounds-1, "restart"))
 	case exitcodes.Preempted:
 		return slog.LevelInfo, fmt.Sprintf("stopped, not failed: %s; exits with %d, to be run again", m.Message, m.ExitCode)
 	case exitcodes.Suspended:
@@ -92,10 +93,14 @@ func count(n int, what string) string {
 // sayClosing has the closing line said when all output of the workers is out, before the report or table of the command.
 func (o *options) sayClosing() {
 	var last exitcodes.Message
+	rounds := 0
 	observe, epilogue := o.Observe, o.Epilogue
 	o.Observe = func(at time.Time, ev node.Event, effects []node.Effect) {
 		if observe != nil {
 			observe(at, ev, effects)
+		}
+		if _, begins := ev.(node.Begin); begins {
+			rounds++
 		}
 		for _, e := range effects {
 			if record, ok := e.(node.Record); ok {
@@ -104,7 +109,7 @@ func (o *options) sayClosing() {
 		}
 	}
 	o.Epilogue = func(w io.Writer) {
-		if level, text := closing(last, o.Config); text != "" {
+		if level, text := closing(last, o.Config, rounds); text != "" {
 			o.Log.Log(context.Background(), level, text)
 		}
 		if epilogue != nil {

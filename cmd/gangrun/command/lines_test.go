@@ -63,6 +63,7 @@ func TestClosing(t *testing.T) {
 		want string
 	}{
 		{"a success", exitcodes.Message{Verdict: exitcodes.Success, Round: &zero}, supervisor.Config{}, ""},
+		{"a success at once in a job's second run", exitcodes.Message{Verdict: exitcodes.Success, Round: &two}, supervisor.Config{}, ""},
 		{"a success with restarts", exitcodes.Message{Verdict: exitcodes.Success, Round: &two, StartedAt: start, FinishedAt: start.Add(90 * time.Second)},
 			supervisor.Config{}, "succeeded after 1m30s and 2 restarts"},
 		{"a stop", exitcodes.Message{Verdict: exitcodes.Preempted, Message: "SIGTERM from outside", ExitCode: 143}, supervisor.Config{},
@@ -80,7 +81,11 @@ func TestClosing(t *testing.T) {
 		{"nodes are missing", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, ExitCode: 211}, supervisor.Config{},
 			"not restarted: no round can begin without the missing nodes; exits with 211. What to do: the message names them"},
 	} {
-		if _, got := closing(tt.m, tt.cfg); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+		rounds := 1
+		if tt.name == "a success with restarts" {
+			rounds = 3
+		}
+		if _, got := closing(tt.m, tt.cfg, rounds); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -35,7 +35,7 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 	}
 	fmt.Fprintf(w, "job %s: %s for %v, %s, run %s\n", quoted(name), j.Phase, ago(now, j.Since), round,
 		printable(j.RunUID))
-	fmt.Fprintf(w, "restarts: %d of %d without progress, %d in all, %d after preemptions\n",
+	fmt.Fprintf(w, "restarts charged: %d of %d without progress; in all %d after failures, %d after preemptions\n",
 		j.Budget.Used, j.Spec.Restarts.Max, j.Budget.Total, j.Budget.Preemptions)
 	fmt.Fprintln(w, "checkpoint:", checkpointText(j, s.Round))
 	fmt.Fprintln(w, "furthest step:", furthest(s))
