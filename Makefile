@@ -18,7 +18,7 @@ MODULES   := test/examples/compose rendezvous/agent/realstores/etcd35 rendezvous
 UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/... ./internal/... ./docs ./packaging/...
 # Uncached: go does not know that these tests build and run the program. They mostly wait, so two packages at a time; one
 # after the other where make peers has been, since real training computes and has limits.
-RUNS    := -count=1 -p $(if $(CI)$(wildcard $(HOME)/.cache/gangrun-test/torch),1,2) -timeout 20m
+RUNS    := -count=1 -p $(if $(CI)$(wildcard $(or $(GANGRUN_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gangrun-test)/torch),1,2) -timeout 20m
 SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
 .PHONY: all build release demo recording goodput test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
