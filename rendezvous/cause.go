@@ -14,6 +14,12 @@ const ReasonNodeLost = "NodeLost"
 // evidenceTime is how long a root cause waits for an earlier one from members that have not yet stopped.
 const evidenceTime = time.Second
 
+// How long a hang waits for the other members, all of whose workers wait for each other.
+const (
+	foundTime  = 2 * time.Second  // to find it, too: that takes one of them a second longer than another
+	stacksTime = 10 * time.Second // to end theirs, and to know where those stood
+)
+
 // reports is what the members of a round that stops have told, and how they went. Names are empty for nobody.
 type reports struct {
 	reports []report // of those who failed, or were stopped when they had failed already
@@ -73,7 +79,9 @@ func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time
 	g = t.behindMost(g, said.reports, members)
 	f := g.outcome
 	if failed && f.role() == exitcodes.RoleRoot {
-		again = stop.At.Add(evidenceTime)
+		if again = stop.At.Add(evidenceTime); f.hangs() {
+			again = stop.At.Add(stacksTime)
+		}
 		return stop.as(StopFailure, g.node, f.Reason, f.Message, f), said.spoken || !t.now.Before(again), again
 	}
 	settled = said.spoken && (said.out || said.cutOff == "")

@@ -195,6 +195,9 @@ func (o *Outcome) echoes() bool {
 	return o.failed() && (o.role() == exitcodes.RoleCascade || o.role() == exitcodes.RoleSuspect)
 }
 
+// hangs reports whether the workers got nowhere.
+func (o *Outcome) hangs() bool { return o != nil && o.Reason == exitcodes.ReasonHang }
+
 // echoesIn reports whether the node tells of such a failure in a round.
 func (n *Node) echoesIn(round int) bool {
 	return n.Outcome != nil && n.Outcome.Round == round && n.Outcome.echoes()

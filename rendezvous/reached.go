@@ -83,7 +83,7 @@ const maxPhase = 32
 // compared is the stop of a round whose nodes all got nowhere, and of which none knows why, with what tells them apart:
 // the node that has come least far is the cause.
 func (t *turn) compared(stop Stop, members []member) Stop {
-	if o := stop.Outcome; o == nil || o.Reason != exitcodes.ReasonHang || len(members) < 2 {
+	if !stop.Outcome.hangs() || len(members) < 2 {
 		return stop
 	}
 	c := t.compare(members, stop.Round)
@@ -102,7 +102,7 @@ func (t *turn) compared(stop Stop, members []member) Stop {
 // or where none is behind, it is the one of which the store heard first.
 func (t *turn) behindMost(g report, reports []report, members []member) report {
 	found := func(o *Outcome) bool {
-		return o != nil && o.Reason == exitcodes.ReasonHang && o.role() == exitcodes.RoleRoot
+		return o.hangs() && o.role() == exitcodes.RoleRoot
 	}
 	if !found(g.outcome) {
 		return g

@@ -41,8 +41,6 @@ func TestBehind(t *testing.T) {
 			for _, node := range []string{"a", "b", "c"} {
 				s.fails(node, hang)
 			}
-			s.settle()
-			s.sleep(time.Minute)
 			if stop := s.halts(); stop.Kind != StopFailure || stop.Node != test.node || stop.Message != test.says {
 				t.Errorf("%+v", stop)
 			}
@@ -58,8 +56,6 @@ func TestBehind(t *testing.T) {
 	evaluated.v.Round.Members[2].Role = "evaluator"
 	evaluated.fails("a", hang)
 	evaluated.fails("b", hang)
-	evaluated.settle()
-	evaluated.sleep(time.Minute)
 	if stop := evaluated.halts(); stop.Node == "c" || strings.Contains(stop.Message, "behind") {
 		t.Errorf("%+v", stop)
 	}
@@ -104,6 +100,80 @@ func TestEachKnowsWhy(t *testing.T) {
 			if stop := s.halts(); stop.Node != test.node || stop.Message != test.says || stop.Outcome.Message != test.says {
 				t.Errorf("%+v, %+v", stop, stop.Outcome)
 			}
+		})
+	}
+}
+
+// TestHangsTogether: the round stops once all members have found that they hang, since all write their stacks then. Who
+// does not find it is waited for a little longer than it could take, and not where it is alone in what it does.
+func TestHangsTogether(t *testing.T) {
+	hang := func(o *Outcome) { o.Reason, o.Code, o.Role = exitcodes.ReasonHang, 212, "suspect" }
+	s := reachedStage(t, nil, 0)
+	s.fails("b", hang)
+	s.settle()
+	s.sleep(1500 * time.Millisecond)
+	s.fails("a", hang)
+	s.settle()
+	s.fails("c", hang)
+	s.settle(ActStop)
+
+	s = reachedStage(t, nil, 0)
+	s.fails("b", hang)
+	s.settle()
+	s.sleep(foundTime - time.Millisecond)
+	if d := s.settle(); !d.Next.Equal(s.now.Add(time.Millisecond)) {
+		t.Errorf("the next look is in %v", d.Next.Sub(s.now))
+	}
+	s.sleep(time.Millisecond)
+	s.settle(ActStop)
+
+	// An echo is no hang, and another one may tell what it echoes.
+	s = reachedStage(t, nil, 0)
+	s.fails("a", hang)
+	s.fails("b", as("cascade"))
+	s.fails("c", hang)
+	s.settle()
+	s.sleep(evidenceTime)
+	s.settle(ActStop)
+
+	spec := DefaultSpec(3)
+	spec.Roles = map[string]RolePolicy{"evaluator": {Restart: RestartSelf}}
+	s = runningStage(t, spec)
+	s.v.Round.Members[2].Role = "evaluator"
+	s.fails("a", hang)
+	s.fails("b", hang)
+	s.settle(ActStop)
+}
+
+// TestStacksTakeTime: who of several nodes is behind is known once all have written their stacks, however long a busy machine
+// takes for that. Who never does is not waited for.
+func TestStacksTakeTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration
+		node  string
+	}{"late": {stacksTime - time.Second, "b"}, "never": {0, "a"}} {
+		t.Run(name, func(t *testing.T) {
+			hang := func(role string) func(*Outcome) {
+				return func(o *Outcome) { o.Reason, o.Code, o.Role = exitcodes.ReasonHang, 212, role }
+			}
+			s := reachedStage(t, map[string]int64{"a": 30, "b": 29, "c": 30}, 0)
+			for _, node := range []string{"a", "b", "c"} {
+				s.fails(node, hang("suspect"))
+			}
+			s.settle(ActStop)
+			s.fails("a", hang("root"))
+			s.put("a", stops)
+			if s.settle(); test.after == 0 {
+				s.sleep(stacksTime)
+				s.settle(ActJudge)
+			} else {
+				s.sleep(test.after)
+				s.settle()
+				s.fails("b", hang("root"))
+				s.stopsAll()
+				s.settle(ActForm)
+			}
+			s.stopped(StopFailure, test.node)
 		})
 	}
 }

@@ -19,10 +19,12 @@ func (t *turn) running(members []member) Decision {
 	if t.wentBack() {
 		return t.write(ActStop)
 	}
-	t.unheard = slices.ContainsFunc(members, func(m member) bool {
-		o := t.outcome(m)
-		return !m.standing.out() && (o == nil || o.echoes()) // of several workers another one may tell more
-	})
+	for _, m := range members {
+		if o := t.outcome(m); !m.standing.out() && (o == nil || o.echoes()) { // of several workers another one may tell more
+			t.unheard = true
+			t.unhung = t.unhung || t.gang(m) && !o.hangs()
+		}
+	}
 	// A failure of which the node has told comes before a departure, and a departure before a loss: what is known
 	// before what is guessed.
 	for _, look := range []func(member) bool{t.hasFailed, t.departs, t.isLost} {
@@ -89,7 +91,7 @@ func (t *turn) hasFailed(m member) bool {
 	switch {
 	case !t.gang(m) && (o == nil || !t.blames(m, o)):
 		return false // it restarts alone, or nobody waits for it
-	case o != nil && o.echoes() && t.mayHearMore(m):
+	case o != nil && o.echoes() && t.mayHearMore(m, o):
 		return false
 	case o != nil && o.failed():
 		kind := StopFailure
@@ -106,14 +108,18 @@ func (t *turn) hasFailed(m member) bool {
 }
 
 // mayHearMore reports whether somebody else may yet tell of the failure of which this member's is the echo. A process that
-// dies closes its connections first; to stop it now would take its own word from it, and make a retry of what is fatal.
-func (t *turn) mayHearMore(m member) bool {
+// dies closes its connections first; to stop it now would take its own word from it, and make a retry of what is fatal. Where
+// it is a hang, the others are about to find it, too: once they have, all write their stacks in the same instant.
+func (t *turn) mayHearMore(m member, o *Outcome) bool {
 	rank := t.Round.Rank(m.Name, m.Incarnation)
 	if rank < 0 || rank >= len(t.Observations.Member) || t.Observations.Member[rank].Echo.IsZero() {
 		return false
 	}
-	until := t.Observations.Member[rank].Echo.Add(evidenceTime)
-	if !t.unheard || !t.now.Before(until) {
+	waits, until := t.unheard, t.Observations.Member[rank].Echo.Add(evidenceTime)
+	if o.hangs() {
+		waits, until = t.unhung, t.Observations.Member[rank].Echo.Add(foundTime)
+	}
+	if !waits || !t.now.Before(until) {
 		return false
 	}
 	t.again = earliest(t.again, until)

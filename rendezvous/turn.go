@@ -16,6 +16,7 @@ type turn struct {
 	job     *Job // the next record
 	sorted  []named
 	unheard bool             // some member still runs that has told of no cause
+	unhung  bool             // one of these is of the gang, and has not told that it hangs, either
 	again   time.Time        // when to look again at what is not yet decided
 	hosts   map[string]*Host // as they become, nil where nothing has changed
 	behind  string           // the node that has come least far in a round that hung; empty: nobody can tell

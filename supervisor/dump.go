@@ -19,6 +19,30 @@ const (
 	stacksLook = 20 * time.Millisecond
 )
 
+// hold stops the workers' Python processes where they stand, and whoever launched them before.
+func (s *Supervisor) hold() {
+	pids := s.pids()
+	s.besideEvent(func() node.Event {
+		if !s.cfg.PythonStacks {
+			return node.Held{}
+		}
+		table, err := procs.Read()
+		if err != nil {
+			return node.Held{}
+		}
+		for _, pid := range pids {
+			if pid == 0 {
+				continue
+			}
+			ranks, launchers := table.Ranks(pid)
+			for _, p := range append(launchers, ranks...) {
+				signal(process.Look(p.PID), unix.SIGSTOP)
+			}
+		}
+		return node.Held{}
+	})
+}
+
 // dump has the workers' Python processes write their stacks, all in the same instant, so that the death of one is no
 // event for another. Whoever launched them is stopped before, for the same reason.
 func (s *Supervisor) dump() {

@@ -38,6 +38,8 @@ func (s *Supervisor) effect(e node.Effect) node.Event {
 		s.gather(e)
 	case node.Amend:
 		s.amend(e.Hung)
+	case node.Hold:
+		s.hold()
 	case node.Dump:
 		s.dump()
 	case node.Concluded:

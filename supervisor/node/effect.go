@@ -49,6 +49,9 @@ type (
 		Hung bool // they were ended because they got nowhere: which of them was the cause?
 	}
 
+	// Hold stops the workers' Python processes where they stand, and whoever launched them: [Held].
+	Hold struct{}
+
 	// Dump has the workers' Python processes write their stacks, of which they end: [Dumped].
 	Dump struct{}
 
@@ -147,6 +150,7 @@ func (Fork) effect()         {}
 func (Send) effect()         {}
 func (Gather) effect()       {}
 func (Amend) effect()        {}
+func (Hold) effect()         {}
 func (Dump) effect()         {}
 func (Concluded) effect()    {}
 func (Sweep) effect()        {}

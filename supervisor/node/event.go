@@ -182,6 +182,9 @@ type (
 		Failed bool
 	}
 
+	// Held answers [Hold].
+	Held struct{}
+
 	// Dumped answers [Dump] with the workers that were asked for their stacks: they have written them, or had the time.
 	Dumped struct{ Asked []int }
 
@@ -230,6 +233,7 @@ func (Straggles) event()   {}
 func (Slows) event()       {}
 func (Accused) event()     {}
 func (Hung) event()        {}
+func (Held) event()        {}
 func (Dumped) event()      {}
 func (Swept) event()       {}
 func (Looked) event()      {}

@@ -33,8 +33,15 @@ func (n *Node) hung(ev Hung) {
 	f := exitcodes.Judge(exitcodes.Outcome{
 		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, Hang: &exitcodes.Hang{Why: why},
 	}, exitcodes.NoRules())
-	n.do(Failing{Round: n.round(), Outcome: outcomeOf(f), Step: n.step()})
-	n.dump()
+	failing := Failing{Round: n.round(), Outcome: outcomeOf(f), Step: n.step()}
+	if n.policy.Alone || ev.Failed || echo { // no other node's ranks could tell more, or they are being ended already
+		n.do(failing)
+		n.dump()
+		return
+	}
+	n.endHung(holdTime)
+	n.holding = holding{asked: true, failing: failing}
+	n.do(Hold{})
 }
 
 // finished reports whether those that live have done all their work: the others have succeeded, and they have said that
@@ -74,10 +81,54 @@ func (n *Node) release(ev Hung) {
 	}
 }
 
+// holdTime is how long workers that get nowhere are held at most until all nodes ask theirs for their stacks in the same
+// instant. It is longer than the leader waits for those that have yet to find the same.
+const holdTime = 3 * time.Second
+
+// holding is the time between a hang that was found and the stacks, in a job of several nodes. Were the ranks of one node
+// ended at once, those elsewhere that wait for them would fail of it, and where those stood would never be known. So they
+// are held where they stand, the job is told, and its order to stop has all nodes ask.
+type holding struct {
+	asked   bool      // to be held, which is still being done
+	over    bool      // and is to be over as soon as it was
+	failing Failing   // what the job is told then
+	until   time.Time // they are held for so long at most; zero: they are not
+}
+
+// held tells the job of the hang, now that it may have other nodes end their ranks.
+func (n *Node) held() {
+	h := n.holding
+	if n.state != Running || !h.asked {
+		return
+	}
+	n.holding = holding{until: n.now.Add(holdTime)}
+	n.do(h.failing)
+	if h.over {
+		n.askStacks()
+	}
+}
+
+// askStacks asks workers that are held for their stacks.
+func (n *Node) askStacks() {
+	switch {
+	case n.holding.asked:
+		n.holding.over = true
+	case !n.holding.until.IsZero():
+		n.holding = holding{}
+		n.do(Dump{})
+	}
+}
+
 // dump asks the workers for their stacks and ends them.
 func (n *Node) dump() {
+	n.endHung(0)
+	n.do(Dump{})
+}
+
+// endHung takes note that the workers are ended for their hang, soon after they were held for so long.
+func (n *Node) endHung(held time.Duration) {
 	n.dumping, n.stopBy = true, time.Time{}
-	killAt := n.now.Add(dumpTime + n.policy.RestartGrace)
+	killAt := n.now.Add(held + dumpTime + n.policy.RestartGrace)
 	for i := range n.workers {
 		w := &n.workers[i]
 		if w.ended || w.pid == 0 {
@@ -88,7 +139,6 @@ func (n *Node) dump() {
 		}
 		w.clock.limit(killAt, killAt)
 	}
-	n.do(Dump{})
 }
 
 // dumped ends what is left: soon where there are stacks or were to be, else as any worker is stopped.

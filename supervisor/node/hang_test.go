@@ -10,7 +10,7 @@ import (
 
 // hangs is a world in which the worker turns out to be the one that the others waited for.
 func hangs(t *testing.T, worker int, asked ...int) *world {
-	w := newWorld(t, Policy{}, ranks(3)...)
+	w := newWorld(t, Policy{Alone: true}, ranks(3)...)
 	w.hung, w.asked = []int{worker}, asked
 	w.judge = func(*Gather) {}
 	return w
@@ -70,6 +70,44 @@ func TestHungElsewhere(t *testing.T) {
 	w.at(5*s, Stop{Round: 0, Why: "a node leaves", Silent: true, Departure: true}).wants("prepare, SIGTERM to 0, SIGTERM to 1, SIGTERM to 2")
 }
 
+// TestHungTogether: in a job of several nodes the workers are held where they stand, and asked for their stacks when the job
+// stops all, so that none fails of the end of those on another node before its own stack is known.
+func TestHungTogether(t *testing.T) {
+	nodes := func() *world {
+		w := hangs(t, 1, 0, 1, 2)
+		w.n.policy.Alone = false
+		return w.start(0, 0)
+	}
+	stop := Stop{Round: 0, Why: "it hangs", Silent: true, Failure: exitcodes.ReasonHang}
+	w := nodes().at(5*s, Hung{Why: "no step"}, Hung{Why: "again"}).wants("prepare, hold, failing retry")
+	w.at(5500*time.Millisecond, stop, stop).wants("dump")
+	w.at(5750 * time.Millisecond).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
+
+	// The job says nothing in time.
+	w = nodes().at(5*s, Hung{Why: "no step"})
+	w.at(7900 * time.Millisecond).wants("prepare, hold, failing retry")
+	w.at(8*s, stop).wants("dump")
+
+	// It does before they are held.
+	w = nodes()
+	w.hold["Hold"] = true
+	w.at(5*s, Hung{Why: "no step"}, stop).wants("prepare, hold")
+	w.at(5100*time.Millisecond, Held{}, Held{}).wants("failing retry, dump")
+
+	// They are never held, and end all the same.
+	w = nodes()
+	w.hold["Hold"] = true
+	w.at(5*s, Hung{Why: "no step"}, stop).wants("prepare, hold")
+	w.at(18 * s).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
+
+	// Somebody wants the end of this node meanwhile.
+	w = nodes().at(5*s, Hung{Why: "no step"}).signal(6*s, SIGTERM)
+	w.wants("prepare, hold, failing retry, leave, dump, SIGTERM to 0, SIGTERM to 1, SIGTERM to 2")
+
+	// One has failed, and does not end: what the others wait for is known.
+	nodes().at(5*s, Hung{Why: "rank 1 has failed", Failed: true}).wants("prepare, failing retry, dump")
+}
+
 // TestHungThenStopped: a signal from outside comes while they are ended for their hang.
 func TestHungThenStopped(t *testing.T) {
 	w := hangs(t, 0, 0, 1, 2).start(0, 0)
@@ -85,7 +123,7 @@ func TestHungThenStopped(t *testing.T) {
 func TestLingers(t *testing.T) {
 	step := func(n int64) *int64 { return &n }
 	lingers := func() *world {
-		w := newWorld(t, Policy{}, ranks(3)...).start(0, 0)
+		w := newWorld(t, Policy{Alone: true}, ranks(3)...).start(0, 0)
 		w.at(s, Reported{{Step: step(30)}, {Step: step(30)}, {Step: step(30)}})
 		return w.exits(2*s, 0, 0).exits(2*s, 1, 0)
 	}
@@ -108,13 +146,13 @@ func TestLingers(t *testing.T) {
 	lingers().at(3*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 2")
 
 	// A sibling has not succeeded, or others live, or it was the only one: a checkpoint says nothing about the end then.
-	w = newWorld(t, Policy{}, ranks(3)...).start(0, 0)
+	w = newWorld(t, Policy{Alone: true}, ranks(3)...).start(0, 0)
 	w.at(s, Saved{Step: 30}, Reported{{Step: step(30)}, {Step: step(30)}, {Step: step(30)}}).exits(2*s, 0, 0)
 	w.at(3*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 1, SIGTERM to 2")
-	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(s, Saved{Step: 30}, Reported{{Step: step(30)}})
+	w = newWorld(t, Policy{Alone: true}, ranks(1)...).start(0, 0).at(s, Saved{Step: 30}, Reported{{Step: step(30)}})
 	w.at(3*s, Hung{Why: "no step"}).wants("prepare, failing retry, dump, SIGTERM to 0")
-	newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(3*s, Hung{Why: "did not end", Exiting: true, Failed: true}).wants("prepare, failing retry, dump, SIGTERM to 0")
-	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(3*s, Hung{Why: "did not end", Exiting: true}).wants("prepare, SIGTERM to 0")
+	newWorld(t, Policy{Alone: true}, ranks(1)...).start(0, 0).at(3*s, Hung{Why: "did not end", Exiting: true, Failed: true}).wants("prepare, failing retry, dump, SIGTERM to 0")
+	w = newWorld(t, Policy{Alone: true}, ranks(1)...).start(0, 0).at(3*s, Hung{Why: "did not end", Exiting: true}).wants("prepare, SIGTERM to 0")
 	w.dies(4*s, 0, SIGTERM).wants("gone success")
 
 	// Somebody wants the end meanwhile.

@@ -60,7 +60,8 @@ type Node struct {
 	expedited bool      // others may continue without this node
 	refreshed time.Time // when the provisional message was last written
 	left      leftovers
-	dumping   bool    // the workers were asked for their stacks, and are ended
+	dumping   bool    // the workers were asked for their stacks, or are held for it, and are ended
+	holding   holding // until they are asked
 	stuck     stuck   // what not even SIGKILL has ended
 	verdict   verdict // on the last round
 	rehearsal []Kill  // still to be done
@@ -184,6 +185,8 @@ func (n *Node) Step(ev Event, now time.Time) []Effect {
 		n.accuse(&n.workers[ev.Worker], ev.Why)
 	case Hung:
 		n.hung(ev)
+	case Held:
+		n.held()
 	case Dumped:
 		n.dumped(ev)
 	case Swept:
@@ -226,6 +229,7 @@ func (n *Node) Deadline() time.Time {
 			}
 		}
 		next = earlier(earlier(earlier(next, n.stopBy), n.nextKill()), n.save.next())
+		next = earlier(next, n.holding.until)
 	case Clearing:
 		next = earlier(next, n.left.clock.next())
 	case Hooking:
@@ -245,6 +249,9 @@ func (n *Node) due() {
 	case Running:
 		if !n.stopBy.IsZero() && !n.now.Before(n.stopBy) {
 			n.stopOthers()
+		}
+		if !n.holding.until.IsZero() && !n.now.Before(n.holding.until) {
+			n.askStacks()
 		}
 		n.rehearse()
 		n.saveDue()

@@ -72,7 +72,7 @@ func TestPreflightBetweenRounds(t *testing.T) {
 		"the second failure":         {1, func(w *world) { w.dies(5*s, 0, SIGKILL) }, "failing retry, gone retry, probe"},
 		"a failure that is no retry": {1, func(w *world) { w.exits(5*s, 0, 3) }, "failing fatal, gone fatal"},
 		"success":                    {1, func(w *world) { w.exits(5*s, 0, 0) }, "gone success"},
-		"a hang":                     {0, func(w *world) { w.at(5*s, Hung{Why: "no step"}).dies(6*s, 0, SIGTERM) }, "failing retry, dump, SIGTERM to 0, gone , probe"},
+		"a hang":                     {0, func(w *world) { w.at(5*s, Hung{Why: "no step"}).dies(6*s, 0, SIGTERM) }, "hold, failing retry, gone , probe"},
 		"a failure elsewhere":        {0, elsewhere(Stop{Failure: "Error"}), "SIGTERM to 0, gone"},
 		"the second one elsewhere":   {1, elsewhere(Stop{Failure: "Error"}), "SIGTERM to 0, gone , probe"},
 		"a hang elsewhere":           {0, elsewhere(Stop{Failure: exitcodes.ReasonHang}), "SIGTERM to 0, gone , probe"},

@@ -158,6 +158,7 @@ func (n *Node) stopFromOutside(r *stopRequest, to Signal) {
 		n.note = n.blind()
 	}
 	n.leave(r)
+	n.askStacks()
 	n.stopBy = time.Time{} // they are stopped now, and have this request's time
 	switch n.state {
 	case Starting:
@@ -263,6 +264,7 @@ func (n *Node) stopOrdered(s Stop) {
 	if n.state != Running {
 		return // they have stopped already
 	}
+	n.askStacks() // as all nodes do now
 	echo := !n.stopBy.IsZero()
 	n.stopBy = time.Time{}
 	killAt := n.now.Add(n.policy.RestartGrace)

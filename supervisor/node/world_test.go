@@ -125,6 +125,8 @@ func (w *world) do(effects []Effect) {
 				all[0] = *w.amended
 			}
 			w.step(Amended{all, w.hung})
+		case Hold:
+			w.step(Held{})
 		case Dump:
 			w.step(Dumped{w.asked})
 		case Sweep:
@@ -231,6 +233,8 @@ func (w *world) took() string {
 			say("terminal to %d", e.Worker)
 		case Prepare:
 			say("prepare")
+		case Hold:
+			say("hold")
 		case Dump:
 			say("dump")
 		case Abandon:
