@@ -37,10 +37,14 @@ func (n *Node) requested(sig Signal) *stopRequest {
 }
 
 // times says until when workers have time that may save what they have, and until when if they are saving a checkpoint
-// by then.
+// by then. A time limit that was missed, since gangrun itself did not run, is over now and not before.
 func (n *Node) times(grace time.Duration) (until, saveBy time.Time) {
 	until, saveBy = n.now.Add(grace), n.now.Add(max(grace, n.policy.SaveGrace))
-	return earlier(until, n.overBy()), earlier(saveBy, n.overBy())
+	over := n.overBy()
+	if !over.IsZero() && over.Before(n.now) {
+		over = n.now
+	}
+	return earlier(until, over), earlier(saveBy, over)
 }
 
 // shorten is what a later request changes: no worker gets more time by it.
@@ -100,10 +104,9 @@ func (n *Node) limitDue() {
 	if at := n.limitAt(); at.IsZero() || n.now.Before(at) {
 		return
 	}
-	n.stopFromOutside(&stopRequest{
-		kind: "time limit", what: fmt.Sprintf("the time limit of %v", n.policy.TimeLimit), signal: SIGTERM,
-		until: n.overBy(), saveBy: n.overBy(),
-	}, SIGTERM)
+	r := &stopRequest{kind: "time limit", what: fmt.Sprintf("the time limit of %v", n.policy.TimeLimit), signal: SIGTERM}
+	r.until, r.saveBy = n.times(n.policy.Grace)
+	n.stopFromOutside(r, SIGTERM)
 }
 
 // signaled passes a signal on as the map and the scope say, and if it asks for the end, each worker's clock starts.

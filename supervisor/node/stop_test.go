@@ -212,6 +212,22 @@ func TestTimeLimit(t *testing.T) {
 
 	w = newWorld(t, limit) // it waits for others all the time
 	w.at(75 * s).wants("leave")
+
+	// The machine stood still until it was over: nothing is left of the time, and not less than that.
+	w = newWorld(t, limit).start(0, 0)
+	w.took()
+	w.now = 100370 * time.Millisecond
+	w.step(Tick{})
+	var grace any
+	for _, e := range w.done {
+		if l, ok := e.(Log); ok && strings.HasPrefix(l.Text, "stopping: ") {
+			grace = l.Args[len(l.Args)-1]
+		}
+	}
+	if grace != time.Duration(0) {
+		t.Errorf("grace=%v", grace)
+	}
+	w.wants("leave, SIGTERM to 0, SIGKILL to 0")
 }
 
 // TestSaving puts SIGKILL off while a checkpoint is saved, as far as the pod lives.
