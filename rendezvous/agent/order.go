@@ -124,11 +124,12 @@ func (n *node) left(e rendezvous.End) {
 // last leader has to be there still once the last of them has, or nobody writes down that the job is suspended.
 const partTime = time.Second
 
-// part ends a node that has said farewell.
+// part ends a node that has said farewell, or never can, since its key has become another one's.
 func (n *node) part(at time.Duration) {
 	j := n.reading.Job
 	over := j == nil || j.Round != n.record.Round || j.Phase != rendezvous.Running && j.Phase != rendezvous.Stopping
-	if n.partBy == 0 || n.writer.last == nil || !over && at < n.partBy {
+	said := n.partBy != 0 && (over || at >= n.partBy)
+	if n.writer.last == nil || !said && !n.self.Taken {
 		return
 	}
 	n.order(Order{End: n.writer.last})

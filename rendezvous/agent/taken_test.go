@@ -29,6 +29,23 @@ func (p *puts) Commit(ctx context.Context, txn store.Txn) (store.Result, error) 
 	return p.Store.Commit(ctx, txn)
 }
 
+// takeKey gives a node's key to another incarnation.
+func takeKey(t *testing.T, byHand store.Store, name string) {
+	t.Helper()
+	defer byHand.Close()
+	kv := storetest.Commit(t, byHand, store.Txn{Read: []string{nodesKey + name}}).Read[0]
+	node, err := rendezvous.ParseNode(kv.Key, kv.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Incarnation = name + "#another"
+	value, err := rendezvous.Encode(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Put(kv.Key, value)}})
+}
+
 // TestItsKeyIsAnotherOnes: another incarnation has the key of a node whose workers take a minute to stop. It asks for
 // the key no more: that one is not to be had.
 func TestItsKeyIsAnotherOnes(t *testing.T) {
@@ -38,20 +55,8 @@ func TestItsKeyIsAnotherOnes(t *testing.T) {
 		p := join(t, s, "node0", rendezvous.DefaultSpec(1), nil)
 		p.starts(0)
 		time.Sleep(time.Minute)
-		byHand := m.Connect(clock)
-		defer byHand.Close()
-		kv := storetest.Commit(t, byHand, store.Txn{Read: []string{nodesKey + "node0"}}).Read[0]
-		node, err := rendezvous.ParseNode(kv.Key, kv.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		node.Incarnation = "node0#another"
-		value, err := rendezvous.Encode(node)
-		if err != nil {
-			t.Fatal(err)
-		}
 		before := s.of.Load()
-		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Put(kv.Key, value)}})
+		takeKey(t, m.Connect(clock), "node0")
 		if o := p.next(); o.Stop == nil || !strings.Contains(o.Stop.Why, "taken its place") {
 			t.Fatalf("got %s", describe(o))
 		}
@@ -62,6 +67,25 @@ func TestItsKeyIsAnotherOnes(t *testing.T) {
 		p.Gone(0, rendezvous.Outcome{}, nil)
 		if e := p.ends(); e.Reason != rendezvous.ReasonReplaced {
 			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// TestItsFarewellIsNotHeard: another incarnation takes the key of a node that leaves. There is no place for its farewell, so it
+// ends at once.
+func TestItsFarewellIsNotHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewInMemory()
+		p := join(t, m.Connect(clock), "node0", rendezvous.DefaultSpec(1), nil)
+		p.starts(0)
+		p.Leave()
+		p.stops()
+		takeKey(t, m.Connect(clock), "node0")
+		began := time.Now()
+		p.Gone(0, rendezvous.Outcome{}, nil)
+		p.ends()
+		if took := time.Since(began); took > farewellTime/4 {
+			t.Errorf("it has ended after %v", took)
 		}
 	})
 }
