@@ -99,7 +99,7 @@ func (s *sim) jobWritten(kv store.KV) {
 		s.failures++
 		late := s.nodes[len(s.nodes)-1]
 		late.lateUntil = s.now() + 35*time.Second + s.random(10*time.Second)
-		late.cutUntil = s.now() + time.Minute
+		late.cutUntil = s.now() + simLate
 	}
 }
 

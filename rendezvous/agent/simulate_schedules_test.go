@@ -1,8 +1,11 @@
 package agent_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -180,6 +183,49 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
+// TestSchedulesAreTold changes each number of each schedule: what the page tells of it has to change, too.
+func TestSchedulesAreTold(t *testing.T) {
+	for _, s := range schedules {
+		for name, field := range numbers(reflect.ValueOf(&s.job).Elem(), "") {
+			was, before := field.Int(), strings.Join(s.steps(), "\n")
+			switch {
+			case name == "seed", name == "skip" && s.job.leader == nil, strings.Contains(name, ".") && was == 0: // it is not used
+				continue
+			case field.Type() == reflect.TypeFor[time.Duration]():
+				field.SetInt(was + int64(time.Second))
+			case was > 0: // no more than all nodes begin
+				field.SetInt(was - 1)
+			default:
+				field.SetInt(1)
+			}
+			if strings.Join(s.steps(), "\n") == before {
+				t.Errorf("%s: nothing tells of %s", s.mutant, name)
+			}
+			field.SetInt(was)
+		}
+	}
+}
+
+// numbers are the fields of a job, and of its faults, that are numbers.
+func numbers(v reflect.Value, name string) map[string]reflect.Value {
+	all := map[string]reflect.Value{}
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		all[name] = reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem() // the fields are not exported
+	case reflect.Pointer:
+		maps.Copy(all, numbers(v.Elem(), name))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			maps.Copy(all, numbers(v.Field(i), strings.TrimPrefix(name+"."+v.Type().Field(i).Name, ".")))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			maps.Copy(all, numbers(v.Index(i), fmt.Sprint(name, i)))
+		}
+	}
+	return all
+}
+
 // said is a fault as a person tells of it.
 func (f fault) said() string {
 	at, long, node := seconds(f.at), seconds(f.long), fmt.Sprint("node ", f.node)
@@ -190,8 +236,6 @@ func (f fault) said() string {
 		return fmt.Sprintf("After %s the workers of %s fail.", at, node)
 	case "move":
 		return fmt.Sprintf("After %s %s is cut off for %s, and its operator gives its name to another pod.", at, node, long)
-	case "leader paused before its write":
-		return fmt.Sprintf("The leader stands still for %s just before its third write.", long)
 	case "news lost":
 		return fmt.Sprintf("After %s %s misses what its watch tells of the job, for %s.", at, node, long)
 	case "job deleted":
@@ -206,19 +250,22 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
 
 // steps are the lines of a schedule: who begins, what happens to them, and what follows.
 func (s schedule) steps() []string {
-	began := fmt.Sprintf("%d nodes begin", s.job.n)
+	began := fmt.Sprintf("%d nodes begin within %s", s.job.n, seconds(cmp.Or(s.job.spread, simBegin)))
 	if s.job.min < s.job.n {
 		began += fmt.Sprintf("; %d would do", s.job.min)
 	}
 	if s.job.volatile {
 		began += ", with a store within gangrun"
 	}
-	list := []string{began + "."}
-	if s.job.lateNews {
-		list = append(list, "When round 0 is formed one node loses the store, for 60 s, and has not yet heard of it.")
+	list := []string{fmt.Sprintf("%s. A round trains for %s.", began, seconds(cmp.Or(s.job.work, simWork)))}
+	if s.job.skew != 0 {
+		list = append(list, fmt.Sprintf("Their clocks are wrong by up to %s.", seconds(s.job.skew)))
 	}
-	if s.job.leader != nil {
-		list = append(list, s.job.leader.said())
+	if s.job.lateNews {
+		list = append(list, fmt.Sprintf("When round 0 is formed one node loses the store, for %s, and has not yet heard of it.", seconds(simLate)))
+	}
+	if f := s.job.leader; f != nil {
+		list = append(list, fmt.Sprintf("The leader stands still for %s just before its write number %d.", seconds(f.long), s.job.skip+1))
 	}
 	for _, f := range s.job.faults {
 		list = append(list, f.said())

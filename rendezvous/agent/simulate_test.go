@@ -36,6 +36,8 @@ const (
 	simStop  = 3 * time.Second  // at most, until the workers are gone
 	simWork  = 25 * time.Second // of training, in one round
 	simPause = 10 * time.Second // the longest: less than half of the fence and the lease
+	simBegin = 3 * time.Second  // within which the nodes begin
+	simLate  = time.Minute      // for which a node is cut off that hears of the first round much later
 	simCalm  = 90 * time.Second // no fault begins later
 	simLimit = 500 * time.Second
 )
@@ -81,7 +83,7 @@ type simConfig struct {
 	sizes    []int         // of a round; else any from min to n
 	grow     bool          // the job grows at checkpoints
 	work     time.Duration // of training, in one round; 0: simWork
-	spread   time.Duration // within which the nodes begin; 0: 3 s
+	spread   time.Duration // within which the nodes begin; 0: simBegin
 	whole    bool          // the first round is to have all nodes
 	lateNews bool          // one node is cut off when the first round begins, and hears of it much later
 	faults   []fault
@@ -244,7 +246,7 @@ func simulate(c simConfig) *sim {
 	}
 	s.mu.Lock()
 	for i := range c.n {
-		s.after(s.random(cmp.Or(c.spread, 3*time.Second)), func() { s.birth(i, i) })
+		s.after(s.random(cmp.Or(c.spread, simBegin)), func() { s.birth(i, i) })
 	}
 	if c.script != nil {
 		c.script(s)
