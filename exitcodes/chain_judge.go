@@ -158,13 +158,8 @@ func (r *reader) through(c *chain, file string) bool {
 // where the file server had failed before, since who cannot read says "absent" soon; and a checkpoint could not be written
 // because the disk was full, where that had been said.
 func (r *reader) served(c *chain, i int, late said) said {
-	var causes []string
-	switch late.match.Rule.Reason {
-	case "FileNotFound", "PermissionDenied":
-		causes = []string{"StaleFileHandle", "InputOutputError"}
-	case "CheckpointWriteFailed":
-		causes = []string{"DiskFull", "DiskQuota"}
-	default:
+	causes := causesOf(late.match.Rule.Reason)
+	if causes == nil {
 		return late
 	}
 	if m, at, ok := r.unreached(c, late); ok {
@@ -176,6 +171,17 @@ func (r *reader) served(c *chain, i int, late said) said {
 		}
 	}
 	return late
+}
+
+// causesOf are the reasons that explain a reason which is only their effect on a file.
+func causesOf(reason string) []string {
+	switch reason {
+	case "FileNotFound", "PermissionDenied":
+		return []string{"StaleFileHandle", "InputOutputError"}
+	case "CheckpointWriteFailed":
+		return []string{"DiskFull", "DiskQuota"}
+	}
+	return nil
 }
 
 // unreached finds why a library has not found a file of which it gives the URL: its server had not answered right before. It
@@ -299,7 +305,7 @@ func (r *reader) head(m member) string {
 	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
 		return text + " " + r.lines[m.lines[1]].shown()
 	}
-	if message == "" && strings.HasSuffix(text, ":") || strings.HasSuffix(message, "...") { // it goes on on the next line
+	if message == "" && strings.HasSuffix(text, ":") || strings.HasSuffix(message, "...") || strings.HasSuffix(message, " raised:") { // it goes on on the next line
 		for _, i := range m.lines[1:] {
 			if l := &r.lines[i]; bytes.IndexByte(bytes.TrimSpace(l.text), ' ') > 0 {
 				return text + " " + l.shown()

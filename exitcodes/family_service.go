@@ -26,7 +26,7 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	}
 	for _, w := range []string{"slowdown", "throttl", "timeout", "toomany", "limitexceeded", "throughputexceeded", "unavailable",
 		"internalerror", "internalfailure", "serverbusy", "networkconnection", "network_connection", "connection", "slow_down",
-		"internal_failure", "service_unavailable", "request_timeout", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond"} {
+		"internal_failure", "service_unavailable", "request_timeout", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond", "timetooskewed"} {
 		if strings.Contains(code, w) {
 			return transient("service", "ServiceUnavailable", RoleRoot)
 		}
@@ -65,14 +65,16 @@ func status(n int) family {
 	return family{}
 }
 
-var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |code = ([A-Z][A-Za-z]+) desc =`)
+var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |code = ([A-Z][A-Za-z]+) desc =`)
+
+var wordBreak = strings.NewReplacer("_", "", " ", "")
 
 // rpcStatus reads a status of gRPC, which JAX and TensorFlow use for everything. INTERNAL, UNKNOWN and
 // RESOURCE_EXHAUSTED say nothing by themselves.
 func rpcStatus(class, name string, message []byte, h heard) family {
 	code := ""
 	if m := rpcPattern().FindSubmatch(message); m != nil {
-		code = strings.ToUpper(strings.ReplaceAll(string(bytes.Join(m[1:], nil)), "_", ""))
+		code = strings.ToUpper(wordBreak.Replace(string(bytes.Join(m[1:], nil))))
 	} else if strings.Contains(class, "errors_impl.") || strings.Contains(class, "api_core") || strings.Contains(class, "grpc") {
 		code = strings.ToUpper(strings.TrimSuffix(name, "Error"))
 	}

@@ -29,7 +29,8 @@ func (r *reader) lastWords() said {
 	best, found := said{}, false
 	for _, c := range r.finalChains() {
 		s := r.judgeStream(c)
-		if !found || s.role() > best.role() || s.role() == best.role() && s.at < best.at {
+		earlier := s.role() > best.role() || s.role() == best.role() && s.at < best.at
+		if !found || s.causes(best) || earlier && !best.causes(s) {
 			best, found = s, true
 		}
 	}
@@ -137,6 +138,12 @@ func (s said) role() Role {
 		return RoleRoot
 	}
 	return RoleNone
+}
+
+// causes reports whether what is said tells why the file could not be read or written of which the other tells, perhaps on
+// another rank.
+func (s said) causes(other said) bool {
+	return s.known && other.known && slices.Contains(causesOf(other.match.Rule.Reason), s.match.Rule.Reason)
 }
 
 // usersWord looks for a line beside the exception that a rule of the user's own calls a cause. Those come first.

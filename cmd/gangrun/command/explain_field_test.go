@@ -49,7 +49,7 @@ func TestExplainReadsFieldLogs(t *testing.T) {
 	}
 }
 
-var firstSight = []string{"heldout", "unseen", "fresh", "threads", "public", "posted"}
+var firstSight = []string{"heldout", "unseen", "fresh", "threads", "public", "posted", "reported"}
 
 type fieldCase struct {
 	file string
