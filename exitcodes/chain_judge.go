@@ -137,7 +137,7 @@ func (r *reader) judgeChain(c *chain) said {
 // pipeClosed reports whether a chain ends with the end of a pipe to another process of multiprocessing, which is gone.
 func (r *reader) pipeClosed(c *chain) bool {
 	return r.rules.families && c.last().class == "EOFError" && len(c.last().lines) == 1 &&
-		r.through(c, "multiprocessing/connection.py\"")
+		(r.through(c, "multiprocessing/connection.py\"") || r.through(c, "in recvfds"))
 }
 
 // orphaned reports whether a chain is of a child of multiprocessing whose parent was gone before it had begun.

@@ -6,6 +6,9 @@ import "testing"
 func TestWhatEndedNothing(t *testing.T) {
 	const (
 		recv  = "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    main()\n  File \"/usr/lib/python3.12/multiprocessing/connection.py\", line 383, in _recv\n    raise EOFError\nEOFError\n"
+		fds   = "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    main()\n  File \"/usr/lib/python3.12/multiprocessing/reduction.py\", line 159, in recvfds\n    raise EOFError\nEOFError\n"
+		torn  = "[rank4]: Traceback (most recent call last):\n[rank4]:   File \"t.py\", line 1, in <module>\n[rank4]:     save()\n[rank4]: RuntimeError: [enforce fail at inline_container.cc:664] . unexpected pos 704 vs 598\n"
+		full  = "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"t.py\", line 1, in <module>\n[rank1]:     save()\n[rank1]: OSError: [Errno 28] No space left on device\n"
 		stdin = "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    input()\nEOFError\n"
 		began = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n  File \"/usr/lib/python3.12/multiprocessing/spawn.py\", line 122, in spawn_main\n    exitcode = _main(fd, parent_sentinel)\nEOFError: Ran out of input\n"
 		dash  = "--------------------------------------------------------------------------\n"
@@ -16,7 +19,11 @@ func TestWhatEndedNothing(t *testing.T) {
 		verdict Verdict
 		reason  string
 	}{
-		"a pipe to a process that is gone":      {recv, Retry, "ChildKilled"},
+		"a pipe to a process that is gone":              {recv, Retry, "ChildKilled"},
+		"a file handle from a process that is gone":     {fds, Retry, "ChildKilled"},
+		"a torn write, and a full disk on another rank": {torn + full, Fatal, "DiskFull"},
+		"a full disk, and a torn write on another rank": {full + torn, Fatal, "DiskFull"},
+		"a torn write":                          {torn, Retry, "CheckpointWriteFailed"},
 		"standard input that is empty":          {stdin, Fatal, ReasonError},
 		"a child without a parent":              {"KeyError: 'x'\n" + began, Fatal, "CodeError"},
 		"a child with one, as far as one knows": {"Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    pickle.load(f)\nEOFError: Ran out of input\n", Retry, "CheckpointCorrupt"},
