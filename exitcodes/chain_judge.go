@@ -104,7 +104,11 @@ func (r *reader) judgeChain(c *chain) said {
 		for first > 0 && c.members[first].link == linkSibling {
 			first--
 		}
-		if m, at, ok := r.judgeUnit(c.members[first : i+1]); ok && (caused || m.Rule.Verdict != Fatal) {
+		m, at, ok := r.judgeUnit(c.members[first : i+1])
+		if ok && final.program && m.Rule.Role == RoleCascade && i+1 < len(c.members) && c.members[i+1].link == linkNested {
+			ok = false // it passes on what the program itself did wrong
+		}
+		if ok && (caused || m.Rule.Verdict != Fatal) {
 			s := said{match: m, known: true, at: at}
 			if i < len(c.members)-1 {
 				s.other = final.exception

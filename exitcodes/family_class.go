@@ -41,9 +41,6 @@ func classFamily(class, name string, message []byte, h heard) family {
 		}
 	case "WorkerCrashedError", "ActorDiedError", "RayActorError", "ActorUnavailableError", "NodeDiedError", "ObjectLostError", "OwnerDiedError",
 		"ObjectFetchTimedOutError", "ReferenceCountingAssertionError", "RaySystemError", "LocalRayletDiedError", "ObjectReconstructionFailedError":
-		if bytes.Contains(message, []byte("an error raised in its creation task")) {
-			return family{} // the error follows
-		}
 		return transient("class", ReasonPeerLost, RoleCascade)
 	case "gaierror", "herror", "NameResolutionError", "ServerNotFoundError":
 		return transient("class", "NameResolution", RoleSuspect)
