@@ -46,7 +46,7 @@ func TestFirstSave(t *testing.T) {
 	if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if !firstSave(dir, "checkpoint.pt") {
+	if !FirstSave(dir, "checkpoint.pt") {
 		t.Skip("birth times of files are missing: run the tests on ext4, xfs or btrfs")
 	}
 	info, err := os.Stat(name)
@@ -56,14 +56,14 @@ func TestFirstSave(t *testing.T) {
 	if err := os.Chtimes(name, info.ModTime(), info.ModTime().Add(2*firstSlack)); err != nil {
 		t.Fatal(err)
 	}
-	if firstSave(dir, "checkpoint.pt") || firstSave(dir, "none") {
+	if FirstSave(dir, "checkpoint.pt") || FirstSave(dir, "none") {
 		t.Error("it is taken for a first save")
 	}
 	// A copy with the time of what was copied: it was made after it was written.
 	if err := os.Chtimes(name, info.ModTime(), info.ModTime().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if firstSave(dir, "checkpoint.pt") {
+	if FirstSave(dir, "checkpoint.pt") {
 		t.Error("a copy is taken for a first save")
 	}
 }
@@ -89,14 +89,14 @@ func TestFirstDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !firstSave(dir, "latest") {
+	if !FirstSave(dir, "latest") {
 		t.Error("a first save is not told")
 	}
 	later := at("optimizer.pt").Add(time.Second)
 	if err := os.Chtimes(filepath.Join(dir, "latest", "model.pt"), time.Time{}, later); err != nil {
 		t.Fatal(err)
 	}
-	if firstSave(dir, "latest") {
+	if FirstSave(dir, "latest") {
 		t.Error("a file that was written over is taken for one of a first save")
 	}
 }

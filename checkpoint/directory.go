@@ -45,7 +45,7 @@ func (d *Directory) first(path string) bool {
 	if first, known := d.closes.first(path); known {
 		return first
 	}
-	return firstSave(d.Path, path)
+	return FirstSave(d.Path, path)
 }
 
 // Report is what a node knows of its checkpoints.

@@ -18,9 +18,9 @@ const (
 	firstSlack = 200 * time.Millisecond
 )
 
-// firstSave reports whether a file of a directory was made by the save that wrote it last, or whether all of a directory
+// FirstSave reports whether a file of a directory was made by the save that wrote it last, or whether all of a directory
 // was. A file system that does not say when a file was made says no.
-func firstSave(dir, path string) bool {
+func FirstSave(dir, path string) bool {
 	full := filepath.Join(dir, filepath.FromSlash(path))
 	info, err := os.Stat(full)
 	if err != nil {

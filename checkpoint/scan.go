@@ -222,16 +222,18 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		c.First = c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
-	if complete == 0 && len(found.Checkpoints) > 0 {
-		r.scan.Checkpoints = append(r.scan.Checkpoints, hidden(ctx, fsys, o, r.scan.Checkpoints)...)
-	}
+	r.scan.Checkpoints = append(r.scan.Checkpoints, Hidden(ctx, fsys, o, r.scan.Checkpoints)...)
 	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)
 	return r
 }
 
-// hidden finds training states further down, where in the directory itself there is only what is no state: weights,
+// Hidden finds training states further down, where in the directory itself there is only what is no state: weights,
 // with the rest of the training in a directory beside them. Whether they belong together cannot be told.
-func hidden(ctx context.Context, fsys fs.FS, o format.Options, known []format.Checkpoint) (cs []format.Checkpoint) {
+func Hidden(ctx context.Context, fsys fs.FS, o format.Options, known []format.Checkpoint) (cs []format.Checkpoint) {
+	whole := func(c format.Checkpoint) bool { return c.Complete && c.Resumable }
+	if len(known) == 0 || slices.ContainsFunc(known, whole) {
+		return nil
+	}
 	o.Level = format.Manifests
 	for _, c := range format.FindBelow(ctx, fsys, o) {
 		within := func(k format.Checkpoint) bool { return c.Path == k.Path || strings.HasPrefix(c.Path, k.Path+"/") }

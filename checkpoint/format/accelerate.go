@@ -140,6 +140,9 @@ func claimedByAccelerate(l *look, c *Checkpoint) (claim, error) {
 			return whether(is), nil
 		}
 		for _, name := range d.names {
+			if t := titleOf(name); d.isDir(name) && t.named && t.step != c.Step {
+				return no, nil // epoch_2/iter_500
+			}
 			if !d.isDir(name) && !isHFWeights(name) && name != "optimizer.bin" && name != "scheduler.bin" && name != "sampler.bin" &&
 				!strings.HasPrefix(name, "pytorch_model") && !strings.HasPrefix(name, "custom_checkpoint_") {
 				return no, nil

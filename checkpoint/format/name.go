@@ -74,7 +74,7 @@ var (
 	// pastWords are those of them that, with other words beside them, name what a run was begun from or has left behind.
 	pastWords = set("previous bak backup orig old new init initial pretrained base start end top")
 	// neutral words say no more than that it is a checkpoint, or a copy of one.
-	neutralWords = set("checkpoint checkpoints ckpt ckpts chkpt cp save saved snapshot state states dict training trainer copy")
+	neutralWords = set("checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt cp save saved snapshot state states dict training trainer copy")
 	roleWords    = map[string]string{
 		"model": "model", "net": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
 		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
@@ -205,10 +205,12 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	gluedAfter := after != "" && ps[i+1].glued
 	n, ok := digits(p.text)
 	switch {
+	case before == "of" && i > 1 && ofTotal(ps, i-2): // epoch 3 of 10
+		return 0, 0, ""
 	case before == "of":
 		t.of = n
 		return 0, 0, ""
-	case after == "of" && !p.decimal:
+	case after == "of" && !p.decimal && !ofTotal(ps, i):
 		t.rank = n
 		return 0, 0, ""
 	case (rankWords[before] || ofGenerators(ps[:i])) && ok && !p.decimal:
@@ -239,7 +241,7 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return n, 3, UnitStep
 	case epochWords[after] && (gluedAfter && after != "e" || plurals[after]):
 		return n, 2, UnitEpoch
-	case gluedAfter, len(p.text) >= 10 && p.text[0] != '0' && len(p.text) <= 13: // "4bit"; the seconds since 1970
+	case gluedAfter && !ofTotal(ps, i), len(p.text) >= 10 && p.text[0] != '0' && len(p.text) <= 13: // "4bit"; the seconds since 1970
 		return 0, 0, ""
 	case before == "", neutralWords[before], slotWords[before], roleWords[before] != "" && (!p.glued || len(before) > 1):
 		return n, 1, UnitStep
@@ -247,6 +249,12 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return 0, 0, ""
 	}
 	return n, 1, UnitStep
+}
+
+// ofTotal reports whether a number says how far training is of how much there will be: epoch_3_of_10. It is no number of a shard.
+func ofTotal(ps []piece, i int) bool {
+	return ps[i].number && i > 0 && i+2 < len(ps) && len(ps[i-1].text) > 1 && (stepWords[ps[i-1].text] || epochWords[ps[i-1].text]) &&
+		ps[i+1].text == "of" && ps[i+2].number
 }
 
 // ofGenerators reports whether a name so far is that of the state of random number generators, which each process has.
@@ -340,6 +348,8 @@ func (t *title) words(ps []piece, at int) {
 				family = family[:len(family)-1]
 			}
 		case i == at+1 && at >= 0 && !p.number && (p.glued || plurals[p.text]):
+		case p.number && i > 2 && ofTotal(ps, i-2):
+			// how much there will be
 		case p.number && (p.used || p.decimal || i == 0 || measures[ps[i-1].text] || ps[i-1].number):
 			// a measure, a date: it differs from save to save
 		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && at >= 0 && i > 0 && ps[i-1].text == "shard", p.number && i+1 < len(ps) && ps[i+1].text == "of":
@@ -360,7 +370,7 @@ func (t *title) words(ps []piece, at int) {
 			roles = append(roles, "rank")
 		case partWords[p.text] && at >= 0 && i+1 < len(ps) && ps[i+1].number:
 			roles = append(roles, p.text)
-		case roleWords[p.text] != "" && !(p.glued && i > 0):
+		case roleWords[p.text] != "" && (i == 0 || !p.glued || len(p.text) == 1 && roleWords[ps[i-1].text] != ""): // netG, optimizerD
 			roles = append(roles, roleWords[p.text])
 		case slotWords[p.text]:
 			t.slot = p.text

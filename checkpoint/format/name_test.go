@@ -59,6 +59,13 @@ func TestTitle(t *testing.T) {
 		"ckpt_mp_100.pt":               {step: -1, family: "mp 100"},
 		"shard_100.pt":                 {step: -1, family: "shard 100"},
 		"3f2a9c1e-8b7d.pt":             {step: -1, family: "f a 9 c b 7 d"},
+		"netG_epoch_24.pth":            {step: 24, named: true, unit: UnitEpoch, roles: "model generator"},
+		"optimizerD_epoch_24.pth":      {step: 24, named: true, unit: UnitEpoch, roles: "optimizer discriminator"},
+		"fastG_24.pth":                 {step: 24, family: "fast g"},
+		"model_epoch3of10.pt":          {step: 3, named: true, unit: UnitEpoch, roles: "model"},
+		"step_100_of_2000.pt":          {step: 100, named: true},
+		"ckpt_3_of_10.pt":              {step: -1, rank: 3, of: 10, roles: "# #"},
+		"chkpnt30000.pth":              {step: 30000},
 		"bs32_seed1_iter5.pt":          {step: 5, named: true, family: "bs 32 seed 1"},
 	} {
 		if want.rank == 0 {

@@ -95,8 +95,8 @@ func fileKind(name string) (strong, weak, own bool) {
 
 func stemExt(name string) string { return strings.ToLower(name) }
 
-// dullNames are files without an ending that stand beside checkpoints without being any.
-var dullNames = set("README LICENSE Makefile Dockerfile latest_checkpointed_iteration latest_train_state.pt hparams version DONE done _SUCCESS")
+// dullNames are files that stand beside checkpoints without being any, though their endings do not say so.
+var dullNames = set("README LICENSE Makefile Dockerfile latest_checkpointed_iteration latest_train_state.pt hparams version DONE done _SUCCESS " + hfArgs)
 
 func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {
 	found, rest := findIndexed(l, root)

@@ -203,6 +203,7 @@ type listing struct {
 	Below       []string                 `json:"below,omitempty"`  // where they are, when not in the directory itself
 	Others      []string                 `json:"others,omitempty"` // entries that are not understood
 	apart       bool                     // Below are of different writers
+	unseen      int                      // directories further down that were not searched
 	passed      map[string]problem.Error // by path: those that the policy does not let be chosen, and why
 }
 
@@ -213,7 +214,7 @@ func (i *inspection) weigh(l *listing, m checkpoint.History, unread error) {
 		i.say("nothing can be chosen: %v", unread)
 		return
 	}
-	scan := checkpoint.Scan{Format: l.Format, Below: l.Below, Apart: l.apart}
+	scan := checkpoint.Scan{Format: l.Format, Below: l.Below, Apart: l.apart, Unseen: l.unseen}
 	for _, c := range l.Checkpoints {
 		scan.Checkpoints = append(scan.Checkpoints, *c)
 	}

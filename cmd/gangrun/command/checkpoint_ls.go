@@ -38,7 +38,9 @@ func (i *inspection) ls(ctx context.Context, dir string) error {
 			return err
 		}
 		m, unread = remembered(dir, fsys)
-		l, skipped, err = i.list(ctx, fsys)
+		if l, skipped, err = i.list(ctx, fsys); err == nil {
+			i.complete(ctx, dir, fsys, &l)
+		}
 		return err
 	})
 	if err != nil {
@@ -97,7 +99,8 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 	if err != nil {
 		return listing{}, 0, err
 	}
-	l = listing{Format: found.Format, Checkpoints: found.Checkpoints, Below: found.Below, Others: found.Others, apart: found.Apart}
+	l = listing{Format: found.Format, Checkpoints: found.Checkpoints, Below: found.Below, Others: found.Others,
+		apart: found.Apart, unseen: found.Unseen}
 	if l.Checkpoints == nil {
 		l.Checkpoints = []*format.Checkpoint{} // an array in JSON
 	}
@@ -126,6 +129,18 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 		}
 	}
 	return l, 0, nil
+}
+
+// complete adds what else a run goes by: states further down, and which files were made by the save that wrote them last.
+func (i *inspection) complete(ctx context.Context, dir string, fsys fs.FS, l *listing) {
+	known := make([]format.Checkpoint, len(l.Checkpoints))
+	for n, c := range l.Checkpoints {
+		c.First = c.InPlace && !isURL(dir) && checkpoint.FirstSave(dir, c.Path)
+		known[n] = *c
+	}
+	for _, c := range checkpoint.Hidden(ctx, fsys, i.options(), known) {
+		l.Checkpoints = append(l.Checkpoints, &c)
+	}
 }
 
 // show prints a table.

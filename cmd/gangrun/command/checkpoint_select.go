@@ -39,6 +39,9 @@ func (i *inspection) choose(ctx context.Context, dir string) error {
 			return err
 		}
 		s := checkpoint.Scanner{FS: fsys, Options: i.options(), Timeout: i.limit(checkpoint.DefaultTimeout)}
+		if !isURL(dir) {
+			s.First = func(path string) bool { return checkpoint.FirstSave(dir, path) }
+		}
 		chosen, offer, scan, err = pick(ctx, &s, i.policy(), m, i.now)
 		return err
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
@@ -214,6 +215,34 @@ func TestCheckpointLsOfNothing(t *testing.T) {
 	}
 	if res := look("ls", "-o", "json", empty); res.code != 0 || res.out != "{\n  \"format\": \"\",\n  \"checkpoints\": []\n}\n" {
 		t.Errorf("%+v", res)
+	}
+}
+
+// TestCheckpointLsAsRun: what ls says of directories of which a run decides by more than what is in them.
+func TestCheckpointLsAsRun(t *testing.T) {
+	const (
+		weights = "\x80\x02}X\x01\x00\x00\x00wcnumpy.core.multiarray\n_reconstruct\n)Rs."
+		state   = "\x80\x02}(X\x04\x00\x00\x00stepK\x05X\x05\x00\x00\x00optimK\x01u." // {"step": 5, ...}
+	)
+	dir := t.TempDir()
+	for name, data := range map[string]string{"epoch_1.pt": weights, "rest/state.pt": state} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res := look("ls", dir); res.code != 0 || !strings.Contains(res.err, "would not start, but end with 65") || !strings.Contains(res.out, "rest/state.pt") {
+		t.Errorf("a state below: %+v", res)
+	}
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ckpt.pt"), []byte(state[:20]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	says := "would not start, but end with 65"
+	if checkpoint.FirstSave(dir, "ckpt.pt") {
+		says = "would start fresh"
+	}
+	if res := look("ls", dir); res.code != 0 || !strings.Contains(res.err, says) {
+		t.Errorf("a cut save in place: %+v, want %q", res, says)
 	}
 }
 
