@@ -81,7 +81,6 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		return nil, err
 	}
 	tensors, steps, slots := 0, map[int64]bool{}, map[string]bool{}
-	within := false // there are directories below whose names count something else: epoch_2/iter_500
 	for _, m := range files {
 		if strings.HasSuffix(m.path, ".json") {
 			continue
@@ -90,7 +89,6 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		above := titleOf(path.Base(path.Dir(m.path)))
 		if path.Dir(m.path) != d.path && above.step >= 0 && above.roles == "" && above.step != t.step {
 			steps[above.step] = true // in a directory of a step of its own
-			within = within || above.named
 		}
 		slots[m.slot] = true
 		if m.step >= 0 && !(m.step == t.step) {
@@ -106,7 +104,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
 		return keptIn(files), nil
-	case len(steps) > 1, len(steps) > 0 && !t.named, within && allBelow(d, files), len(slots) > 1 && t.step < 0,
+	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 1 && t.step < 0,
 		len(slots) > 0 && (t.step < 0 && t.slot == "" || !t.named && allBelow(d, files)):
 		return nil, nil // a directory of checkpoints: best and last are two
 	}

@@ -79,9 +79,9 @@ if has("torch"):
                                               args=argparse.Namespace(lr=1), metric=71.2))
         times(f, *(f"{name}*" for name in names))
 
-    @tree("epochs, and iterations below them", ["epoch_2/iter_500"], 500)
+    @tree("epochs, and iterations below them", ["epoch_2/iter_1000"], 1000)
     def _(f):
-        saves = (1, 500), (1, 1000), (2, 500)
+        saves = (1, 500), (1, 1000), (2, 500), (2, 1000)
         for epoch, step in saves:
             made = state(step)
             save(f / f"epoch_{epoch}/iter_{step}/model.pt", made["model"])
