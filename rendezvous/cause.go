@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -17,7 +18,7 @@ const evidenceTime = time.Second
 // How long a hang waits for the other members, all of whose workers wait for each other.
 const (
 	foundTime  = 2 * time.Second  // to find it, too: that takes one of them a second longer than another
-	stacksTime = 10 * time.Second // to end theirs, and to know where those stood
+	stacksTime = 10 * time.Second // to end theirs, and to know where those stood or what they had said
 )
 
 // reports is what the members of a round that stops have told, and how they went. Names are empty for nobody.
@@ -65,6 +66,12 @@ func (t *turn) collect(members []member) reports {
 	return said
 }
 
+// hearsay reports whether what is known of a node is only what a worker had said that was stopped. Another one, whom the
+// echoes name, may have said more.
+func (r reports) hearsay(node string) bool {
+	return slices.ContainsFunc(r.reports, func(p report) bool { return p.node == node && p.outcome.role() < exitcodes.RoleRoot })
+}
+
 // cause picks the root cause of the stop. settled is false while a member may have more to say, and what is known so
 // far would not stand against it; again is when to look again, if not at the next change.
 //
@@ -79,7 +86,7 @@ func (t *turn) cause(members []member) (stop Stop, settled bool, again time.Time
 	g = t.behindMost(g, said.reports, members)
 	f := g.outcome
 	if failed && f.role() == exitcodes.RoleRoot {
-		if again = stop.At.Add(evidenceTime); f.hangs() {
+		if again = stop.At.Add(evidenceTime); f.hangs() || said.hearsay(g.node) {
 			again = stop.At.Add(stacksTime)
 		}
 		return stop.as(StopFailure, g.node, f.Reason, f.Message, f), said.spoken || !t.now.Before(again), again

@@ -178,6 +178,32 @@ func TestStacksTakeTime(t *testing.T) {
 	}
 }
 
+// TestNamedMayBeLate: an echo names a rank, and what another stopped worker had said is known first: the one that is named is
+// waited for.
+func TestNamedMayBeLate(t *testing.T) {
+	s := reachedStage(t, map[string]int64{"a": 30, "b": 29, "c": 30}, 0)
+	s.fails("a", func(o *Outcome) { o.Role, o.Names = "cascade", []int{1} })
+	s.settle()
+	s.sleep(evidenceTime)
+	s.settle(ActStop)
+	said := func(node string, rank int, line string) {
+		s.fails(node, func(o *Outcome) {
+			o.Role, o.Verdict = "", exitcodes.Success
+			o.Said = &Said{Verdict: exitcodes.Retry, Code: 210, Reason: "PeerLost", Rank: rank, Evidence: line}
+		})
+	}
+	s.put("a", stops)
+	said("c", 2, "of the other")
+	s.put("c", stops)
+	s.settle()
+	s.sleep(2 * evidenceTime)
+	s.settle()
+	said("b", 1, "of the named one")
+	s.stopsAll()
+	s.settle(ActForm)
+	s.stopped(StopFailure, "b")
+}
+
 // TestReachedIsSmall: the largest there can be fits into what is allowed.
 func TestReachedIsSmall(t *testing.T) {
 	most := int64(1<<63 - 1)
