@@ -186,6 +186,8 @@ func (n *Node) amended(ev Amended) {
 // conclude says how the round ended, and clears up after it.
 func (n *Node) conclude() {
 	n.noteSave()
+	n.tellHang()
+	n.holding = holding{} // nobody is left who could be asked
 	n.verdict = n.judge()
 	n.do(Record{n.verdict.message})
 	c := Concluded{Round: n.round(), Cause: n.verdict.cause}

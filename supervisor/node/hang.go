@@ -40,7 +40,7 @@ func (n *Node) hung(ev Hung) {
 		return
 	}
 	n.endHung(holdTime)
-	n.holding = holding{asked: true, failing: failing}
+	n.holding = holding{asked: true, failing: failing, until: n.now.Add(holdTime)}
 	n.do(Hold{})
 }
 
@@ -92,23 +92,32 @@ type holding struct {
 	asked   bool      // to be held, which is still being done
 	over    bool      // and is to be over as soon as it was
 	failing Failing   // what the job is told then
-	until   time.Time // they are held for so long at most; zero: they are not
+	until   time.Time // they are held for so long at most, or it is tried for so long; zero: they are not
 }
 
 // held tells the job of the hang, now that it may have other nodes end their ranks.
 func (n *Node) held() {
-	h := n.holding
-	if n.state != Running || !h.asked {
+	if !n.holding.asked {
 		return
 	}
-	n.holding = holding{until: n.now.Add(holdTime)}
-	n.do(h.failing)
-	if h.over {
+	over := n.holding.over
+	n.tellHang()
+	n.holding.until = n.now.Add(holdTime)
+	if over {
 		n.askStacks()
 	}
 }
 
-// askStacks asks workers that are held for their stacks.
+// tellHang tells the job of the hang, unless it has been told.
+func (n *Node) tellHang() {
+	h := n.holding
+	n.holding = holding{until: h.until}
+	if h.asked {
+		n.do(h.failing)
+	}
+}
+
+// askStacks asks workers that are held for their stacks, as soon as they are.
 func (n *Node) askStacks() {
 	switch {
 	case n.holding.asked:
@@ -117,6 +126,13 @@ func (n *Node) askStacks() {
 		n.holding = holding{}
 		n.do(Dump{})
 	}
+}
+
+// heldLong asks for the stacks though the job has not said so, or though they could not be held: what a hang has hold of
+// may keep whoever looks for the processes waiting, too.
+func (n *Node) heldLong() {
+	n.tellHang()
+	n.askStacks()
 }
 
 // dump asks the workers for their stacks and ends them.

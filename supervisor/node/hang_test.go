@@ -98,7 +98,18 @@ func TestHungTogether(t *testing.T) {
 	w = nodes()
 	w.hold["Hold"] = true
 	w.at(5*s, Hung{Why: "no step"}, stop).wants("prepare, hold")
-	w.at(18 * s).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
+	w.at(8 * s).wants("failing retry, dump")
+	w.at(9*s, Held{}).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
+
+	// All have died meanwhile: the hang is told, and a later stop asks nobody.
+	w = nodes()
+	w.hold["Hold"] = true
+	w.at(5*s, Hung{Why: "no step"})
+	for i := range 3 {
+		w.dies(6*s, i, SIGKILL)
+	}
+	w.wants("prepare, hold, failing retry, gone")
+	w.signal(60*s, SIGTERM).wants("leave")
 
 	// Somebody wants the end of this node meanwhile.
 	w = nodes().at(5*s, Hung{Why: "no step"}).signal(6*s, SIGTERM)

@@ -251,7 +251,7 @@ func (n *Node) due() {
 			n.stopOthers()
 		}
 		if !n.holding.until.IsZero() && !n.now.Before(n.holding.until) {
-			n.askStacks()
+			n.heldLong()
 		}
 		n.rehearse()
 		n.saveDue()
