@@ -105,7 +105,7 @@ func (r *reader) judgeChain(c *chain) said {
 			first--
 		}
 		m, at, ok := r.judgeUnit(c.members[first : i+1])
-		if ok && final.program && m.Rule.Role == RoleCascade && i+1 < len(c.members) && c.members[i+1].link == linkNested {
+		if ok && final.program && m.Rule.Role == RoleCascade && i+1 < len(c.members) && c.members[i+1].link == linkNested && !c.grouped() {
 			ok = false // it passes on what the program itself did wrong
 		}
 		if ok && (caused || m.Rule.Verdict != Fatal) {
@@ -138,10 +138,15 @@ func (r *reader) judgeChain(c *chain) said {
 	return final
 }
 
+// grouped reports whether the chain is of an ExceptionGroup: its branches stand side by side, and pass nothing on.
+func (c *chain) grouped() bool {
+	return slices.ContainsFunc(c.members, func(m member) bool { return strings.HasSuffix(m.class, "ExceptionGroup") })
+}
+
 // pipeClosed reports whether a chain ends with the end of a pipe to another process of multiprocessing, which is gone.
 func (r *reader) pipeClosed(c *chain) bool {
 	return r.rules.families && c.last().class == "EOFError" && len(c.last().lines) == 1 &&
-		(r.through(c, "multiprocessing/connection.py\"") || r.through(c, "in recvfds"))
+		(r.through(c, "multiprocessing/connection.py\"") || r.through(c, "multiprocessing/reduction.py\"") && r.through(c, "in recvfds"))
 }
 
 // orphaned reports whether a chain is of a child of multiprocessing whose parent was gone before it had begun.

@@ -140,10 +140,10 @@ func (s said) role() Role {
 	return RoleNone
 }
 
-// causes reports whether what is said tells why the file could not be read or written of which the other tells, perhaps on
-// another rank.
+// causes reports whether what is said tells why the checkpoint could not be written of which the other tells, perhaps on
+// another rank: all ranks write to one place, but what they read may be anywhere.
 func (s said) causes(other said) bool {
-	return s.known && other.known && slices.Contains(causesOf(other.match.Rule.Reason), s.match.Rule.Reason)
+	return s.known && other.known && other.match.Rule.Reason == "CheckpointWriteFailed" && slices.Contains(causesOf(other.match.Rule.Reason), s.match.Rule.Reason)
 }
 
 // usersWord looks for a line beside the exception that a rule of the user's own calls a cause. Those come first.
