@@ -223,7 +223,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 				c.dict(w, v, depth+1, level+1)
 			}
 		case v.Kind == file.Number && depth == 0:
-			c.alone = c.alone && isOver(lower, v) // else a program's own way to say how far it is
+			c.alone = false // a program's own way to say how far it is
 		case v.Kind == file.Bytes && depth == 0:
 			c.open = true // a library may have written a state into them
 		case v.Kind == file.Number:
@@ -234,13 +234,6 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 			c.alone, c.open = c.alone && !composite(v), true
 		}
 	}
-}
-
-// isOver reports whether a number under the name of a counter says that there is nothing to continue: YOLO writes epoch -1
-// when it takes the optimizer out of what it has trained.
-func isOver(key string, v *file.Shape) bool {
-	n, ok, err := v.Whole()
-	return err == nil && ok && n < 0 && (slices.Contains(stepKeys, key) || slices.Contains(epochKeys, key))
 }
 
 // optimizerKey reports whether a key, in lower case, is one under which the state of an optimizer is kept.

@@ -251,9 +251,16 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	return n, 1, UnitStep
 }
 
-// ofTotal reports whether a number says how far training is of how much there will be: epoch_3_of_10. It is no number of a shard.
+// ofTotal reports whether a number says how far training is of how much there will be: epoch_3_of_10. It is no number of a
+// shard, which begins with zeros or stands beside the number of a step.
 func ofTotal(ps []piece, i int) bool {
-	return ps[i].number && i > 0 && i+2 < len(ps) && len(ps[i-1].text) > 1 && (stepWords[ps[i-1].text] || epochWords[ps[i-1].text]) &&
+	numbers := 0
+	for _, p := range ps {
+		if p.number {
+			numbers++
+		}
+	}
+	return numbers == 2 && ps[i].number && ps[i].text[0] != '0' && i > 0 && i+2 < len(ps) && len(ps[i-1].text) > 1 && (stepWords[ps[i-1].text] || epochWords[ps[i-1].text]) &&
 		ps[i+1].text == "of" && ps[i+2].number
 }
 

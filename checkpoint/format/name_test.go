@@ -63,6 +63,8 @@ func TestTitle(t *testing.T) {
 		"optimizerD_epoch_24.pth":      {step: 24, named: true, unit: UnitEpoch, roles: "optimizer discriminator"},
 		"fastG_24.pth":                 {step: 24, family: "fast g"},
 		"model_epoch3of10.pt":          {step: 3, named: true, unit: UnitEpoch, roles: "model"},
+		"epoch_1_step_3_of_9.pt":       {step: 1, named: true, unit: UnitEpoch, rank: 3, of: 9, roles: "# #", family: "step"},
+		"model_iter_00001-of-2.pt":     {step: -1, rank: 1, of: 2, roles: "model # #", family: "iter"},
 		"step_100_of_2000.pt":          {step: 100, named: true},
 		"ckpt_3_of_10.pt":              {step: -1, rank: 3, of: 10, roles: "# #"},
 		"chkpnt30000.pth":              {step: 30000},

@@ -77,7 +77,6 @@ func TestWhatIsNoTrainingState(t *testing.T) {
 		"a number and floats":          {tuple("K\x05", list(float, float)), "", "", true},
 		"objects made from each other": {entangled(9), "", "", true},
 		"a counter of its own":         {dict("w", tensor, "done", "K\x05"), "", "", true},
-		"an epoch that is over":        {dict("w", tensor, "optimizer", "N", "epoch", "J\xff\xff\xff\xff"), weights, "weights", false},
 		"a number below 0":             {dict("w", tensor, "done", "J\xff\xff\xff\xff"), "", "", true},
 		"an object of its own":         {unknown, "", "", true},
 		"an object of its own in data": {list(text("a"), unknown), "", "", true},

@@ -43,7 +43,7 @@ func TestPeople(t *testing.T) {
 		{"people_others.py", "torch", 10},
 		{"people_others.py", "jax", 4},
 		{"people_others.py", "tensorflow", 3},
-		{"people_projects.py", "torch", 15},
+		{"people_projects.py", "torch", 14},
 		{"people_libraries.py", "torch", 41},
 		{"people_libraries.py", "jax", 6},
 		{"people_libraries.py", "tensorflow", 6},

@@ -52,15 +52,6 @@ if has("torch"):
         (f / "step2000/model_and_optim/.metadata").unlink()
         times(f, "step1000", "step2000")
 
-    # The optimizer is taken out of it when the last epoch is over.
-    @tree("YOLOv8, finished", [], None, "runs/detect/train")
-    def _(f):
-        for name in "best", "last":
-            save(f / f"runs/detect/train/weights/{name}.pt", {
-                "epoch": -1, "best_fitness": None, "model": parts(1)[0].half(), "ema": None, "updates": None, "optimizer": None,
-                "train_args": {"epochs": 10}, "train_results": {"epoch": [1, 2], "time": [1.0, 2.0]}, "date": "2026-01-02"})
-        (f / "runs/detect/train/results.csv").write_text("epoch")
-
     @tree("Gaussian splatting", ["chkpnt30000.pth"], 30000)
     def _(f):
         for step in 7000, 30000:
