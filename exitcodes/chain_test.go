@@ -140,6 +140,9 @@ func TestGroups(t *testing.T) {
 		"deterministic":           {[]string{kinds["deterministic"], kinds["unknown"]}, Fatal, kinds["deterministic"]},
 		"both":                    {[]string{kinds["deterministic"], kinds["transient"]}, Retry, kinds["transient"]},
 		"transient, then unknown": {[]string{kinds["transient"], kinds["unknown"]}, Retry, kinds["transient"]},
+		"a chain, then the program's": {[]string{"KeyError: 'conn'\n    | \n    | The above exception was the direct cause of the following exception:\n    | \n" +
+			"    | Traceback (most recent call last):\n    |   File \"/app/train.py\", line 6, in fetch\n    |     raise\n    | " +
+			"ConnectionResetError: [Errno 104] Connection reset by peer", "ValueError: bad frame length"}, Retry, "ConnectionResetError"},
 	} {
 		o := exited(1)
 		o.Output = []byte(group(tt.members...))
