@@ -239,7 +239,8 @@ func (r *runningPod) startsAgain() bool {
 	default:
 	}
 	_, run := r.all()
-	return pod.ContainerShouldRestart(c, r.api.Spec, int32(run.Status().Containers[0].Terminated.ExitCode))
+	end := run.Status().Containers[0].Terminated
+	return end != nil && pod.ContainerShouldRestart(c, r.api.Spec, int32(end.ExitCode))
 }
 
 // report tells the API what the pod's status is, if it has changed.
@@ -248,8 +249,11 @@ func (r *runningPod) report() {
 	s := run.Status()
 	status := corev1.PodStatus{Phase: corev1.PodPhase(s.Phase), PodIP: s.IP}
 	ready := metav1.ConditionFalse
-	if s.Phase == kubelet.Running {
+	switch {
+	case s.Phase == kubelet.Running:
 		ready = metav1.ConditionTrue
+	case r.startsAgain(): // it has not failed: a Job that sees it failed replaces it at once
+		status.Phase = corev1.PodRunning
 	}
 	status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionStatus(ready)}}
 	for i, c := range s.Containers {
