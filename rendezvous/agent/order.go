@@ -20,6 +20,9 @@ func (n *node) order(o Order) {
 
 // start gives out the order to start a round, once its checkpoint is ready.
 func (n *node) start(step rendezvous.Step) bool {
+	if n.outdated() {
+		return false
+	}
 	again := n.record.Round == step.Round // alone: the round goes on
 	round := n.reading.Round
 	joins := again || round.Rank(n.cfg.Name, n.record.Incarnation) < 0
@@ -60,6 +63,14 @@ func (n *node) start(step rendezvous.Step) bool {
 		StoreLost: n.lastStop().Kind == rendezvous.StopStore,
 	}})
 	return true
+}
+
+// outdated reports whether what the node has read of the job may be older than what its deadline rests on: with a new lease
+// the deadline moves at once, while the news can still be those from before the old one ended, and the others have
+// continued since. Its next write puts its key back and reads the job, and then it knows.
+func (n *node) outdated() bool {
+	w := &n.writer
+	return n.link.lease != nil && (w.rejoin || w.under != n.link.lease)
 }
 
 // lastStop is the last stop of the job; empty before the first.

@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gangrun/gangrun/rendezvous"
+	"github.com/gangrun/gangrun/rendezvous/store"
+	"github.com/gangrun/gangrun/rendezvous/store/storetest"
+)
+
+// lagging hands news on as far as they may come, and holds transactions back while it is told to. Its lease is another
+// way's matter.
+type lagging struct {
+	store.Store             // leases and transactions
+	news        store.Store // watches
+
+	mu   sync.Mutex
+	upTo int64         // the last revision that is heard of
+	more chan struct{} // closed when upTo changes
+	mute chan struct{} // transactions wait until it is closed
+}
+
+const everything = 1 << 60
+
+func newLagging(m *store.InMemory) *lagging {
+	open := make(chan struct{})
+	close(open)
+	return &lagging{Store: m.Connect(clock), news: m.Connect(clock), upTo: everything, more: make(chan struct{}), mute: open}
+}
+
+func (l *lagging) hear(upTo int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.upTo = upTo
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+func (l *lagging) holdCommits() (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	mute := make(chan struct{})
+	l.mute = mute
+	return func() { close(mute) }
+}
+
+func (l *lagging) Commit(ctx context.Context, txn store.Txn) (store.Result, error) {
+	l.mu.Lock()
+	mute := l.mute
+	l.mu.Unlock()
+	select {
+	case <-mute:
+		return l.Store.Commit(ctx, txn)
+	case <-ctx.Done():
+		return store.Result{}, store.ErrUnreachable
+	}
+}
+
+func (l *lagging) Watch(ctx context.Context, selector string) store.Watcher {
+	w := l.news.Watch(ctx, selector)
+	out := replayed{make(chan store.Update)}
+	go func() {
+		defer close(out.out)
+		for u := range w.Updates() {
+			for heard := false; !heard; {
+				l.mu.Lock()
+				more := l.more
+				heard = u.Rev <= l.upTo
+				l.mu.Unlock()
+				if !heard {
+					select {
+					case <-more:
+					case <-ctx.Done():
+						return
+					}
+				}
+			}
+			select {
+			case out.out <- u:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// TestOldNewsAfterANewLease: a round is formed of which a member hears nothing, and it is out of reach until the others
+// continue without it. Back again it has a new lease, with which its own deadline has moved, before it hears more than the
+// beginning of that round. It may not start it: the next one runs.
+func TestOldNewsAfterANewLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewInMemory()
+		spec := rendezvous.DefaultSpec(2)
+		spec.MinNodes, spec.LastCall = 1, rendezvous.Duration(200*time.Millisecond)
+		byHand := m.Connect(clock)
+		defer byHand.Close()
+		now := func() int64 { return storetest.Commit(t, byHand, store.Txn{Read: []string{jobKey}}).Rev }
+		way := newLagging(m)
+		one := join(t, m.Connect(clock), "node0", spec, nil)
+		synctest.Wait() // until it leads
+		other := join(t, way, "node1", spec, nil)
+		parties{one, other}.start(0)
+		one.Failing(0, killed, nil)
+		one.Gone(0, killed, nil)
+		if o := other.next(); o.Stop == nil {
+			t.Fatalf("got %s", describe(o))
+		}
+		way.hear(now())
+		other.Gone(0, rendezvous.Outcome{}, nil)
+		one.starts(1)
+		formed := now()
+		way.Store.(interface{ Cut() }).Cut()
+		one.stops()
+		one.starts(2)
+		way.hear(formed)
+		release := way.holdCommits()
+		way.Store.(interface{ Heal() }).Heal()
+		time.Sleep(2 * time.Second)
+		select {
+		case o := <-other.Orders():
+			t.Fatalf("got %s while round 2 runs", describe(o))
+		default:
+		}
+		release()
+		way.hear(everything)
+		time.Sleep(time.Minute)
+		one.Gone(2, well, nil)
+		one.ends()
+	})
+}
