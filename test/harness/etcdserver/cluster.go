@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -90,18 +91,24 @@ func (c *Cluster) begin(dir, host string, members int, change func(*Server)) err
 }
 
 // FreeAddr returns an address of that host at which nobody listens. It is not one of those that outgoing connections
-// get.
+// get, nor one that it has returned before: who asked for that may not listen there yet.
 func FreeAddr(host string) (string, error) {
 	var err error
 	for range 100 {
+		addr := net.JoinHostPort(host, strconv.Itoa(15000+rand.N(15000)))
+		if _, given := givenAddrs.LoadOrStore(addr, true); given {
+			continue
+		}
 		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(15000+rand.N(15000)))); err == nil {
+		if l, err = net.Listen("tcp", addr); err == nil {
 			defer l.Close()
-			return l.Addr().String(), nil
+			return addr, nil
 		}
 	}
 	return "", err
 }
+
+var givenAddrs sync.Map // by FreeAddr
 
 // Restart starts servers that do not run, and waits until they are ready.
 func (c *Cluster) Restart(servers ...*Server) error {
