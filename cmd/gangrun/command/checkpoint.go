@@ -46,7 +46,7 @@ func newInspection(p *program) *inspection {
 	return &inspection{program: p, out: os.Stdout, err: os.Stderr, now: time.Now, output: "text", timeout: automatic}
 }
 
-const checkpointCodes = "Exits 0 %s, 65 %s, 1 when it could\nnot be read, so that it is unknown, 64 when the command line is wrong."
+const checkpointCodes = "Exits 0 %s, 65 %s, 1 when it could\nnot be read, so that it is unknown, 64 when the command line is wrong, 66 when there is nothing\nof that name."
 
 func checkpointCommand(p *program) *cli.Command {
 	subcommands := []*cli.Command{newInspection(p).lsCommand(), newInspection(p).verifyCommand(), newInspection(p).selectCommand()}
@@ -172,7 +172,9 @@ func (i *inspection) fail(what string, err error) error {
 		return err
 	}
 	code := exitcodes.CodeCheckpointUnusable
-	if checkpoint.Unknown(err) {
+	if _, absent := errors.AsType[*absentError](err); absent {
+		code = codeNoInput
+	} else if checkpoint.Unknown(err) {
 		code = codeUnknown
 	}
 	i.worse(code)

@@ -20,7 +20,7 @@ import (
 func (i *inspection) lsCommand() *cli.Command {
 	return i.command(&cli.Command{Name: "ls", Usage: "list all checkpoints, newest first, and which one would be chosen"},
 		"DIR", "/mnt/checkpoints",
-		"An asterisk marks the one that a run would resume from. Exits 0 when DIR could be read, whatever is in it, 1 when it\ncould not, 64 when the command line is wrong.",
+		"An asterisk marks the one that a run would resume from. Exits 0 when DIR could be read, whatever is in it, 1 when it\ncould not, 64 when the command line is wrong, 66 when there is no DIR.",
 		i.settings(append(i.policySettings(), i.timeoutSetting("1m"))...), i.ls)
 }
 
@@ -31,9 +31,6 @@ func (i *inspection) ls(ctx context.Context, dir string) error {
 	skipped := 0
 	err := bounded(ctx, i.limit(checkpoint.DefaultTimeout), func(ctx context.Context) error {
 		fsys, err := i.tree(ctx, dir)
-		if missing(err) {
-			return &configError{printable(err.Error())}
-		}
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/checkpoint/format"
-	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
@@ -28,9 +27,6 @@ func (i *inspection) choose(ctx context.Context, dir string) error {
 	var scan checkpoint.Scan
 	err := bounded(ctx, i.limit(checkpoint.DefaultTimeout), func(ctx context.Context) error {
 		fsys, err := i.tree(ctx, dir)
-		if missing(err) {
-			return problem.New(problem.NoMarker, "no such directory")
-		}
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,12 @@ func isURL(name string) bool {
 	return found && scheme != "" && !strings.ContainsAny(scheme, "/.")
 }
 
-// tree opens what a user names by a path or a URL. A directory that does not exist is an fs.ErrNotExist.
+// absentError says that what a user names is not there. What vanishes later is something else: a run may be at work.
+type absentError struct{ text string }
+
+func (e *absentError) Error() string { return e.text }
+
+// tree opens what a user names by a path or a URL. A directory that does not exist is an [absentError].
 func (p *program) tree(ctx context.Context, name string) (fs.FS, error) {
 	if isURL(name) {
 		fsys, err := p.openTree(ctx, name)
@@ -38,6 +43,9 @@ func (p *program) tree(ctx context.Context, name string) (fs.FS, error) {
 		return fsys, nil
 	}
 	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &absentError{"no such directory"}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +101,3 @@ func parent(name string) (dir, base string, ok bool) {
 	u.Path, u.RawPath = path.Dir(p), ""
 	return u.String(), path.Base(p), true
 }
-
-// missing reports whether an error says that there is no such directory.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -106,10 +106,14 @@ func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Fou
 		}
 	}
 	fsys, err := i.tree(ctx, name)
-	if _, wrong := errors.AsType[*configError](err); wrong || missing(err) {
-		_, base, _ := i.above(name)
+	_, base, _ := i.above(name)
+	near := printable(nearest(base, beside))
+	if _, wrong := errors.AsType[*configError](err); wrong {
 		return nil, format.Found{}, &configError{fmt.Sprintf(
-			"%s is neither a directory of checkpoints nor a checkpoint%s", printable(name), printable(nearest(base, beside)))}
+			"%s is neither a directory of checkpoints nor a checkpoint%s", printable(name), near)}
+	}
+	if _, absent := errors.AsType[*absentError](err); absent {
+		err = &absentError{"no such file or directory" + near}
 	}
 	if err != nil {
 		return nil, format.Found{}, err

@@ -152,9 +152,9 @@ func (r *jobClient) command(rc jobCommand) *cli.Command {
 	}
 }
 
-// The exit codes of commands that ask a store, those of sysexits.h: scripts tell by them what it was.
+// The exit codes of commands, those of sysexits.h: scripts tell by them what it was.
 const (
-	codeNoJob       = 66 // EX_NOINPUT
+	codeNoInput     = 66 // EX_NOINPUT: the job, the file or the directory is not there
 	codeUnreachable = 69 // EX_UNAVAILABLE
 )
 
@@ -164,7 +164,7 @@ func (r *jobClient) failed(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, agent.ErrNoJob):
-		r.program.code = codeNoJob
+		r.program.code = codeNoInput
 	case errors.Is(err, store.ErrUnreachable), errors.Is(err, store.ErrFull), errors.Is(err, context.DeadlineExceeded):
 		r.program.code = codeUnreachable
 	default:

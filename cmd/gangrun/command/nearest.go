@@ -1,12 +1,19 @@
 package command
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// nearest suggests the known name that a wrong one was probably meant to be, or "".
+// nearest suggests the known name that a wrong one was probably meant to be, or "". About a third of it may be wrong:
+// of more than that anything could be made. Dashes before it do not count, since every flag has them.
 func nearest(name string, known []string) string {
-	best, at := "", len(name)/3+2
+	best, at := "", 0
+	bare := strings.TrimLeft(name, "-")
 	for _, k := range known {
-		if d := distance(name, k); d < at {
+		to := strings.TrimLeft(k, "-")
+		d := distance(bare, to)
+		if d < min(len(bare), len(to)) && 3*d <= max(len(bare), len(to))+2 && (best == "" || d < at) {
 			best, at = k, d
 		}
 	}

@@ -23,13 +23,14 @@ func (o *options) parseNodes(s string) error {
 	if !elastic {
 		high = low
 	}
-	if err := number(&spec.MinNodes, 1, mostNodes)(low); err != nil {
-		return fmt.Errorf("want N, MIN:MAX or sizes such as 2,4,8: %w", err)
+	var least, most int
+	if number(&least, 1, mostNodes)(low) != nil || number(&most, 1, mostNodes)(high) != nil {
+		return fmt.Errorf("want N, MIN:MAX or sizes such as 2,4,8, each from 1 to %d", mostNodes)
 	}
-	if err := number(&spec.MaxNodes, spec.MinNodes, mostNodes)(high); err != nil {
-		return fmt.Errorf("want N, MIN:MAX or sizes such as 2,4,8: %w", err)
+	if least > most {
+		return fmt.Errorf("the least, %d, is above the most, %d: want MIN:MAX", least, most)
 	}
-	spec.Sizes, o.nodes = nil, s
+	spec.Sizes, spec.MinNodes, spec.MaxNodes, o.nodes = nil, least, most, s
 	return nil
 }
 

@@ -10,8 +10,6 @@ import (
 	"github.com/gangrun/gangrun/observe/report"
 )
 
-const codeNoInput = 66 // EX_NOINPUT
-
 func reportCommand(p *program) *cli.Command {
 	var output, html string
 	settings := []*setting{

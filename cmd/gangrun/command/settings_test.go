@@ -80,6 +80,11 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"a negative duration", map[string][]string{"grace": {"-1s"}}, nil, "", "--grace -1s"},
 		{"a number too large", map[string][]string{"max-restarts": {"99999999999999999999"}}, nil, "", "want a number from 0 to"},
 		{"a fatal retry code", map[string][]string{"retry-code": {"3"}}, nil, "", "want a number from 128 to 255"},
+		{"nodes that are no number", map[string][]string{"nodes": {"two"}}, nil, "",
+			"--nodes two: want N, MIN:MAX or sizes such as 2,4,8, each from 1 to 4096"},
+		{"half a range", map[string][]string{"nodes": {"2:"}}, nil, "", "--nodes 2:: want N, MIN:MAX"},
+		{"a range upside down", map[string][]string{"nodes": {"4:2"}}, nil, "",
+			"--nodes 4:2: the least, 4, is above the most, 2: want MIN:MAX"},
 		{"a choice", map[string][]string{"leftovers": {"kil"}}, nil, "", "want one of kill, term, leave; did you mean kill?"},
 		{"a signal", map[string][]string{"signal-map": {"15:NOPE"}}, nil, "", `"NOPE" is not a signal`},
 		{"a signal that nobody can catch", map[string][]string{"signal-map": {"9:15"}}, nil, "", "SIGKILL cannot be caught"},
@@ -116,8 +121,13 @@ func TestTheDefaultGraceAdapts(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	known := []string{"max-restarts", "grace", "quiet"}
-	for in, want := range map[string]string{"max-restart": "; did you mean max-restarts?", "graec": "; did you mean grace?", "xyzzy": "", "": ""} {
+	known := []string{"max-restarts", "grace", "quiet", "ls", "--hang", "-n", "--restart-backoff"}
+	for in, want := range map[string]string{
+		"max-restart": "; did you mean max-restarts?", "graec": "; did you mean grace?", "xyzzy": "", "": "",
+		"lss": "; did you mean ls?", "l": "", "rm": "", "--hagn": "; did you mean --hang?",
+		"--wrong": "", "--nang": "; did you mean --hang?", "-x": "", "--": "",
+		"--restart-back-of": "; did you mean --restart-backoff?", "--restart-policy": "",
+	} {
 		if got := nearest(in, known); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
 		}
