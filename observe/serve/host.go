@@ -79,7 +79,8 @@ func (n names) only(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		text(w, http.StatusForbidden, fmt.Sprintf("%q is no name of this machine that gangrun knows of, and nothing is "+
-			"shown under it: ask by the machine's address, or give gangrun the name: --metrics-addr NAME:PORT", r.Host))
+			"shown under it: ask by an address or as localhost, as kubectl port-forward lets you; an Ingress or a proxy "+
+			"has to send localhost as Host. A name that leads to this machine goes into --metrics-addr NAME:PORT", r.Host))
 	}
 }
 
