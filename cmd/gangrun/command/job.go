@@ -2,29 +2,18 @@ package command
 
 import (
 	"cmp"
-	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/location"
 	"github.com/gangrun/gangrun/rendezvous/port"
-	"github.com/gangrun/gangrun/rendezvous/store"
-	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/platform"
-	"github.com/gangrun/gangrun/supervisor/process"
 )
 
 // job is what the flags say about the job as a whole and this node's place in it.
@@ -278,129 +267,8 @@ func (o *options) checkTimes() error {
 	return nil
 }
 
-// connect opens the job's store.
-func (o *options) connect(ctx context.Context) (store.Store, error) {
-	return location.Open(ctx, o.location)
-}
-
-// join takes part in the job.
-func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, error) {
-	spec := o.spec
-	r := &spec.Restarts
-	r.Backoff, r.BackoffMax, r.Window = rendezvous.Duration(o.backoff), rendezvous.Duration(o.backoffMax), rendezvous.Duration(o.window)
-	spec.Fence, spec.JoinTimeout, spec.TTL = rendezvous.Duration(o.fence), rendezvous.Duration(o.joinTimeout), rendezvous.Duration(o.ttl)
-	if spec.LastCall = rendezvous.Duration(o.lastCall); o.lastCallGiven {
-		spec.LastCallRestart = spec.LastCall
-	}
-	o.MaxRestarts, o.RestartAny = r.Max, r.Any
-	o.NoRestart = r.Never || r.Max == 0
-	o.Alone = o.location.InProcess()
-	cfg := agent.Config{
-		Connect: o.joiner(), Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: cmp.Or(o.namespace, "default"), KeepRecord: !o.nameless, Checkpoints: o.directory(log),
-		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,
-		Node: rendezvous.Node{
-			Incarnation: rand.Text(), Slots: o.slots, Role: o.role, Address: cmp.Or(o.address, "127.0.0.1"),
-			RunUID: o.runUID, Unique: o.unique, Host: o.host,
-		},
-	}
-	if o.pin >= 0 {
-		cfg.Node.Pin = &o.pin
-	}
-	if !o.noPort {
-		cfg.ReservePort = port.Reserve
-		if o.portRange.Low > 0 {
-			cfg.ReservePort = o.portRange.Reserve
-		}
-	}
-	if o.location.InProcess() {
-		cfg.StopTime = 0 // nobody counts on this node to have stopped its workers in time
-		return agent.Join(ctx, cfg), nil
-	}
-	o.location.Log = slog.New(warnings{log.Handler()})
-	cfg.Volatile = o.location.Host != ""
-	record := o.recordID()
-	var err error
-	if o.held, err = hold(record, o.Node, o.nodeGiven); err != nil {
-		return nil, err
-	}
-	o.Node, cfg.Name = o.held.name, o.held.name
-	o.Member = record + "/" + o.Node
-	o.evictPredecessor(ctx, &cfg.Node, log)
-	return agent.Join(ctx, cfg), nil
-}
-
-// evictPredecessor ends what a dead gangrun of this name has left behind on this machine. Only then may the record say where this
-// one runs: to the leader, a newcomer from the same place is proof that nothing of the old one runs any more.
-func (o *options) evictPredecessor(ctx context.Context, node *rendezvous.Node, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(ctx, predecessorTime)
-	defer cancel()
-	killed, err := process.EndPredecessor(ctx, supervisor.MemberVariable+"="+o.Member)
-	if len(killed) > 0 {
-		log.Warn("killed what an earlier gangrun of this name has left behind", "processes", killed)
-	}
-	if err != nil {
-		log.Error("not proof that an earlier gangrun of this name is gone", "err", err)
-		return
-	}
-	boot, bootErr := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	pidns, nsErr := os.Readlink("/proc/self/ns/pid")
-	if bootErr == nil && nsErr == nil {
-		node.BootID, node.PIDNS = strings.TrimSpace(string(boot)), pidns
-	}
-}
-
-// predecessorTime is how long an end by SIGKILL may take: a process with much memory takes seconds.
-const predecessorTime = 30 * time.Second
-
 // stopMargin is what it takes, beyond the grace, until the last process is gone: the leftovers' own grace, and the kill.
 const stopMargin = 2 * time.Second
 
 // silence is how long the store may be silent at least before workers are stopped for that: a lease is renewed every 1.7 s.
 const silence = 3 * time.Second
-
-// warnings is the part of the log that is worth reading when the libraries of the store write it.
-type warnings struct{ slog.Handler }
-
-func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
-}
-
-func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return warnings{w.Handler.WithAttrs(attrs)}
-}
-func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
-
-// heldName is a node's name that no other gangrun on this machine has.
-type heldName struct {
-	name string
-	lock net.Listener
-}
-
-// recordID is equal for gangruns that meet in the same record: the same store, namespace and job.
-func (o *options) recordID() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{o.location.String(), o.location.Namespace, o.location.Job}, "\x00")))
-	return hex.EncodeToString(sum[:8])
-}
-
-// hold takes a node's name on this machine. Where another gangrun of the same record has it, a name that was derived from
-// the host gets a suffix; one that was given is an error. The name is free again as soon as the process ends, however it
-// ends: it is that of an abstract socket.
-func hold(record, name string, given bool) (heldName, error) {
-	for i := 1; i < 1000; i++ {
-		candidate := name
-		if i > 1 {
-			candidate = fmt.Sprintf("%s-%d", name, i)
-		}
-		sum := sha256.Sum256([]byte(candidate)) // a socket's name is short
-		lock, err := net.Listen("unix", "@gangrun/"+record+"/"+hex.EncodeToString(sum[:8]))
-		switch {
-		case err == nil:
-			return heldName{candidate, lock}, nil
-		case !errors.Is(err, unix.EADDRINUSE):
-			return heldName{}, fmt.Errorf("--node %s: %w", candidate, err)
-		case given:
-			return heldName{}, fmt.Errorf("--node %s: another gangrun of this job on this machine has that name", name)
-		}
-	}
-	return heldName{}, errors.New("no name is left for this node")
-}
