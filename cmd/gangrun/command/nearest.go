@@ -13,7 +13,7 @@ func nearest(name string, known []string) string {
 	for _, k := range known {
 		to := strings.TrimLeft(k, "-")
 		d := distance(bare, to)
-		if d < min(len(bare), len(to)) && 3*d <= max(len(bare), len(to))+2 && (best == "" || d < at) {
+		if d < min(len(bare), len(to)) && 3*d <= max(len(bare), len(to))+1 && (best == "" || d < at) {
 			best, at = k, d
 		}
 	}
@@ -23,23 +23,28 @@ func nearest(name string, known []string) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-// distance is the number of characters to insert, remove or replace between a and b (Levenshtein).
+// distance is the number of characters to insert, remove, replace, or swap with the next one, between a and b
+// (optimal string alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	var before []int // the row before the last
+	last := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := last[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			row[j+1] = min(change, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, last = last, row
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

@@ -127,6 +127,7 @@ func TestNearest(t *testing.T) {
 		"lss": "; did you mean ls?", "l": "", "rm": "", "--hagn": "; did you mean --hang?",
 		"--wrong": "", "--nang": "; did you mean --hang?", "-x": "", "--": "",
 		"--restart-back-of": "; did you mean --restart-backoff?", "--restart-policy": "",
+		"sl": "; did you mean ls?", "garce": "; did you mean grace?", "uqiet": "; did you mean quiet?", "quit": "; did you mean quiet?",
 	} {
 		if got := nearest(in, known); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
