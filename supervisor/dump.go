@@ -22,25 +22,37 @@ const (
 // hold stops the workers' Python processes where they stand, and whoever launched them before.
 func (s *Supervisor) hold() {
 	pids := s.pids()
-	s.besideEvent(func() node.Event {
-		if !s.cfg.PythonStacks {
-			return node.Held{}
+	s.beside(func() func() {
+		held := map[int][]process.Descendant{}
+		if s.cfg.PythonStacks {
+			held = stopRanks(pids)
 		}
-		table, err := procs.Read()
-		if err != nil {
-			return node.Held{}
+		return func() {
+			s.round.held = held
+			s.step(node.Held{})
 		}
-		for _, pid := range pids {
-			if pid == 0 {
-				continue
-			}
-			ranks, launchers := table.Ranks(pid)
-			for _, p := range append(launchers, ranks...) {
-				signal(process.Look(p.PID), unix.SIGSTOP)
-			}
-		}
-		return node.Held{}
 	})
+}
+
+// stopRanks stops them, and returns what it has stopped of each worker, by its index: nothing where /proc cannot be read.
+func stopRanks(pids []int) map[int][]process.Descendant {
+	stopped := map[int][]process.Descendant{}
+	table, err := procs.Read()
+	if err != nil {
+		return stopped
+	}
+	for i, pid := range pids {
+		if pid == 0 {
+			continue
+		}
+		ranks, launchers := table.Ranks(pid)
+		for _, p := range append(launchers, ranks...) {
+			found := process.Look(p.PID)
+			signal(found, unix.SIGSTOP)
+			stopped[i] = append(stopped[i], found...)
+		}
+	}
+	return stopped
 }
 
 // dump has the workers' Python processes write their stacks, all in the same instant, so that the death of one is no

@@ -40,6 +40,8 @@ func (s *Supervisor) effect(e node.Effect) node.Event {
 		s.amend(e.Hung)
 	case node.Hold:
 		s.hold()
+	case node.Release:
+		signal(s.round.held[e.Worker], unix.SIGCONT)
 	case node.Dump:
 		s.dump()
 	case node.Concluded:

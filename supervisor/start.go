@@ -45,8 +45,9 @@ type round struct {
 	start    *agent.Start
 	workers  []*worker
 	filtered filtered
-	reports  node.Reported // of the workers, as last handed on; nil where none can report
-	afresh   bool          // what was reported is to be handed on again
+	reports  node.Reported                // of the workers, as last handed on; nil where none can report
+	afresh   bool                         // what was reported is to be handed on again
+	held     map[int][]process.Descendant // what was stopped of a worker that hangs, by its index
 }
 
 // prepare makes the round's workers ready: beside the loop, since it opens paths.

@@ -53,7 +53,7 @@ func (n *Node) prepared(p Prepared) {
 		return
 	}
 	n.stuck, n.verdict, n.stopBy, n.alone = stuck{}, verdict{cause: -1}, time.Time{}, false
-	n.workers, n.dumping, n.holding = nil, false, holding{}
+	n.workers, n.dumping, n.holding, n.mayBeHeld = nil, false, holding{}, false
 	for _, w := range p.Workers {
 		n.workers = append(n.workers, worker{Worker: w})
 	}

@@ -52,6 +52,8 @@ type (
 	// Hold stops the workers' Python processes where they stand, and whoever launched them: [Held].
 	Hold struct{}
 
+	// Release lets what [Hold] has stopped of a worker go on.
+	Release struct{ Worker int }
 	// Dump has the workers' Python processes write their stacks, of which they end: [Dumped].
 	Dump struct{}
 
@@ -151,6 +153,7 @@ func (Send) effect()         {}
 func (Gather) effect()       {}
 func (Amend) effect()        {}
 func (Hold) effect()         {}
+func (Release) effect()      {}
 func (Dump) effect()         {}
 func (Concluded) effect()    {}
 func (Sweep) effect()        {}

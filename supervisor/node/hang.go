@@ -41,6 +41,7 @@ func (n *Node) hung(ev Hung) {
 	}
 	n.endHung(holdTime)
 	n.holding = holding{asked: true, failing: failing, until: n.now.Add(holdTime)}
+	n.mayBeHeld = true
 	n.do(Hold{})
 }
 
@@ -174,6 +175,9 @@ func (n *Node) dumped(ev Dumped) {
 			w.clock.expedite(n.now.Add(endTime))
 		default:
 			n.stopWorker(i, exitcodes.StoppedByGang, SIGTERM, killAt, killAt)
+			if n.mayBeHeld { // and could not answer
+				n.do(Release{Worker: i})
+			}
 		}
 	}
 }

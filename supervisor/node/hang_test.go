@@ -101,6 +101,12 @@ func TestHungTogether(t *testing.T) {
 	w.at(8 * s).wants("failing retry, dump")
 	w.at(9*s, Held{}).wants("SIGKILL to 0, SIGKILL to 1, SIGKILL to 2")
 
+	// They were held, and could not be asked: stopped as they are they would hear nothing of their end.
+	w = nodes()
+	w.asked = []int{0}
+	w.at(5*s, Hung{Why: "no step"}).at(5500*time.Millisecond, stop)
+	w.wants("prepare, hold, failing retry, dump, SIGTERM to 1, release 1, SIGTERM to 2, release 2")
+
 	// All have died meanwhile: the hang is told, and a later stop asks nobody.
 	w = nodes()
 	w.hold["Hold"] = true

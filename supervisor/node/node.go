@@ -62,6 +62,7 @@ type Node struct {
 	left      leftovers
 	dumping   bool    // the workers were asked for their stacks, or are held for it, and are ended
 	holding   holding // until they are asked
+	mayBeHeld bool    // they were to be held
 	stuck     stuck   // what not even SIGKILL has ended
 	verdict   verdict // on the last round
 	rehearsal []Kill  // still to be done

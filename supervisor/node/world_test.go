@@ -235,6 +235,8 @@ func (w *world) took() string {
 			say("prepare")
 		case Hold:
 			say("hold")
+		case Release:
+			say("release %d", e.Worker)
 		case Dump:
 			say("dump")
 		case Abandon:
