@@ -32,6 +32,9 @@ func outputs(t testing.TB) map[string][]byte {
 		"tags":                     nil,
 		"items of a report":        nil,
 		"a report with many ranks": nil,
+		"a report after lines that are all different":              nil,
+		"a report of several, after lines that are all different":  nil,
+		"a report that cannot be read, after lines of many shapes": nil,
 	}
 	var steps, tags, items, ranks bytes.Buffer
 	for i := 0; steps.Len() < tailSize-2000; i++ {
@@ -56,6 +59,14 @@ func outputs(t testing.TB) map[string][]byte {
 	}
 	ranks.WriteString("------------\nRoot Cause (first observed failure):\n[0]:\n" + failure(0, 1, 1, noTraceback))
 	all["a training run"], all["tags"], all["items of a report"], all["a report with many ranks"] = steps.Bytes(), tags.Bytes(), items.Bytes(), ranks.Bytes()
+	for name, report := range map[string]string{
+		"a report after lines that are all different": report(failure(0, 1, 1, noTraceback)),
+		"a report of several, after lines that are all different": report(failure(0, 1, 1, noTraceback), failure(1, -6, 1, noTraceback),
+			failure(2, -11, 1, noTraceback), failure(3, -15, 2, noTraceback)),
+		"a report that cannot be read, after lines of many shapes": report(failure(0, 999, 1, noTraceback), failure(1, 999, 2, noTraceback)),
+	} {
+		all[name] = append(different(tailSize-len(report)), report...)
+	}
 	samples, err := filepath.Glob("testdata/field/*.log")
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +93,21 @@ func outputs(t testing.TB) map[string][]byte {
 	}
 	all["literals of the rules"] = literals.Bytes()[:tailSize]
 	return all
+}
+
+// different is n bytes of lines of which no two have the same words.
+func different(n int) []byte {
+	var b bytes.Buffer
+	for i := 0; b.Len() < n; i++ {
+		for d := i; d > 0 || d == i; d /= 26 {
+			fmt.Fprintf(&b, "%c is what the loader says, ", 'a'+d%26)
+			if d == 0 {
+				break
+			}
+		}
+		b.WriteString("step 7 loss 2.5\n")
+	}
+	return append(b.Bytes()[:n-1], '\n')
 }
 
 const (

@@ -85,10 +85,7 @@ var (
 // ParseReport finds the last failure report that torchrun printed in output. rest is what was printed before
 // torchrun's own traceback, which says nothing about the workers.
 func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
-	at := bytes.LastIndex(output, []byte(childFailed))
-	if at < 0 { // rich leaves the package out
-		at = bytes.LastIndex(output, []byte("\nChildFailedError:"))
-	}
+	at := findChildFailed(output)
 	if at < 0 || !bytes.Contains(output[at:], []byte(rootSection)) {
 		return nil, output
 	}
@@ -115,6 +112,25 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 		}
 	}
 	return failures, rest
+}
+
+// findChildFailed finds the last heading of a report, which rich prints without the package; -1 when there is none.
+func findChildFailed(output []byte) int {
+	class := []byte(childFailed[strings.LastIndexByte(childFailed, '.')+1:])
+	for end := len(output); ; {
+		at := bytes.LastIndex(output[:end], class)
+		if at < 0 {
+			return -1
+		}
+		whole := at + len(class) - len(childFailed)
+		if whole >= 0 && bytes.HasPrefix(output[whole:], []byte(childFailed)) {
+			return whole
+		}
+		if at > 0 && output[at-1] == '\n' && bytes.HasPrefix(output[at+len(class):], []byte(":")) {
+			return at - 1
+		}
+		end = at
+	}
 }
 
 // field reads one line of an item and reports whether a traceback begins here.

@@ -44,8 +44,8 @@ func Judge(o Outcome, rules *Rules) Finding {
 	if o.Status == (Status{}) {
 		return succeeded(f, o, rules)
 	}
-	if ranks, text := reported(o); len(ranks) > 0 {
-		return blame(f, o, ranks, text, rules)
+	if ranks, rest := reported(o); len(ranks) > 0 {
+		return blame(f, ranks, rest, rules)
 	}
 	return failed(f, o, rules)
 }

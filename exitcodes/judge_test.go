@@ -251,6 +251,11 @@ func TestJudgeTorchrun(t *testing.T) {
 			Retry, 134, "KilledBySIGABRT", 2, ""},
 		{"a code that says retry needs no report", exited(137).printing(report(failure(1, 3, 35, noTraceback))), Retry, 137, "Error", -1, ""},
 		{"the launcher itself was killed", killed(9).printing(report(failure(1, 3, 35, noTraceback))), Retry, 137, "KilledBySIGKILL", -1, ""},
+		{"a report of which nothing can be read", exited(1).printing("ValueError: boom", report(failure(0, 999, 35, noTraceback))), Fatal, 1, "Error", -1, ""},
+		{"a rank whose code cannot be read did not succeed", exited(1).printing(gloo, report(failure(0, 999, 34, noTraceback), failure(1, -9, 35, noTraceback))),
+			Retry, 137, "KilledBySIGKILL", 1, ""},
+		{"a rank that was stopped, and one whose code cannot be read", exited(1).printing(gloo[len("[rank1]: "):], report(failure(0, -15, 34, noTraceback), failure(1, 999, 35, noTraceback))).
+			with(func(o *Outcome) { o.ErrorFile = []byte(`{"message":"ValueError: boom"}`) }), Fatal, 1, "Error", -1, "ValueError: boom"},
 		{"a report whose start is cut off still tells", exited(1).printing("  rank      : 0 (local_rank: 0)", report(failure(1, -9, 35, ""))),
 			Retry, 137, "KilledBySIGKILL", 1, ""},
 	}

@@ -57,6 +57,7 @@ const (
 // line is one line of an output, without what launchers, container runtimes and loggers put before it.
 type line struct {
 	number int    // in the output, from 0; several lines may come from one line of JSON
+	offset int    // of the line of the output
 	raw    []byte // as it was printed, without escape sequences
 	text   []byte // without prefixes, bounded
 	tag    string // whose it is: a rank's, a task's, a pod's; empty when it does not say
@@ -65,12 +66,15 @@ type line struct {
 	glog   bool   // glog wrote it, whose records may have more lines
 	goesOn bool   // it goes on such a record about an error
 	level  level
-	at     time.Time
-	stream int // 0 when it is not known
-	kind   kind
-	rule   *Rule // that fits it
+	clock  time.Time // what it says itself; zero when it does not
 	shape  uint64
 	traits trait
+	mute   bool // no rule can fit it
+
+	at     time.Time // when it arrived, or its clock where that is not known
+	stream int       // 0 when it is not known
+	kind   kind
+	rule   *Rule // that fits it
 }
 
 const (
@@ -79,24 +83,17 @@ const (
 	maxExpand = 256     // lines that one line of JSON may become
 )
 
-// readLines splits an output, with the times at which it arrived, into lines. A carriage return ends one, too: what it
-// overwrites is a line that was read before.
-func readLines(output []byte, arrived []Arrival, m *meter) []line {
+// readLines splits an output into lines. A carriage return ends one, too: what it overwrites is a line that was read before.
+func readLines(output []byte, m *meter) []line {
 	m.pass(3, len(output)) // labels, line ends, carriage returns
 	labels := hasLabels(output)
 	shippers := findShippers(output, labels, m)
 	var lines []line
-	number, offset, next := 0, 0, 0
-	var at time.Time
-	stream := 0
+	number, offset := 0, 0
 	for full := range bytes.Lines(output) {
-		for next < len(arrived) && arrived[next].Offset <= offset {
-			at, stream = arrived[next].At, arrived[next].Stream
-			next++
-		}
+		from := line{number: number, offset: offset}
 		offset += len(full)
 		full = bytes.Trim(bytes.TrimRight(full, "\r\n"), "\x00")
-		from := line{number: number, at: at, stream: stream}
 		if len(shippers) == 0 || !m.afford(len(shippers), min(len(full), maxShipped)) {
 			// nothing to take off, or too much to look for
 		} else if s := shippedBy(shippers, full); s != nil {
@@ -139,6 +136,23 @@ func readLines(output []byte, arrived []Arrival, m *meter) []line {
 }
 
 const maxRecord = 12 // lines of one record of glog
+
+// stamp says of each line when it arrived, and by which stream. Nothing else is known of it then.
+func stamp(lines []line, arrived []Arrival) {
+	next := 0
+	var came Arrival
+	for i := range lines {
+		l := &lines[i]
+		for next < len(arrived) && arrived[next].Offset <= l.offset {
+			came = arrived[next]
+			next++
+		}
+		l.at, l.stream, l.kind, l.rule = came.At, came.Stream, kindOther, nil
+		if l.at.IsZero() {
+			l.at = l.clock
+		}
+	}
+}
 
 // lastWritten leaves of a line that was written over again and again what was written last.
 func lastWritten(text []byte) []byte {

@@ -74,8 +74,8 @@ type Outcome struct {
 	// OnUnknown says what an exit code from 1 to 125 means that nothing explains.
 	OnUnknown OnUnknown
 
-	shared map[bool]said // what the same Output was read to say, after a crash or not, for the other ranks that it is nobody's of
-	meter  *meter        // of this judgement
+	shared *sharedText // Output, where it is that of other judgements, too
+	meter  *meter      // of this judgement
 
 	recorded *ErrorFile // what a launcher's report has of the rank's error file
 	died     time.Time  // by the clock of Arrived; zero where that is At

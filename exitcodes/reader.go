@@ -55,7 +55,7 @@ func newReader(o Outcome, rules *Rules) *reader {
 	if o.Status.Signal != 0 {
 		r.code = -1
 	}
-	r.lines = readLines(o.Output, o.Arrived, r.meter)
+	r.readLines(o)
 	if n := len(r.lines); n > 0 && (r.end.IsZero() || !r.arrived) {
 		r.end = r.lines[n-1].at // the lines' own clock
 	}
@@ -63,8 +63,6 @@ func newReader(o Outcome, rules *Rules) *reader {
 	for r.flush > 0 && r.arrived && r.end.Sub(r.lines[r.flush-1].at) < atTheEnd {
 		r.flush--
 	}
-	r.findTraits()
-	r.findAdvice()
 	r.findChains()
 	r.inside = make([]bool, len(r.lines))
 	for _, c := range r.chains {
@@ -81,6 +79,22 @@ func newReader(o Outcome, rules *Rules) *reader {
 	r.findWork(o.StepAt)
 	r.mark()
 	return r
+}
+
+// readLines reads o's lines, and what the words of each tell by themselves: once for all judgements that share a text.
+func (r *reader) readLines(o Outcome) {
+	if o.shared != nil && o.shared.lines != nil {
+		r.lines = o.shared.lines
+		stamp(r.lines, o.Arrived)
+		return
+	}
+	r.lines = readLines(o.Output, r.meter)
+	stamp(r.lines, o.Arrived)
+	r.findTraits()
+	r.findAdvice()
+	if o.shared != nil {
+		o.shared.lines = r.lines
+	}
 }
 
 // findTraits looks at the words of every line, once for each shape.
@@ -123,13 +137,15 @@ func (l *line) is(t trait) bool { return l.traits&t != 0 }
 func (r *reader) matchRules() {
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if quoted(l.text) && !isHeader(l.text) {
+		if l.mute || quoted(l.text) && !isHeader(l.text) {
 			continue
 		}
-		l.rule = r.rules.fit(l.text, r.code, r.meter)
+		var could, before bool
+		l.rule, could = r.rules.fit(l.text, r.code, r.meter)
 		if l.rule == nil && r.rules.own > 0 && len(l.raw) != len(l.text) { // the user's may be about what stands before
-			l.rule = r.rules.fit(clipped(l.raw), r.code, r.meter)
+			l.rule, before = r.rules.fit(clipped(l.raw), r.code, r.meter)
 		}
+		l.mute = !could && !before
 	}
 }
 

@@ -12,21 +12,25 @@ import (
 const maxReported = 128
 
 // reported splits a worker that reports about its own workers, as torchrun does, into those: one outcome each, with
-// the text that belongs to it. A death by signal, or a code that says retry by itself, needs no report.
-func reported(o Outcome) (ranks []Outcome, text []byte) {
-	o.meter.pass(1, len(o.Output))
+// the text that belongs to it. A death by signal, or a code that says retry by itself, needs no report. rest is o without
+// the report, in case that none of the ranks failed by itself.
+func reported(o Outcome) (ranks []Outcome, rest Outcome) {
 	failures, text := ParseReport(o.Output)
-	if len(failures) > 0 {
-		o.meter.pass(5, len(o.Output))
+	o.meter.pass(1, len(o.Output)-len(text)) // from the end
+	if len(failures) == 0 {
+		o.meter.pass(1, len(text))
 	}
-	if o.Status.Signal != 0 || o.Status.Code >= CodeSignalBase {
-		return nil, o.Output
+	failures = slices.DeleteFunc(failures, ReportedFailure.unreadable)
+	if len(failures) == 0 || o.Status.Signal != 0 || o.Status.Code >= CodeSignalBase {
+		return nil, o
 	}
+	o.meter.pass(4, len(o.Output)-len(text)) // sections, items, fields, tracebacks
+	o.meter.pass(2, len(text))               // by rank
 	killed := slices.ContainsFunc(failures, func(r ReportedFailure) bool { return r.Status.Signal == sigkill })
 	if len(failures) > maxReported {
 		failures = slices.Concat(failures[:maxReported-1], failures[len(failures)-1:])
 	}
-	printed, shared := splitByRank(text, o.Arrived), map[bool]said{}
+	printed, shared := splitByRank(text, o.Arrived), &sharedText{words: map[bool]said{}}
 	byThemselves := 0
 	for _, r := range failures {
 		if !r.closedDown() {
@@ -80,8 +84,15 @@ func reported(o Outcome) (ranks []Outcome, text []byte) {
 		}
 		ranks = append(ranks, rank)
 	}
-	return ranks, text
+	rest = o
+	if rest.Output, rest.Arrived = text, untimed(o.Arrived); len(printed.nobodys.text) == len(text) {
+		rest.shared = shared
+	}
+	return ranks, rest
 }
+
+// unreadable reports whether nothing tells what the rank died of: other programs' lines may stand in a report.
+func (r ReportedFailure) unreadable() bool { return r.Status == (Status{}) }
 
 // diedAt is when the rank died, by the clock by which o's lines arrived: the report's, which has whole seconds, unless
 // that is another one.
@@ -95,8 +106,8 @@ func (r ReportedFailure) diedAt(o Outcome) time.Time {
 // closedDown reports whether torchrun stopped the rank because another one had failed.
 func (r ReportedFailure) closedDown() bool { return r.Status.Signal == sigterm && !r.First }
 
-// blame finds the cause among the ranks that f reported, and makes it f's own.
-func blame(f Finding, o Outcome, ranks []Outcome, text []byte, rules *Rules) Finding {
+// blame finds the cause among the ranks that f reported, and makes it f's own. rest is what is left without the report.
+func blame(f Finding, ranks []Outcome, rest Outcome, rules *Rules) Finding {
 	findings := make([]Finding, len(ranks))
 	for i, rank := range ranks {
 		findings[i] = Judge(rank, rules)
@@ -107,8 +118,7 @@ func blame(f Finding, o Outcome, ranks []Outcome, text []byte, rules *Rules) Fin
 	})
 	cause, i := Guilty(findings)
 	if i < 0 {
-		o.Output, o.Arrived = text, nil
-		return failed(f, o, rules)
+		return failed(f, rest, rules)
 	}
 	cause.Names, cause.Hosts = nil, nil
 	for _, g := range findings {
@@ -118,11 +128,11 @@ func blame(f Finding, o Outcome, ranks []Outcome, text []byte, rules *Rules) Fin
 	cause.Hosts = slices.Compact(cause.Hosts)
 	slices.Sort(cause.Names)
 	cause.Names = slices.Compact(cause.Names)
-	cause.At, cause.Node = o.At, o.Node
+	cause.At, cause.Node = rest.At, rest.Node
 	cause.WorkerCode = f.WorkerCode
-	cause.Message = fmt.Sprintf("%s (the launcher exited %d)", cause.Message, o.Status.Code)
+	cause.Message = fmt.Sprintf("%s (the launcher exited %d)", cause.Message, rest.Status.Code)
 	if len(cause.Output) == 0 {
-		cause.Output = text
+		cause.Output = rest.Output
 	}
 	return cause
 }

@@ -250,25 +250,28 @@ func (m Match) signal() int {
 // Line returns the first rule, in order, that holds for a worker with this exit code (-1: killed by a signal) and whose
 // pattern fits the line, or nil.
 func (r *Rules) Line(line []byte, code int) *Rule {
-	return r.fit(line, code, &meter{budget: math.MaxInt})
+	rule, _ := r.fit(line, code, &meter{budget: math.MaxInt})
+	return rule
 }
 
-// fit is Line within a budget.
-func (r *Rules) fit(line []byte, code int, m *meter) *Rule {
+// fit is Line within a budget. could reports whether the words of a rule are in the line: whatever the exit code, none fits
+// one without.
+func (r *Rules) fit(line []byte, code int, m *meter) (rule *Rule, could bool) {
 	m.pass(1, len(line))
 	for i := range r.filter().candidates(line) {
+		could = true
 		rule := &r.list[i]
 		if !rule.holds(code) {
 			continue
 		}
 		if !m.afford(1, len(line)) {
-			return nil
+			return nil, true
 		}
 		if rule.Pattern.Match(line) {
-			return rule
+			return rule, true
 		}
 	}
-	return nil
+	return nil, could
 }
 
 func (r *Rule) holds(code int) bool {

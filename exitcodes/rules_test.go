@@ -192,7 +192,7 @@ func TestSeenRulesFitRecordedOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range readLines(data, nil, newMeter(len(data))) {
+		for _, l := range readLines(data, newMeter(len(data))) {
 			for _, rule := range rules.list {
 				if !fitted[rule.Name] && rule.Pattern != nil && rule.Pattern.Match(l.text) {
 					fitted[rule.Name] = true

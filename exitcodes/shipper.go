@@ -97,8 +97,8 @@ func (s *shipper) take(l *line, text []byte, labels bool) []byte {
 		head.addTag(string(rest))
 	}
 	l.tag = head.tag
-	if l.at.IsZero() {
-		l.at = head.at
+	if l.clock.IsZero() {
+		l.clock = head.clock
 	}
 	return text[n:]
 }

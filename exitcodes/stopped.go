@@ -9,7 +9,7 @@ func ownWords(f Finding, o Outcome, rules *Rules, least Role) *Finding {
 		return nil
 	}
 	o.Status, o.Stop, o.OOMKills, o.Xids = Status{Code: 1}, NotStopped, 0, nil
-	o.Output = before(o.Output, o.Arrived, o.StoppedAt)
+	o.Output, o.shared = before(o.Output, o.Arrived, o.StoppedAt), nil
 	r := newReader(o, rules)
 	w := r.uncaught()
 	if file, found := o.record(r, false); found {

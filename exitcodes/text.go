@@ -44,6 +44,12 @@ func (t *timedText) add(text []byte, came Arrival) {
 	t.text = append(t.text, text...)
 }
 
+// sharedText is what was read of a text that belongs to none of a report's ranks, for the next of them that is judged by it.
+type sharedText struct {
+	lines []line        // of the last reading
+	words map[bool]said // what it was read to say, after a crash or not
+}
+
 // untimed is the list without its times: by which stream the parts came is all that it tells.
 func untimed(arrived []Arrival) []Arrival {
 	list := make([]Arrival, len(arrived))

@@ -102,8 +102,8 @@ func stackText(stacks []any) string {
 
 // expand appends the record's lines.
 func (r *record) expand(lines []line, from line, labels bool, m *meter) []line {
-	if !r.at.IsZero() && from.at.IsZero() {
-		from.at = r.at
+	if from.clock.IsZero() {
+		from.clock = r.at
 	}
 	n := 0
 	for i, part := range r.parts {
@@ -111,7 +111,8 @@ func (r *record) expand(lines []line, from line, labels bool, m *meter) []line {
 			if n++; n > maxExpand {
 				return lines
 			}
-			l := line{number: from.number, raw: []byte(strings.TrimRight(text, "\r\n")), tag: from.tag, at: from.at, stream: from.stream, logged: n == 1 && i == 0 && len(r.parts) > 1}
+			l := line{number: from.number, offset: from.offset, raw: []byte(strings.TrimRight(text, "\r\n")), tag: from.tag, clock: from.clock}
+			l.logged = n == 1 && i == 0 && len(r.parts) > 1
 			at := len(lines)
 			m.pass(2, len(l.raw))
 			if lines = tokenizePlain(lines, l, labels, m); r.level != levelNone && lines[at].level == levelNone && n == 1 {

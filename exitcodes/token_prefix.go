@@ -36,8 +36,8 @@ func (l *line) bracket() bool {
 			return take(in)
 		}
 	case looksLikeTime(in):
-		if l.at.IsZero() {
-			l.at = parseTime(in)
+		if l.clock.IsZero() {
+			l.clock = parseTime(in)
 		}
 		l.logged = true
 		return take("")
@@ -65,13 +65,13 @@ func (l *line) addTag(tag string) {
 }
 
 // clock takes off a time, as loggers, the kubelet, docker and CRI put it.
-func (l *line) clock() bool {
+func (l *line) takeClock() bool {
 	n := timeLength(l.text)
 	if n == 0 {
 		return false
 	}
-	if l.at.IsZero() {
-		l.at = parseTime(string(l.text[:n]))
+	if l.clock.IsZero() {
+		l.clock = parseTime(string(l.text[:n]))
 	}
 	rest := l.text[n:]
 	for _, stream := range []string{" stderr F ", " stdout F ", " stderr P ", " stdout P "} { // CRI

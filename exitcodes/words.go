@@ -8,10 +8,10 @@ import (
 // wordsOf reads what the worker itself said about its end: the exception that torch recorded of it, and its output.
 func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	if o.shared != nil && len(o.ErrorFile) == 0 && o.recorded == nil {
-		if w, found := o.shared[crashed]; found {
+		if w, found := o.shared.words[crashed]; found {
 			return w
 		}
-		defer func() { o.shared[crashed] = w }()
+		defer func() { o.shared.words[crashed] = w }()
 	}
 	r := newReader(o, rules)
 	defer func() { w.accusations = r.accusations() }()
@@ -58,7 +58,7 @@ func (o Outcome) record(r *reader, crashed bool) (ErrorFile, bool) {
 
 // read judges the exception by its traceback, or by its message alone.
 func (file ErrorFile) read(o Outcome, rules *Rules) said {
-	o.Arrived, o.StepAt, o.died = nil, time.Time{}, time.Time{}
+	o.Arrived, o.StepAt, o.died, o.shared = nil, time.Time{}, time.Time{}, nil
 	o.Output = []byte(file.Callstack)
 	if !strings.Contains(file.Callstack, traceback) || !strings.Contains(file.Callstack, "rror") {
 		o.Output = []byte(traceback + "\n" + file.Message + "\n")
