@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -408,6 +411,30 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestBelowAPath looks at the page as a proxy shows it that has it below a path of its own.
+func TestBelowAPath(t *testing.T) {
+	b := open(t)
+	s := &story{}
+	target, err := url.Parse(s.serve(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.told(3)
+	const path = "/jobs/llama-7b/proxy"
+	proxy := httptest.NewServer(http.StripPrefix(path, httputil.NewSingleHostReverseProxy(target)))
+	t.Cleanup(func() {
+		proxy.CloseClientConnections() // the feed, which the browser listens to
+		proxy.Close()
+	})
+	b.do("Page.navigate", map[string]any{"url": proxy.URL + path + "/"}, nil)
+	b.until(`document.body.dataset.shown && $("link").textContent.startsWith("live") && document.querySelector("#rows .track i")`)
+	for _, to := range []string{"status", "metrics"} {
+		if got := b.eval(fmt.Sprintf(`document.querySelector("footer a[href=%s]").href`, to)); got != proxy.URL+path+"/"+to {
+			t.Errorf("the link leads to %s", got)
+		}
+	}
+}
+
 // TestKeyboard reaches all controls by the tab key, pauses and goes on, and shows the end when the run is over.
 func TestKeyboard(t *testing.T) {
 	b := open(t)
@@ -432,7 +459,7 @@ func TestKeyboard(t *testing.T) {
 			),
 		)
 	}
-	if got := strings.Join(seen, " "); got != "pause window region /status /metrics" {
+	if got := strings.Join(seen, " "); got != "pause window region status metrics" {
 		t.Errorf("the tab key leads to %s", got)
 	}
 	b.eval(`document.getElementById("pause").focus()`)
