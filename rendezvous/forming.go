@@ -202,7 +202,7 @@ func (t *turn) waitForCheckpoints(waiting []string, why string) Decision {
 
 // refused lists the nodes that are there but cannot take part.
 func (t *turn) refused() (list []string) {
-	hash := t.job.Spec.Hash()
+	hash := t.hash()
 	for _, e := range t.entries() {
 		if t.present(e.NodeEntry) && (e.SpecHash != hash || !e.of(t.job.RunUID)) {
 			list = append(list, e.name)

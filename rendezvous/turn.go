@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -19,6 +20,7 @@ type turn struct {
 	unhung  bool             // one of these is of the gang, and has not told that it hangs, either
 	again   time.Time        // when to look again at what is not yet decided
 	hosts   map[string]*Host // as they become, nil where nothing has changed
+	hash    func() string    // of the job's spec, which no turn changes: it costs, and is asked for several times
 	behind  string           // the node that has come least far in a round that hung; empty: nobody can tell
 }
 
@@ -26,6 +28,7 @@ func newTurn(v View, now time.Time) *turn {
 	t := &turn{View: v, now: now}
 	if v.Job != nil {
 		t.job = v.Job.clone()
+		t.hash = sync.OnceValue(v.Job.Spec.Hash)
 	}
 	return t
 }
@@ -111,7 +114,7 @@ func (t *turn) present(e NodeEntry) bool {
 
 // candidates lists the nodes that can take part in the job's next round.
 func (t *turn) candidates() (list []named) {
-	hash := t.job.Spec.Hash()
+	hash := t.hash()
 	for _, e := range t.entries() {
 		if t.present(e.NodeEntry) && e.gone() && e.SpecHash == hash && e.of(t.job.RunUID) {
 			list = append(list, e)

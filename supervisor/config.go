@@ -130,6 +130,9 @@ type Config struct {
 	Observe func(at time.Time, ev node.Event, effects []node.Effect)
 	// Alive, when set, is asked whether the goroutine that owns the state still does its work: it closes what it is given.
 	Alive <-chan chan struct{}
+	// OneProcessor has the whole program use a single processor while workers run. Leave it off where somebody has set
+	// GOMAXPROCS.
+	OneProcessor bool
 	// Epilogue, when set, writes last words to standard error when everything else is out.
 	Epilogue func(io.Writer)
 

@@ -42,6 +42,8 @@ type Supervisor struct {
 
 	inbox       chan func()   // what was done beside the loop continues here, in it
 	heard       chan struct{} // poked when a worker has reported something
+	gathering   *time.Timer   // runs from the first report on that was not handed on yet
+	gathers     bool          // it runs
 	done        chan struct{} // closed when nobody reads inbox any more
 	preparing   *preparation  // the one that is awaited, or was and has not been started yet
 	round       round
@@ -59,6 +61,7 @@ type Supervisor struct {
 	stragglers  *straggler.Watch   // over the ranks that run; nil while none do
 	own         *straggler.Own     // what of their steps is their own; likewise
 	first       []node.Effect
+	oneInUse    bool // of the machine's processors
 	timer       *time.Timer
 }
 
@@ -74,14 +77,15 @@ func New(cfg Config, stdout, stderr *output.Console) (*Supervisor, error) {
 func newSupervisor(cfg Config, reaper *process.Reaper, stdout, stderr *output.Console) *Supervisor {
 	s := &Supervisor{
 		cfg: cfg, log: cfg.Log, reaper: reaper, stdout: stdout, stderr: stderr,
-		terminal: findTerminal(cfg.Scope),
-		machine:  findMachine(),
-		inbox:    make(chan func(), 16),
-		heard:    make(chan struct{}, 1),
-		done:     make(chan struct{}),
-		timer:    time.NewTimer(0),
-		scratch:  scratch{log: cfg.Log},
-		children: newChildren(reaper),
+		terminal:  findTerminal(cfg.Scope),
+		machine:   findMachine(),
+		inbox:     make(chan func(), 16),
+		heard:     make(chan struct{}, 1),
+		gathering: stoppedTimer(),
+		done:      make(chan struct{}),
+		timer:     time.NewTimer(0),
+		scratch:   scratch{log: cfg.Log},
+		children:  newChildren(reaper),
 	}
 	s.examiner = &examiner{Preflight: cfg.Preflight, children: s.children}
 	s.node, s.first = node.New(cfg.policy(s.terminal.found()), time.Now())
@@ -110,6 +114,8 @@ func (s *Supervisor) Run() int {
 		case goOn := <-s.inbox:
 			goOn()
 		case <-s.heard:
+			s.gatherReports()
+		case <-s.gathering.C:
 			s.takeReports(false)
 		case asked := <-s.cfg.Alive:
 			close(asked)
@@ -144,6 +150,7 @@ func (s *Supervisor) step(events ...node.Event) {
 		}
 	}
 	s.watch()
+	s.useProcessors()
 	if next := s.health.next(s.node.Deadline()); !next.IsZero() {
 		s.timer.Reset(time.Until(next))
 	} else {
@@ -182,6 +189,7 @@ func (s *Supervisor) ordered(o agent.Order) {
 		s.hear()
 		s.step(node.Ask{Round: o.Ask.Round})
 	case o.Save != nil:
+		s.hear()
 		s.step(node.Save{Round: o.Save.Round, Step: o.Save.Step, Why: o.Save.Why, Departure: o.Save.Departure})
 	case o.Slow != nil:
 		s.step(node.Slows(*o.Slow))

@@ -99,6 +99,10 @@ func (s *Supervisor) hear() {
 // takeReports hands on what was heard of the workers, or only of those of which anything was. It reads no socket: each
 // one's reader has done so, and only where there was something to read.
 func (s *Supervisor) takeReports(all bool) {
+	if s.gathers {
+		s.gathers = false
+		s.gathering.Stop()
+	}
 	all = all || s.round.afresh
 	s.round.afresh = false
 	var steps []notify.Report

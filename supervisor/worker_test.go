@@ -19,7 +19,7 @@ import (
 func TestReportsAreTakenOnce(t *testing.T) {
 	var got []string
 	s := &Supervisor{
-		log: slog.New(slog.DiscardHandler), heard: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
+		log: slog.New(slog.DiscardHandler), heard: make(chan struct{}, 1), gathering: stoppedTimer(), timer: time.NewTimer(time.Hour),
 		cfg: Config{Agent: &agent.Agent{}, Observe: func(_ time.Time, ev node.Event, _ []node.Effect) {
 			reports, ok := ev.(node.Reported)
 			if !ok {

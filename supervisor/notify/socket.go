@@ -72,20 +72,18 @@ func Listen(path string, changed chan<- struct{}) (*Socket, error) {
 
 func (s *Socket) listen(changed chan<- struct{}) {
 	defer close(s.done)
-	for {
-		heard := false
-		err := s.raw.Read(func(fd uintptr) bool {
-			heard = s.drain(int(fd)) > 0
-			return heard
-		})
-		if err != nil {
-			return // closed
+	_ = s.raw.Read(func(fd uintptr) bool { // until it is closed
+		for n := atOnce; n == atOnce; { // else what is left would wake nobody
+			if n = s.drain(int(fd)); n == 0 {
+				break
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
 		}
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
+		return false
+	})
 }
 
 // drain reads what has come, at most so many datagrams that a flood does not hold everything else up.

@@ -69,6 +69,7 @@ func supervise(o *options) (code int) {
 	}
 	defer a.Close()
 	o.Agent = a
+	o.OneProcessor = os.Getenv("GOMAXPROCS") == ""
 	closeSeen := o.openSeen(stderr)
 	o.sayClosing()
 	s, err := supervisor.New(o.Config, stdout, stderr)

@@ -1,0 +1,31 @@
+package supervisor
+
+import (
+	"slices"
+	"time"
+)
+
+// gatherTime is how long the reports of the workers are gathered before they are handed on. Ranks report a step within moments
+// of each other, and fast ones many in a second: each look at them costs the same, however many there are. What asks how far
+// the workers are (an end, a signal, a stop, a save) takes along what was reported right before it and waits for nothing.
+const gatherTime = 100 * time.Millisecond
+
+// gatherReports has what was heard handed on within gatherTime; at once where a failure is rehearsed at a step, which the next
+// step must not come before.
+func (s *Supervisor) gatherReports() {
+	if slices.ContainsFunc(s.cfg.Kills, func(k Kill) bool { return k.AtStep != nil }) {
+		s.takeReports(false)
+		return
+	}
+	if !s.gathers {
+		s.gathers = true
+		s.gathering.Reset(gatherTime)
+	}
+}
+
+// stoppedTimer is one that does not run yet.
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
