@@ -306,10 +306,10 @@ func (r *reader) markTrackers() {
 	}
 }
 
-// endsProgram reports whether a tracker's line may be what a program ended of: an exception, or what a rule says of its server.
+// endsProgram reports whether a tracker's line may be what a program ended of: an exception, or what a rule says is one.
 func endsProgram(l *line) bool {
 	class, _, named := exceptionHead(l.text)
-	return named && looksRaised(class) || l.rule != nil && l.rule.Reason == "TrackerUnreachable"
+	return named && looksRaised(class) || l.rule != nil && l.rule.EndsProgram
 }
 
 // longSurvived reports whether the program went on after one of its threads had ended of c.

@@ -53,6 +53,9 @@ type Rule struct {
 	Reason        string
 	// OnSuccess makes the rule hold for exit code 0 too, where every other rule is not even tried.
 	OnSuccess bool
+	// EndsProgram says that a line of an experiment tracker which the rule fits is what the program ended of. Else a tracker's
+	// line counts for nothing once somebody else has said what went wrong.
+	EndsProgram bool
 	// Seen names the program and version that was made to print the text; empty when that was not possible.
 	Seen   string
 	signal int // of a family whose verdict is preempted
@@ -112,6 +115,7 @@ type ruleYAML struct {
 	AfterProgress Verdict  `yaml:"afterProgress"`
 	Reason        string   `yaml:"reason"`
 	OnSuccess     bool     `yaml:"onSuccess"`
+	EndsProgram   bool     `yaml:"endsProgram"`
 	Seen          string   `yaml:"seen"`
 	Disabled      bool     `yaml:"disabled"`
 }
@@ -172,7 +176,8 @@ func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
 	}
 	rule = Rule{
 		Name: y.Name, Role: roleNames[y.Role], Literals: y.Literals, ExitCodes: y.ExitCodes, Verdict: y.Verdict,
-		AfterProgress: y.AfterProgress, Reason: y.Reason, OnSuccess: y.OnSuccess, Seen: y.Seen,
+		AfterProgress: y.AfterProgress, Reason: y.Reason, OnSuccess: y.OnSuccess,
+		EndsProgram: y.EndsProgram, Seen: y.Seen,
 	}
 	if y.Name == "" {
 		return rule, false, errors.New("a rule without a name")
@@ -211,7 +216,7 @@ func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
 
 func knownKeys(node yaml.Node) error {
 	known := []string{"name", "role", "literals", "pattern", "exitCodes", "verdict", "afterProgress", "reason",
-		"onSuccess", "seen", "disabled"}
+		"onSuccess", "endsProgram", "seen", "disabled"}
 	if node.Kind != yaml.MappingNode {
 		return errors.New("a rule is a mapping of keys to values")
 	}

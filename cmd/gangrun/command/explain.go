@@ -236,6 +236,8 @@ type ruleRow struct {
 	Reason        string            `json:"reason,omitempty"`
 	Pattern       string            `json:"pattern,omitempty"`
 	ExitCodes     []int             `json:"exitCodes,omitempty"`
+	OnSuccess     bool              `json:"onSuccess,omitempty"`
+	EndsProgram   bool              `json:"endsProgram,omitempty"`
 	Seen          string            `json:"seen,omitempty"`
 }
 
@@ -243,7 +245,7 @@ func (e explainer) showRules() error {
 	var rows []ruleRow
 	for _, r := range e.rules().All() {
 		row := ruleRow{Name: r.Name, Role: r.Role.String(), Verdict: r.Verdict, AfterProgress: r.AfterProgress,
-			Reason: r.Reason, ExitCodes: r.ExitCodes, Seen: r.Seen}
+			Reason: r.Reason, ExitCodes: r.ExitCodes, OnSuccess: r.OnSuccess, EndsProgram: r.EndsProgram, Seen: r.Seen}
 		if r.Pattern != nil {
 			row.Pattern = r.Pattern.String()
 		}
@@ -258,6 +260,9 @@ func (e explainer) showRules() error {
 		verdict := string(r.Verdict)
 		if r.AfterProgress != "" {
 			verdict += ", after progress " + string(r.AfterProgress)
+		}
+		if r.OnSuccess {
+			verdict += ", for exit code 0 too"
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Role, dash(verdict), dash(r.Reason), dash(r.Seen), dash(r.Pattern))
 	}
