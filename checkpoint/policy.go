@@ -209,13 +209,13 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 	return o, nil
 }
 
-// statesTogether reports whether of several directories all but one hold weights alone, each whole: those of the states in
-// the one.
+// statesTogether reports whether of several directories all hold weights alone, each whole, but for one, or for those that
+// differ in their numbers alone and were written by the same program: the weights are those of the states there.
 func (p Policy) statesTogether(s Scan, m History, other string, now time.Time) bool {
 	if s.Unseen > 0 {
 		return false
 	}
-	in := ""
+	var in, writers []string
 	for _, c := range s.Checkpoints {
 		if what, _, _ := p.weigh(c, m, other, now); what == model {
 			continue
@@ -224,13 +224,12 @@ func (p Policy) statesTogether(s Scan, m History, other string, now time.Time) b
 			if c.Path != dir && !strings.HasPrefix(c.Path, dir+"/") {
 				continue
 			}
-			if in != "" && in != dir {
-				return false
-			}
-			in = dir
+			in, writers = append(in, dir), append(writers, c.Format)
 		}
 	}
-	return true
+	slices.Sort(writers)
+	in, writers = slices.Compact(in), slices.Compact(writers)
+	return len(in) < 2 || format.Versions(in) && len(writers) == 1
 }
 
 // notAll says that there may be more.

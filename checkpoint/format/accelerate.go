@@ -139,14 +139,19 @@ func claimedByAccelerate(l *look, c *Checkpoint) (claim, error) {
 		if is, known := ofAccelerate(d); known {
 			return whether(is), nil
 		}
+		foreign := true
 		for _, name := range d.names {
 			if t := titleOf(name); d.isDir(name) && t.named && t.step != c.Step {
 				return no, nil // epoch_2/iter_500
 			}
+			foreign = foreign && d.isDir(name) && !isNth(name, "pytorch_model") && !strings.HasPrefix(name, "optimizer_") && !strings.HasPrefix(name, fsdpModel)
 			if !d.isDir(name) && !isHFWeights(name) && name != "optimizer.bin" && name != "scheduler.bin" && name != "sampler.bin" &&
 				!strings.HasPrefix(name, "pytorch_model") && !strings.HasPrefix(name, "custom_checkpoint_") {
 				return no, nil
 			}
+		}
+		if foreign {
+			return beside, nil // directories of a hook of the script's, of which alone nothing tells
 		}
 		return maybe, nil
 	})

@@ -61,7 +61,7 @@ func (l *look) findBelow(root *dir, empty Found, all bool) (Found, error) {
 				return slices.ContainsFunc(gathered, func(c *Checkpoint) bool { return d.path == c.Path || strings.HasPrefix(d.path, c.Path+"/") })
 			})
 		} else if len(found.Checkpoints) > 0 {
-			found.Apart = full || len(formats) > 1 || len(found.Below) > 1 && !versions(found.Below)
+			found.Apart = full || len(formats) > 1 || len(found.Below) > 1 && !Versions(found.Below)
 			found.Others = slices.DeleteFunc(slices.Clone(empty.Others), func(name string) bool {
 				return slices.ContainsFunc(found.Below, func(b string) bool { return b == name || strings.HasPrefix(b, name+"/") })
 			})
@@ -106,7 +106,7 @@ func numberless(name string) string {
 	}, name)
 }
 
-// versions reports whether directories differ in numbers alone, as those of runs of the same training do.
-func versions(paths []string) bool {
+// Versions reports whether directories differ in numbers alone, as those of runs of the same training do.
+func Versions(paths []string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool { return numberless(p) != numberless(paths[0]) })
 }

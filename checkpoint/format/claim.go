@@ -9,8 +9,9 @@ import (
 type claim int
 
 const (
-	no    claim = iota
-	maybe       // nothing in it says so, and nothing says otherwise: a save that has just begun
+	no     claim = iota
+	beside       // nothing in it is what the format writes, but it may stand beside that
+	maybe        // nothing in it says so, and nothing says otherwise: a save that has just begun
 	yes
 )
 
@@ -19,7 +20,7 @@ const (
 const maxClaims = 16
 
 // claimed keeps those of the candidates of a format that it has written. Those of which nothing can be told are its own
-// when others are, and when none is anybody else's.
+// when others are, and when none is anybody else's; those that hold only what may stand beside, when others are.
 func (l *look) claimed(k kind, found []*Checkpoint) ([]*Checkpoint, error) {
 	order := slices.SortedStableFunc(slices.Values(found), newestFirst)
 	order = order[:min(len(order), maxClaims)]
@@ -36,8 +37,8 @@ func (l *look) claimed(k kind, found []*Checkpoint) ([]*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if best := slices.MaxFunc(append(answers, no), func(a, b claim) int { return cmp.Compare(a, b) }); best == no ||
-		best == maybe && slices.Contains(answers, no) {
+	if best := slices.MaxFunc(append(answers, no), func(a, b claim) int { return cmp.Compare(a, b) }); best < maybe ||
+		best == maybe && slices.ContainsFunc(answers, func(a claim) bool { return a < maybe }) {
 		return nil, nil
 	}
 	return slices.DeleteFunc(found, func(c *Checkpoint) bool {

@@ -113,14 +113,29 @@ func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
 		return Found{}, problem.Of(err, problem.NoMarker)
 	}
 	found, err := l.findIn(root)
-	if err == nil && len(found.Checkpoints) == 0 && o.Rule == nil {
-		found, err = l.findBelow(root, found, false)
+	if err == nil && o.Rule == nil && !slices.ContainsFunc(found.Checkpoints, func(c *Checkpoint) bool { return !begunFrom(c) }) {
+		var below Found
+		if below, err = l.findBelow(root, Found{Format: o.Format, Others: found.Others}, false); len(found.Checkpoints) == 0 || more(below, found) {
+			found = below
+		}
 	}
 	if err != nil {
 		return Found{}, problem.Of(err, problem.NoMarker)
 	}
 	slices.SortStableFunc(found.Checkpoints, newestFirst)
 	return found, nil
+}
+
+// begunFrom reports whether a checkpoint is by its name a directory of what training was begun from: pretrained.
+func begunFrom(c *Checkpoint) bool {
+	return c.save != nil && c.save.directory && c.Step < 0 && pastWords[c.save.slot]
+}
+
+// more reports whether there is anything below beside what is known.
+func more(below, known Found) bool {
+	return slices.ContainsFunc(below.Below, func(dir string) bool {
+		return !slices.ContainsFunc(known.Checkpoints, func(c *Checkpoint) bool { return c.Path == dir || strings.HasPrefix(dir, c.Path+"/") })
+	})
 }
 
 // FindBelow lists all that may be checkpoints one to three levels below the root, whatever is in the root itself. What cannot

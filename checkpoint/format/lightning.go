@@ -47,8 +47,11 @@ const lightningWord = "pytorch-lightning_version"
 // claimedByLightning tells a state of Lightning from what others save under names that end in .ckpt.
 func claimedByLightning(l *look, c *Checkpoint) (claim, error) {
 	info, err := l.stat(c.Path)
-	if err != nil || info.Size() == 0 {
+	if err != nil {
 		return maybe, err
+	}
+	if info.Size() == 0 {
+		return beside, nil // what it was to be nobody can tell
 	}
 	if info.IsDir() {
 		return l.claimDir(c, func(d *dir) (claim, error) {
@@ -67,7 +70,7 @@ func claimedByLightning(l *look, c *Checkpoint) (claim, error) {
 	if bytes.Contains(head, []byte(lightningWord)) {
 		return yes, nil
 	}
-	if _, torch := file.IsTorch(head[:min(len(head), 32)]); torch && !strings.Contains(c.Tag, "step=") && !strings.Contains(c.Tag, "epoch=") {
+	if _, torch := file.IsTorch(head[:min(len(head), 32)]); torch {
 		return no, nil
 	}
 	return maybe, nil

@@ -58,9 +58,12 @@ func findMegatron(l *look, root *dir) (found []*Checkpoint, err error) {
 func claimedByMegatron(l *look, c *Checkpoint) (claim, error) {
 	return l.claimDir(c, func(d *dir) (claim, error) {
 		torn := func(name string) bool {
-			return name == "common.pt" || name == bridgeConfig || name == bridgeState || name == "weights" || strings.HasPrefix(name, "mp_rank_")
+			return name == "common.pt" || name == bridgeConfig || name == bridgeState || strings.HasPrefix(name, "mp_rank_")
 		}
-		return whether(l.isMegatron(d.path) || slices.ContainsFunc(d.names, torn)), nil
+		if is := l.isMegatron(d.path) || slices.ContainsFunc(d.names, torn); is || !d.has("weights") {
+			return whether(is), nil
+		}
+		return beside, nil // NeMo's begins with such a directory, and so may anybody's
 	})
 }
 

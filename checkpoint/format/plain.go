@@ -195,6 +195,9 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		s.members = append(s.members, member{root.join(name), t})
 	}
 	for _, name := range names {
+		if ofArguments(name) {
+			continue
+		}
 		switch strong, maybe, own := fileKind(name); {
 		case strong:
 			add(name)
@@ -230,6 +233,12 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		s.templates("")
 	}
 	return saves, nil
+}
+
+// ofArguments reports whether a file is by its name what a program was started with: args.pt, config.pkl.
+func ofArguments(name string) bool {
+	t := titleOf(name)
+	return t.roles == "args" && t.family == "" && t.step < 0 && t.slot == ""
 }
 
 // seriesOf is what the names of the same file in different saves have in common.

@@ -94,6 +94,12 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		if m.step >= 0 && !(m.step == t.step) {
 			steps[m.step] = true
 		}
+		counted := func(t title, path string) bool {
+			return t.step >= 0 && t.unit == UnitStep && (t.named || t.roles == "" && t.slot == "" && checkpointName(path))
+		}
+		if t.unit == UnitEpoch && (counted(m.title, path.Base(m.path)) || path.Dir(m.path) != d.path && counted(above, path.Base(path.Dir(m.path)))) {
+			return nil, nil // epoch_2/iter_500: a directory of the checkpoints of an epoch
+		}
 	}
 	delete(slots, "")
 	known := t.step >= 0 || t.slot != "" && (t.family == "" || !pastWords[t.slot]) || t.family == "" || l.hasModel(d)
@@ -136,7 +142,39 @@ func (l *look) hasModel(d *dir) bool { return slices.ContainsFunc(d.names, isHFW
 
 // membersOf lists the files of a save in a directory, and in those below it.
 func (l *look) membersOf(d *dir) (files []member, err error) {
-	return files, l.collect(d, &files, 0)
+	err = l.collect(d, &files, 0)
+	byRank(path.Base(d.path), files)
+	return files, err
+}
+
+// byRank takes the numbers in the names of the files of one step for ranks, where no word says what they count and each part
+// has the same from 0 on: model_0.pt, model_1.pt, optimizer_0.pt, optimizer_1.pt in step_100.
+func byRank(dir string, files []member) {
+	if t := titleOf(dir); t.step < 0 || !t.named && !checkpointName(dir) {
+		return
+	}
+	bare := func(m member) bool {
+		return m.step >= 0 && !m.named && m.rank < 0 && !strings.HasSuffix(m.path, ".json")
+	}
+	parts := map[string]rankSet{}
+	most := int64(-1)
+	for _, m := range files {
+		if bare(m) {
+			part := path.Dir(m.path) + "|" + m.template("")
+			parts[part] = append(parts[part], m.step)
+			most = max(most, m.step)
+		}
+	}
+	for _, numbers := range parts {
+		if _, gap := numbers.sorted().gap(); gap || int64(len(numbers)) != most+1 || most == 0 {
+			return
+		}
+	}
+	for i := range files {
+		if m := &files[i]; bare(*m) {
+			m.rank, m.step, m.roles = m.step, -1, strings.TrimSpace(m.roles+" #")
+		}
+	}
 }
 
 func (l *look) collect(d *dir, files *[]member, depth int) error {
