@@ -70,6 +70,15 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	wants("one has told", " 5 -")
 	s.takeReports(false)
 	wants("nothing is new")
+	for range 2 {
+		fmt.Fprint(ranks[0], "X_GANGRUN_STEP=5")
+		<-s.heard
+		s.gatherReports()
+	}
+	wants("they are gathered")
+	<-s.gathering.C
+	s.takeReports(false)
+	wants("both at once", " 5 -")
 	tells(1, 4)
 	wants("the other one has", " 5 4")
 

@@ -147,8 +147,8 @@ func (l *look) membersOf(d *dir) (files []member, err error) {
 	return files, err
 }
 
-// byRank takes the numbers in the names of the files of one step for ranks, where no word says what they count and each part
-// has the same from 0 on: model_0.pt, model_1.pt, optimizer_0.pt, optimizer_1.pt in step_100.
+// byRank takes the numbers in the names of the files of one step for ranks, where no word says what they count and they begin
+// at 0 without a gap: model_0.pt, model_1.pt, optimizer_0.pt, optimizer_1.pt in step_100.
 func byRank(dir string, files []member) {
 	if t := titleOf(dir); t.step < 0 || !t.named && !checkpointName(dir) {
 		return
@@ -156,19 +156,14 @@ func byRank(dir string, files []member) {
 	bare := func(m member) bool {
 		return m.step >= 0 && !m.named && m.rank < 0 && !strings.HasSuffix(m.path, ".json")
 	}
-	parts := map[string]rankSet{}
-	most := int64(-1)
+	var numbers rankSet
 	for _, m := range files {
 		if bare(m) {
-			part := path.Dir(m.path) + "|" + m.template("")
-			parts[part] = append(parts[part], m.step)
-			most = max(most, m.step)
+			numbers = append(numbers, m.step)
 		}
 	}
-	for _, numbers := range parts {
-		if _, gap := numbers.sorted().gap(); gap || int64(len(numbers)) != most+1 || most == 0 {
-			return
-		}
+	if _, gap := numbers.sorted().gap(); gap {
+		return
 	}
 	for i := range files {
 		if m := &files[i]; bare(*m) {
