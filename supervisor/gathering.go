@@ -10,10 +10,10 @@ import (
 // the workers are (an end, a signal, a stop, a save) takes along what was reported right before it and waits for nothing.
 const gatherTime = 100 * time.Millisecond
 
-// gatherReports has what was heard handed on within gatherTime; at once where a failure is rehearsed at a step, which the next
-// step must not come before.
+// gatherReports has what was heard handed on within gatherTime. A worker's first step is at once: with it the start, or the
+// recovery, is over. So is each where a failure is rehearsed at a step, which the next step must not come before.
 func (s *Supervisor) gatherReports() {
-	if slices.ContainsFunc(s.cfg.Kills, func(k Kill) bool { return k.AtStep != nil }) {
+	if s.firstStep() || slices.ContainsFunc(s.cfg.Kills, func(k Kill) bool { return k.AtStep != nil }) {
 		s.takeReports(false)
 		return
 	}
@@ -21,6 +21,16 @@ func (s *Supervisor) gatherReports() {
 		s.gathers = true
 		s.gathering.Reset(gatherTime)
 	}
+}
+
+// firstStep reports whether a worker of the round has told a step, and none was handed on of it.
+func (s *Supervisor) firstStep() bool {
+	for i, w := range s.round.workers {
+		if w.notify != nil && (i >= len(s.round.reports) || s.round.reports[i].Step == nil) && w.notify.Told() {
+			return true
+		}
+	}
+	return false
 }
 
 // stoppedTimer is one that does not run yet.
