@@ -3,23 +3,15 @@ package supervisor
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence"
-	"github.com/gangrun/gangrun/supervisor/evidence/flight"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
-	"github.com/gangrun/gangrun/supervisor/notify"
-	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/process"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
@@ -216,157 +208,4 @@ func (s *Supervisor) fork(i int) node.Event {
 		s.terminal.hand(w.pid)
 	}
 	return node.Forked{Worker: i, PID: w.pid, Handed: s.terminal.handed}
-}
-
-// outputOf makes the worker's standard output (1) or error (2): a pipe that is read here, or the terminal itself,
-// since a program behaves differently on one and what it shows there is for the person who watches.
-func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
-	if w.spec.Terminal && sink == (Sink{}) && isTerminal(fd) {
-		s.unread.Do(func() {
-			s.log.Info("output goes to the terminal as it is: it is not kept, so no rule can read why the worker failed")
-		})
-		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
-		return os.NewFile(uintptr(dup), "terminal"), err
-	}
-	config := output.StreamConfig{
-		Prefix: sink.Prefix, Lines: sink.Lines, Filter: filtered.open(s, sink), File: s.logFile(sink.File), Tail: &w.tail,
-	}
-	switch {
-	case sink.Hidden:
-	case fd == 1:
-		config.Console = s.stdout
-	default:
-		config.Console = s.stderr
-	}
-	config.Watch = w.watch()
-	stream, file, err := output.NewStream(config)
-	if err == nil {
-		w.streams = append(w.streams, stream)
-		filtered.feed(sink, stream)
-	}
-	return file, err
-}
-
-// logFile opens the file at path and makes its directory; it returns nil when there is to be none. Output that cannot be
-// kept does not keep the training from running.
-func (s *Supervisor) logFile(path string) *output.File {
-	if path == "" {
-		return nil
-	}
-	complain := func(err error) { s.log.Warn("a log file is not complete", "err", err) }
-	file, err := openLog(s, path, func() (*output.File, error) { return output.OpenFile(path, complain) })
-	if err != nil {
-		complain(err)
-		return nil
-	}
-	return file
-}
-
-// openLog opens a log file and makes its directory. A path that does not answer, such as a FIFO without a reader or one
-// on a dead file server, is left alone after a while: the thread that waits for it is lost, so only a few are.
-func openLog[T io.Closer](s *Supervisor, path string, open func() (T, error)) (T, error) {
-	var none T
-	if s.pendingLogs.Load() >= mostPending {
-		return none, fmt.Errorf("%s: not opened, since others have not answered", path)
-	}
-	s.pendingLogs.Add(1)
-	file, err := within(openTime, func() (T, error) {
-		defer s.pendingLogs.Add(-1)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return none, err
-		}
-		return open()
-	}, closeLate[T])
-	if err == errLate {
-		err = fmt.Errorf("%s: %w (%v); the worker starts without it", path, err, openTime)
-	}
-	return file, err
-}
-
-// MemberVariable marks whatever a gangrun has started, so that its successor of the same name can find it.
-const MemberVariable = "GANGRUN_MEMBER"
-
-// environment is the worker's, with what this round adds to it. A worker with an ErrorFile has been told of it.
-func (s *Supervisor) environment(w *worker, index, number int) []string {
-	env := slices.Clone(w.spec.Env)
-	set := func(name, value string) { env = environ.Set(env, name, value) }
-	set("GANGRUN_JOB_NAME", s.cfg.Job)
-	set("GANGRUN_NODE_NAME", s.cfg.Node)
-	set("GANGRUN_ROUND", fmt.Sprint(number))
-	if s.cfg.Member != "" {
-		set(MemberVariable, s.cfg.Member)
-	}
-	if w.notify = s.listen(index, number); w.notify != nil {
-		set("NOTIFY_SOCKET", w.notify.Path)
-	}
-	if file := s.stopFile(number); file != "" {
-		set(node.StopFileVariable, file)
-	} else {
-		env = environ.Unset(env, node.StopFileVariable) // that of a gangrun around this one is not ours to tell
-	}
-	if _, said := environ.Lookup(env, stacksVariable); s.cfg.PythonStacks && !said {
-		set(stacksVariable, "1")
-	}
-	if w.torch = s.torchSockets(index, number); w.torch != "" {
-		set(flight.Variable, w.torch)
-		path := s.scratch.path(torchPlugin)
-		if before := environ.Get(env, "PYTHONPATH"); before != "" {
-			path += ":" + before
-		}
-		set("PYTHONPATH", path)
-	}
-	if w.errorFile = w.spec.ErrorFile; w.errorFile != "" {
-		return env
-	}
-	if w.errorFile = environ.Get(env, "TORCHELASTIC_ERROR_FILE"); w.errorFile == "" {
-		// The worker makes the file if it has something to say.
-		if w.errorFile = s.scratch.path(fmt.Sprintf("error-%d-%d.json", number, index)); w.errorFile != "" {
-			w.ownErrorFile = true
-			set("TORCHELASTIC_ERROR_FILE", w.errorFile)
-		}
-	}
-	return env
-}
-
-// torchPlugin is the directory of what import torch is to find.
-const torchPlugin = "python"
-
-// torchSockets makes the directory for the sockets of torch's worker servers, and what has torch start those.
-func (s *Supervisor) torchSockets(index, number int) string {
-	if !s.cfg.TorchControlPlane {
-		return ""
-	}
-	dir := s.scratch.path(fmt.Sprintf("torch-%d-%d", number, index))
-	if dir == "" {
-		return ""
-	}
-	err := os.Mkdir(dir, 0o700)
-	if err == nil {
-		err = flight.Install(s.scratch.path(torchPlugin))
-	}
-	if err != nil {
-		s.log.Warn("torch's control plane is not started: a hang will be judged without it", "err", err)
-		return ""
-	}
-	return dir
-}
-
-// listen makes the socket on which a worker may tell how far it is. A machine where none can be made (no directory to
-// write to, or one with too long a name) trains all the same.
-func (s *Supervisor) listen(index, number int) *notify.Socket {
-	path := s.scratch.path(fmt.Sprintf("notify-%d-%d", number, index))
-	if path == "" {
-		return nil
-	}
-	socket, err := notify.Listen(path, s.heard)
-	if err != nil {
-		s.log.Debug("workers cannot report their steps", "err", err)
-		return nil
-	}
-	return socket
-}
-
-func isTerminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
 }

@@ -1,26 +1,18 @@
 package command
 
 import (
-	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
-	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/gang"
 	"github.com/gangrun/gangrun/supervisor/torchrun"
@@ -227,124 +219,6 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 		}
 	}
 	return g, nil
-}
-
-// place says where the nodes meet, and at which address and port the ranks do. A port that was asked for is honoured in
-// round 0; each later round has a new one, so that nothing of an old round is met there.
-func (o *options) place(t torchrun.Options) error {
-	_, addressGiven := t.Given["master-addr"]
-	_, portGiven := t.Given["master-port"]
-	static := t.Backend == "static" && !t.Standalone
-	if portGiven && static {
-		o.firstPort = t.MasterPort
-	}
-	o.address = cmp.Or(o.address, t.LocalAddr)
-	if t.Standalone || t.MaxNodes == 1 {
-		if addressGiven && static {
-			o.address = t.MasterAddr
-		}
-		return nil
-	}
-	o.spec.MinNodes, o.spec.MaxNodes, o.spec.Sizes = t.MinNodes, t.MaxNodes, t.Sizes
-	o.nodes = o.spec.NodesText()                                                                    // torchrun's flags have read the operator's variables
-	if _, given := t.Given["node-rank"]; given || static && o.endpoints == "" && o.endpoint == "" { // torchrun's default, where ranks are all that tells nodes apart
-		o.pin = t.NodeRank
-	}
-	switch {
-	case o.endpoints != "" || o.endpoint != "":
-	case static:
-		if t.Sizes == nil {
-			o.spec.MinNodes = t.MaxNodes // as torchrun, which waits for all
-		}
-		o.location.Host, o.location.Port = t.Host, o.storePort
-		if t.Endpoint == "" {
-			o.location.Host = t.MasterAddr
-		}
-	case t.Backend == "c10d":
-		o.location.Host, o.location.Port = cmp.Or(t.Host, "localhost"), t.Port
-	default:
-		o.location.Endpoints = []string{cmp.Or(t.Conf["protocol"], "http") + "://" + net.JoinHostPort(t.Host, strconv.Itoa(t.Port))}
-		o.location.CA = cmp.Or(o.location.CA, t.Conf["ca_cert"], t.Conf["cacert"])
-		o.location.Cert = cmp.Or(o.location.Cert, t.Conf["ssl_cert"], t.Conf["cert"])
-		o.location.Key = cmp.Or(o.location.Key, t.Conf["ssl_cert_key"], t.Conf["key"])
-	}
-	for key, timing := range map[string]*time.Duration{"join_timeout": &o.joinTimeout, "last_call_timeout": &o.lastCall} {
-		if value, found := t.Conf[key]; found {
-			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil || seconds < 0 || seconds > 1e9 {
-				return &configError{fmt.Sprintf("--rdzv-conf %s=%s: want a number of seconds", key, value)}
-			}
-			*timing = time.Duration(seconds * float64(time.Second))
-		}
-	}
-	if err := o.settle(o.platform); err != nil {
-		return err
-	}
-	return o.checkTimes()
-}
-
-// adoptTorchrun takes over what torchrun's flags say about gangrun's own doing.
-func (o *options) adoptTorchrun(t torchrun.Options) error {
-	o.spec.Restarts.Max, o.spec.Restarts.Any = t.MaxRestarts, true
-	if _, given := t.Given["shutdown-timeout"]; given && !o.graceGiven {
-		o.Grace, o.RestartGrace = t.ShutdownTimeout, t.ShutdownTimeout
-		o.graceGiven = true
-	}
-	o.StopSignals = nil
-	for _, name := range t.Signals {
-		n, err := exitcodes.ParseSignal(name)
-		if err != nil {
-			return &configError{fmt.Sprintf("--signals-to-handle %s: %v", name, err)}
-		}
-		o.StopSignals = append(o.StopSignals, unix.Signal(n))
-	}
-	if o.Scope == supervisor.ScopeSession {
-		return &configError{"--signal-scope session: each rank has a session of its own anyway; want worker or group"}
-	}
-	return o.adaptGrace()
-}
-
-// processors is how many this process may run on, which is what torch counts.
-func processors() int {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return 1
-	}
-	return set.Count()
-}
-
-// keepDescriptors keeps the descriptors that gangrun was started with, beyond the standard three, from the ranks, as
-// Python's subprocess does for torchrun. (run passes them on, as an init does.)
-func keepDescriptors() {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
-			unix.CloseOnExec(fd)
-		}
-	}
-}
-
-// launcherName is the name under which gangrun is torchrun.
-const launcherName = "torchrun"
-
-// besideTorchrun is the directory of the link named torchrun that we were started by, or "".
-func besideTorchrun() string {
-	if filepath.Base(os.Args[0]) != launcherName {
-		return ""
-	}
-	path, err := exec.LookPath(os.Args[0])
-	if err != nil {
-		return ""
-	}
-	return filepath.Dir(path)
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // uuid is a random UUID, version 4.

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/torchrun"
+)
+
+// place says where the nodes meet, and at which address and port the ranks do. A port that was asked for is honoured in
+// round 0; each later round has a new one, so that nothing of an old round is met there.
+func (o *options) place(t torchrun.Options) error {
+	_, addressGiven := t.Given["master-addr"]
+	_, portGiven := t.Given["master-port"]
+	static := t.Backend == "static" && !t.Standalone
+	if portGiven && static {
+		o.firstPort = t.MasterPort
+	}
+	o.address = cmp.Or(o.address, t.LocalAddr)
+	if t.Standalone || t.MaxNodes == 1 {
+		if addressGiven && static {
+			o.address = t.MasterAddr
+		}
+		return nil
+	}
+	o.spec.MinNodes, o.spec.MaxNodes, o.spec.Sizes = t.MinNodes, t.MaxNodes, t.Sizes
+	o.nodes = o.spec.NodesText()                                                                    // torchrun's flags have read the operator's variables
+	if _, given := t.Given["node-rank"]; given || static && o.endpoints == "" && o.endpoint == "" { // torchrun's default, where ranks are all that tells nodes apart
+		o.pin = t.NodeRank
+	}
+	switch {
+	case o.endpoints != "" || o.endpoint != "":
+	case static:
+		if t.Sizes == nil {
+			o.spec.MinNodes = t.MaxNodes // as torchrun, which waits for all
+		}
+		o.location.Host, o.location.Port = t.Host, o.storePort
+		if t.Endpoint == "" {
+			o.location.Host = t.MasterAddr
+		}
+	case t.Backend == "c10d":
+		o.location.Host, o.location.Port = cmp.Or(t.Host, "localhost"), t.Port
+	default:
+		o.location.Endpoints = []string{cmp.Or(t.Conf["protocol"], "http") + "://" + net.JoinHostPort(t.Host, strconv.Itoa(t.Port))}
+		o.location.CA = cmp.Or(o.location.CA, t.Conf["ca_cert"], t.Conf["cacert"])
+		o.location.Cert = cmp.Or(o.location.Cert, t.Conf["ssl_cert"], t.Conf["cert"])
+		o.location.Key = cmp.Or(o.location.Key, t.Conf["ssl_cert_key"], t.Conf["key"])
+	}
+	for key, timing := range map[string]*time.Duration{"join_timeout": &o.joinTimeout, "last_call_timeout": &o.lastCall} {
+		if value, found := t.Conf[key]; found {
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil || seconds < 0 || seconds > 1e9 {
+				return &configError{fmt.Sprintf("--rdzv-conf %s=%s: want a number of seconds", key, value)}
+			}
+			*timing = time.Duration(seconds * float64(time.Second))
+		}
+	}
+	if err := o.settle(o.platform); err != nil {
+		return err
+	}
+	return o.checkTimes()
+}
+
+// adoptTorchrun takes over what torchrun's flags say about gangrun's own doing.
+func (o *options) adoptTorchrun(t torchrun.Options) error {
+	o.spec.Restarts.Max, o.spec.Restarts.Any = t.MaxRestarts, true
+	if _, given := t.Given["shutdown-timeout"]; given && !o.graceGiven {
+		o.Grace, o.RestartGrace = t.ShutdownTimeout, t.ShutdownTimeout
+		o.graceGiven = true
+	}
+	o.StopSignals = nil
+	for _, name := range t.Signals {
+		n, err := exitcodes.ParseSignal(name)
+		if err != nil {
+			return &configError{fmt.Sprintf("--signals-to-handle %s: %v", name, err)}
+		}
+		o.StopSignals = append(o.StopSignals, unix.Signal(n))
+	}
+	if o.Scope == supervisor.ScopeSession {
+		return &configError{"--signal-scope session: each rank has a session of its own anyway; want worker or group"}
+	}
+	return o.adaptGrace()
+}

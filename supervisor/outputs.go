@@ -1,0 +1,82 @@
+package supervisor
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/supervisor/output"
+)
+
+// outputOf makes the worker's standard output (1) or error (2): a pipe that is read here, or the terminal itself,
+// since a program behaves differently on one and what it shows there is for the person who watches.
+func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
+	if w.spec.Terminal && sink == (Sink{}) && isTerminal(fd) {
+		s.unread.Do(func() {
+			s.log.Info("output goes to the terminal as it is: it is not kept, so no rule can read why the worker failed")
+		})
+		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		return os.NewFile(uintptr(dup), "terminal"), err
+	}
+	config := output.StreamConfig{
+		Prefix: sink.Prefix, Lines: sink.Lines, Filter: filtered.open(s, sink), File: s.logFile(sink.File), Tail: &w.tail,
+	}
+	switch {
+	case sink.Hidden:
+	case fd == 1:
+		config.Console = s.stdout
+	default:
+		config.Console = s.stderr
+	}
+	config.Watch = w.watch()
+	stream, file, err := output.NewStream(config)
+	if err == nil {
+		w.streams = append(w.streams, stream)
+		filtered.feed(sink, stream)
+	}
+	return file, err
+}
+
+// logFile opens the file at path and makes its directory; it returns nil when there is to be none. Output that cannot be
+// kept does not keep the training from running.
+func (s *Supervisor) logFile(path string) *output.File {
+	if path == "" {
+		return nil
+	}
+	complain := func(err error) { s.log.Warn("a log file is not complete", "err", err) }
+	file, err := openLog(s, path, func() (*output.File, error) { return output.OpenFile(path, complain) })
+	if err != nil {
+		complain(err)
+		return nil
+	}
+	return file
+}
+
+// openLog opens a log file and makes its directory. A path that does not answer, such as a FIFO without a reader or one
+// on a dead file server, is left alone after a while: the thread that waits for it is lost, so only a few are.
+func openLog[T io.Closer](s *Supervisor, path string, open func() (T, error)) (T, error) {
+	var none T
+	if s.pendingLogs.Load() >= mostPending {
+		return none, fmt.Errorf("%s: not opened, since others have not answered", path)
+	}
+	s.pendingLogs.Add(1)
+	file, err := within(openTime, func() (T, error) {
+		defer s.pendingLogs.Add(-1)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return none, err
+		}
+		return open()
+	}, closeLate[T])
+	if err == errLate {
+		err = fmt.Errorf("%s: %w (%v); the worker starts without it", path, err, openTime)
+	}
+	return file, err
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
