@@ -1,7 +1,9 @@
 package rendezvous
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -84,5 +86,78 @@ func TestAssign(t *testing.T) {
 					chosen, a.missing, a.spare, tc.chosen, tc.missing, tc.spare)
 			}
 		})
+	}
+}
+
+func TestPinnedRanks(t *testing.T) {
+	s := newStage(t, DefaultSpec(3))
+	s.join("a", pin(2))
+	s.join("b", pin(0))
+	d := s.settle(ActCreate)
+	if !reflect.DeepEqual(d.Why.Nodes, []string{"rank 1"}) {
+		t.Errorf("missing %v, want rank 1", d.Why.Nodes)
+	}
+	s.join("d", pin(0))
+	if d = s.settle(); !strings.Contains(d.Why.Text, "without a place") {
+		t.Errorf("nothing about a rank given twice: %s", d.Why.Text)
+	}
+	s.join("c", pin(1))
+	s.run(ActForm)
+	if s.ranks() != "bca" {
+		t.Errorf("ranks %s, want bca", s.ranks())
+	}
+	s.fails("b")
+	s.settle(ActStop)
+	s.stopsAll()
+	s.settle(ActForm)
+	if s.ranks() != "bca" {
+		t.Errorf("ranks %s after a restart, want bca", s.ranks())
+	}
+}
+
+func TestRanksStayAndAReplacementTakesTheHole(t *testing.T) {
+	s := runningStage(t, DefaultSpec(4))
+	s.join("z") // a spare
+	s.settle()
+	s.expire("b")
+	s.settle()
+	s.sleep(DefaultFence)
+	s.settle(ActStop)
+	s.stopped(StopLoss, "b")
+	s.stopsAll()
+	s.settle(ActForm)
+	if s.ranks() != "azcd" {
+		t.Errorf("ranks %s, want azcd: the spare takes the place of b", s.ranks())
+	}
+	if s.v.Job.Budget.Used != 1 {
+		t.Errorf("a loss without a word costs %d restarts, want 1", s.v.Job.Budget.Used)
+	}
+	s.started()
+	s.put("c", leaves)
+	s.settle(ActStop)
+	s.stopsAll()
+	s.put("c", hasLeft)
+	s.settle(ActGather)
+	s.join("c")
+	s.settle(ActForm)
+	if s.ranks() != "azcd" {
+		t.Errorf("ranks %s, want azcd: the replacement of c takes its place", s.ranks())
+	}
+	if b := s.v.Job.Budget; b.Used != 1 || b.Preemptions != 1 {
+		t.Errorf("budget %+v: a departure has its own", b)
+	}
+}
+
+func TestAReplacementIsKnownByItsName(t *testing.T) {
+	s := runningStage(t, DefaultSpec(3))
+	s.expire("b")
+	s.settle()
+	s.join("b") // same boot and PID namespace: proof
+	s.settle(ActStop)
+	s.stopsAll()
+	s.join("x")
+	s.settle(ActForm)
+	if s.ranks() != "abc" {
+		t.Errorf("ranks %s, want abc", s.ranks())
 	}
 }

@@ -2,7 +2,6 @@ package rendezvous
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,74 +204,6 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// TestWhoIsBlamed is for what a host is blamed: what the machine does, and a hang where something tells on which node it
-// began.
-func TestWhoIsBlamed(t *testing.T) {
-	hang := func(role string) func(*Outcome) {
-		return func(o *Outcome) { o.Reason, o.Role, o.Code = exitcodes.ReasonHang, role, exitcodes.CodeHang }
-	}
-	for _, tc := range []struct {
-		name  string
-		fails func(*stage)
-		want  string
-	}{
-		{"an ordinary failure", func(s *stage) { s.fails("b") }, ""},
-		{"a broken GPU", func(s *stage) { s.fails("b", atFault); s.put("b", leaves) }, "boot-b"},
-		{"a broken machine and a bug elsewhere", func(s *stage) { s.fails("a"); s.fails("b", atFault); s.put("b", leaves) }, "boot-b"},
-		{"two broken machines", func(s *stage) { s.fails("c", atFault); s.fails("b", atFault) }, "boot-b boot-c"},
-		{"a hang of a rank there", func(s *stage) { s.fails("b", hang("root")) }, "boot-b"},
-		{"a hang of nobody knows whom", func(s *stage) { s.fails("b", hang("suspect")) }, ""},
-		{"a hang, and c has come least far", func(s *stage) {
-			s.fails("b", hang("cascade"))
-			s.v.Reached = map[string]*Reached{
-				"a": {Round: s.v.Job.Round, Step: ptr(int64(7))}, "b": {Round: s.v.Job.Round, Step: ptr(int64(7))},
-				"c": {Round: s.v.Job.Round, Step: ptr(int64(5))},
-			}
-		}, "boot-c"},
-		{"a hang, and two have come least far", func(s *stage) {
-			s.fails("b", hang("cascade"))
-			s.v.Reached = map[string]*Reached{
-				"a": {Round: s.v.Job.Round, Step: ptr(int64(7))}, "b": {Round: s.v.Job.Round, Step: ptr(int64(5))},
-				"c": {Round: s.v.Job.Round, Step: ptr(int64(5))},
-			}
-		}, ""},
-		{"a machine that its own probes find sick", func(s *stage) {
-			s.fails("a")
-			s.decide()
-			s.stopsAll()
-			s.put("b", leaves, func(n *Node) { n.Sick = "GPU 3 is lost" })
-		}, "boot-b"},
-		{"the same of a node that has left already", func(s *stage) {
-			s.fails("a")
-			s.decide()
-			s.stopsAll()
-			s.put("b", hasLeft, func(n *Node) { n.Sick = "GPU 3 is lost" })
-		}, "boot-b"},
-		{"a departure", func(s *stage) { s.put("b", leaves) }, ""},
-		{"a loss", func(s *stage) { s.expire("b"); s.sleep(2 * s.spec.Fence.of()) }, ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := runningStage(t, sickSpec(3, 3))
-			tc.fails(s)
-			for range 20 { // every look, also of a leader that knows nothing of the one before
-				s.decide()
-				s.v.Observations = Observations{}
-				s.stopsAll()
-			}
-			var got []string
-			for host, h := range s.v.Hosts {
-				got = append(got, host)
-				if h.Points != 1 || len(h.Faults) != 1 {
-					t.Errorf("%s was counted %v times: %+v", host, h.Points, h.Faults)
-				}
-			}
-			if slices.Sort(got); strings.Join(got, " ") != tc.want {
-				t.Errorf("blamed: %q, want %q; %+v", got, tc.want, s.v.Job.Stop)
-			}
-		})
-	}
-}
-
 // TestUnban lifts a ban and what led to it, and a fault of this very round is not counted again.
 func TestUnban(t *testing.T) {
 	s := newStage(t, sickSpec(2, 3))
@@ -308,101 +239,6 @@ func TestUnban(t *testing.T) {
 	s.decide() // its outcome is still there
 	if h := s.v.Hosts["boot-c"]; h.Points != 0 {
 		t.Errorf("counted again: %+v", h)
-	}
-}
-
-// TestFaultsLast: a fault is written although nothing else happens; who has told of it may be gone the next moment.
-func TestFaultsLast(t *testing.T) {
-	s := runningStage(t, sickSpec(3, 3))
-	s.expire("c")
-	s.fails("a")
-	s.settle(ActStop)
-	s.stopsAll()
-	s.settle() // it waits for c
-	s.put("b", leaves, func(n *Node) { n.Sick = "GPU 3 is lost" })
-	s.settle(ActBlame)
-	s.expire("b")
-	s.settle()
-	if h := s.v.Hosts["boot-b"]; h == nil || h.Points != 1 || h.Faults[0].Message != "GPU 3 is lost" {
-		t.Errorf("remembered: %+v", h)
-	}
-}
-
-// TestBansOfClocks: a ban is as long as it is whatever the clocks of those who lead, one after the other, and who is told
-// of it knows by his own clock until when.
-func TestBansOfClocks(t *testing.T) {
-	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 20 * 365 * 24 * time.Hour, -20 * 365 * 24 * time.Hour} {
-		s := sickStage(t, 2, 3)
-		for range 3 {
-			s.sickens("b")
-		}
-		s.sleep(halfLife - 2*time.Minute)
-		another := func(by time.Duration) { // leads, at the same moment, and has known the record from when it was written
-			s.now = s.now.Add(by)
-			s.v.Job = s.v.Job.Moved(by)
-			s.v.Observations = Observations{}
-		}
-		restart := func() {
-			s.fails("a")
-			s.decide()
-			s.stopsAll()
-			s.decide()
-			s.started()
-		}
-		another(ahead)
-		restart()
-		another(-ahead / 2)
-		restart()
-		if s.bans() != "boot-b" || len(s.ranks()) != 2 {
-			t.Errorf("%v ahead: two minutes before its end: banned %q, ranks %s", ahead, s.bans(), s.ranks())
-			continue
-		}
-		if left := s.v.Job.Bans[0].Until.Sub(s.now); left != 2*time.Minute {
-			t.Errorf("%v ahead: it is said to last for %v", ahead, left)
-		}
-		s.sleep(3 * time.Minute)
-		if restart(); s.bans() != "" || len(s.ranks()) != 3 {
-			t.Errorf("%v ahead: a minute after its end: banned %q, ranks %s", ahead, s.bans(), s.ranks())
-		}
-	}
-}
-
-// TestBansComeAlong: bans are brought into a store that knows nothing, as the job's record is.
-func TestBansComeAlong(t *testing.T) {
-	s := newStage(t, sickSpec(2, 3))
-	for _, name := range []string{"a", "b", "c"} {
-		s.join(name)
-	}
-	s.run(ActCreate, ActForm)
-	for range 3 {
-		s.sickens("b")
-	}
-	s.sleep(time.Hour)
-	carried := s.v.Job
-	next := newStage(t, s.spec)
-	next.v.Token, next.now = "store-b", s.now
-	for _, name := range []string{"a", "b", "c"} {
-		next.join(name, func(n *Node) { n.Carried, n.RunUID = carried, carried.RunUID })
-	}
-	next.settle(ActAdopt, ActForm)
-	if next.bans() != "boot-b" || len(next.ranks()) != 2 || !next.v.Job.Bans[0].Until.Equal(carried.Bans[0].Until) {
-		t.Errorf("banned %+v, ranks %s, want %+v", next.v.Job.Bans, next.ranks(), carried.Bans)
-	}
-}
-
-// TestAFutureThatNeverComes is a record that a clock wrote which was years ahead: it counts from now on.
-func TestAFutureThatNeverComes(t *testing.T) {
-	s := newStage(t, sickSpec(2, 3))
-	for _, name := range []string{"a", "b", "c"} {
-		s.join(name)
-	}
-	s.v.Hosts = map[string]*Host{"boot-b": {
-		V: 1, Points: 3, At: time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC), Round: -1,
-		Faults: []Fault{{Node: "b", Reason: "Hang", At: time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC)}},
-	}}
-	s.run(ActCreate, ActForm)
-	if b := s.v.Job.Ban("boot-b", s.now); b == nil || b.Until.Sub(s.now) != halfLife || len(s.ranks()) != 2 {
-		t.Errorf("%+v, ranks %s", b, s.ranks())
 	}
 }
 
@@ -453,54 +289,5 @@ func TestManyHostsAtOnce(t *testing.T) {
 	s.settle()
 	if s.v.Hosts["h0"] != nil || s.v.Hosts["boot-n00"] == nil || len(s.v.Hosts) != maxHosts {
 		t.Errorf("%d hosts are remembered, the first as %+v", len(s.v.Hosts), s.v.Hosts["boot-n00"])
-	}
-}
-
-// TestTheJobsClockStandsStill while nobody is there who remembers its record: a ban is not over before the job has seen the
-// rest of it.
-func TestTheJobsClockStandsStill(t *testing.T) {
-	s := runningStage(t, sickSpec(3, 3))
-	s.v.Hosts = map[string]*Host{"gpu-7": {V: 1, Points: banAt, At: s.now.Add(-4 * time.Hour)}}
-	left := func() time.Duration { return Hosts(s.v, s.now)["gpu-7"].Until.Sub(s.now) }
-	if got := left(); got != 2*time.Hour {
-		t.Fatalf("the ban lasts for %v", got)
-	}
-	s.sleep(8 * time.Hour)
-	s.v.Job = s.v.Job.Moved(8 * time.Hour) // as a leader does that has never seen it
-	if got := left(); got != 2*time.Hour {
-		t.Errorf("after 8 hours in which nobody was there it lasts for %v", got)
-	}
-}
-
-// TestTheOnlyOneOfItsRole takes part in an elastic job although its host is banned: the job cannot do without a role.
-func TestTheOnlyOneOfItsRole(t *testing.T) {
-	role := func(r string) func(*Node) { return func(n *Node) { n.Role = r } }
-	for name, tt := range map[string]struct {
-		also []string // roles of others on hosts that are fit
-		want string   // who is chosen
-	}{
-		"it is needed":         {nil, "a chief on host-a, b worker on host-b, c worker on host-c"},
-		"another one is there": {[]string{"chief"}, "b worker on host-b, c worker on host-c, x chief on host-x"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t, sickSpec(2, 5))
-			s.v.Hosts = map[string]*Host{"host-a": {V: 1, Points: banAt, At: s.now}}
-			s.join("a", onHost("host-a"), role("chief"))
-			s.join("a2", onHost("host-a"), role("worker"))
-			s.join("b", onHost("host-b"), role("worker"))
-			s.join("c", onHost("host-c"), role("worker"))
-			for _, r := range tt.also {
-				s.join("x", onHost("host-x"), role(r))
-			}
-			s.settle(ActCreate, ActForm)
-			var got []string
-			for _, m := range s.v.Round.Members {
-				got = append(got, fmt.Sprintf("%s %s on %s", m.Name, m.Role, m.HostName()))
-			}
-			slices.Sort(got)
-			if text := strings.Join(got, ", "); text != tt.want {
-				t.Errorf("%s; want %s", text, tt.want)
-			}
-		})
 	}
 }

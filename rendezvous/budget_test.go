@@ -102,3 +102,39 @@ func TestBudgetOfDepartures(t *testing.T) {
 		t.Errorf("%+v %+v %+v", first, second, b)
 	}
 }
+
+func TestRestartBudget(t *testing.T) {
+	spec := DefaultSpec(2)
+	spec.Restarts.Max = 2
+	for _, exhausted := range []string{ExhaustedRetry, ExhaustedFatal} {
+		spec.Restarts.Exhausted = exhausted
+		s := runningStage(t, spec)
+		for i := range 3 {
+			s.fails("b", func(o *Outcome) { o.Code = 139 })
+			s.settle(ActStop)
+			s.stopsAll()
+			if i == 2 {
+				break
+			}
+			d := s.decide()
+			if d.Action == ActGather { // a pause before the second
+				d = s.settle()
+				if d.Why.For != WaitsForTime || d.Next.Sub(s.now) > time.Second {
+					t.Fatalf("waits for %+v until %v", d.Why, d.Next)
+				}
+				s.now = d.Next
+				s.settle(ActForm)
+			}
+			s.started()
+		}
+		s.settle(ActFail)
+		if exhausted == ExhaustedFatal {
+			s.ended(exitcodes.Fatal, exitcodes.ReasonRestartBudgetExhausted, 90)
+		} else {
+			s.ended(exitcodes.Retry, exitcodes.ReasonRestartBudgetExhausted, 139)
+		}
+		if s.v.Job.End.Cause.Node != "b" {
+			t.Errorf("root cause %+v", s.v.Job.End.Cause)
+		}
+	}
+}
