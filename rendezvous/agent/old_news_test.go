@@ -133,3 +133,78 @@ func TestOldNewsAfterANewLease(t *testing.T) {
 		one.ends()
 	})
 }
+
+// replaying hands each update of the job's record out again when it is told to.
+type replaying struct {
+	store.Store
+	again chan struct{}
+}
+
+type replayed struct{ out chan store.Update }
+
+func (r replayed) Updates() <-chan store.Update { return r.out }
+func (replayed) Sync(int64)                     {}
+
+func (r *replaying) Watch(ctx context.Context, selector string) store.Watcher {
+	w := r.Store.Watch(ctx, selector)
+	if selector != jobKey {
+		return w
+	}
+	out := replayed{make(chan store.Update)}
+	go func() {
+		defer close(out.out)
+		var all []store.Update
+		send := func(u store.Update) {
+			select {
+			case out.out <- u:
+			case <-ctx.Done():
+			}
+		}
+		for {
+			select {
+			case u, ok := <-w.Updates():
+				if !ok {
+					return
+				}
+				all = append(all, u)
+				send(u)
+			case <-r.again:
+				for _, u := range all {
+					if !u.Reset {
+						send(u)
+					}
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// TestALateEventIsDropped deletes the job's record by hand, which the leader puts back; and when the next round runs, all
+// that was ever told of the record is told once more.
+func TestALateEventIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewInMemory()
+		byHand := m.Connect(clock)
+		defer byHand.Close()
+		s := &replaying{m.Connect(clock), make(chan struct{})}
+		p := join(t, s, "node0", rendezvous.DefaultSpec(1), nil)
+		p.starts(0)
+		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete(jobKey)}})
+		time.Sleep(time.Minute)
+		p.Failing(0, killed, nil)
+		p.Gone(0, killed, nil)
+		p.starts(1)
+		s.again <- struct{}{}
+		time.Sleep(time.Minute)
+		select {
+		case o := <-p.Orders():
+			t.Fatalf("got %s", describe(o))
+		default:
+		}
+		p.Gone(p.round, well, nil)
+		p.ends()
+	})
+}

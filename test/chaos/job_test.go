@@ -1,8 +1,6 @@
 package chaos_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +15,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"golang.org/x/sys/unix"
 
-	"github.com/gangrun/gangrun/rendezvous/store/etcd"
 	"github.com/gangrun/gangrun/test/chaos/check"
 	"github.com/gangrun/gangrun/test/chaos/history"
 	"github.com/gangrun/gangrun/test/harness"
@@ -70,13 +66,6 @@ type nodeState struct {
 	pod   *pod
 	count int
 	final bool
-}
-
-// live is a worker that has called.
-type live struct {
-	history.Record
-	pid  int
-	conn net.Conn
 }
 
 // result is what became of a job.
@@ -179,165 +168,6 @@ func (j *job) prepare() (err error) {
 	return nil
 }
 
-func (j *job) openStore() (err error) {
-	host := "127.0.0.1"
-	if j.networks() {
-		host = j.slot.net.Host
-	}
-	if j.hosted {
-		j.endpoint, err = etcdserver.FreeAddr("127.0.0.1")
-		if j.networks() {
-			_, port, _ := net.SplitHostPort(j.endpoint)
-			j.endpoint = net.JoinHostPort(j.slot.spaces[0].Address, port)
-		}
-		return err
-	}
-	if j.etcd, err = etcdserver.Start(filepath.Join(j.dir, "etcd"), host, 3, nil); err != nil {
-		return err
-	}
-	for range j.plan.nodes {
-		var relays []*relay.Relay
-		var ways []string
-		for _, url := range j.etcd.Endpoints() {
-			r, err := relay.New(host, url)
-			if err != nil {
-				return err
-			}
-			relays, ways = append(relays, r), append(ways, r.URL)
-		}
-		j.relays, j.ways = append(j.relays, relays), append(j.ways, ways)
-	}
-	j.admin, err = clientv3.New(clientv3.Config{Endpoints: j.etcd.Endpoints(), DialTimeout: 10 * time.Second, Logger: etcd.Zap(nil)})
-	if err == nil {
-		j.tasks.Go(j.watch)
-	}
-	return err
-}
-
-// watch keeps every version of the job's record.
-func (j *job) watch() {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	j.tasks.Go(func() {
-		for !j.over() {
-			time.Sleep(50 * time.Millisecond)
-		}
-		stop()
-	})
-	for answer := range j.admin.Watch(ctx, j.record("job"), clientv3.WithRev(1)) {
-		for _, e := range answer.Events {
-			var w history.Write
-			if e.Type == clientv3.EventTypePut {
-				if err := json.Unmarshal(e.Kv.Value, &w); err != nil || w.Run == "" {
-					j.with(func() { j.give(fmt.Errorf("the job's record, %s: %v", e.Kv.Value, err)) })
-				}
-			}
-			j.with(func() { j.past.Writes = append(j.past.Writes, w) })
-		}
-	}
-}
-
-// saves reports whether a worker saves, which of those that share a directory only one does.
-func (j *job) saves(w *live) bool { return w.Rank == 0 || j.own && w.Rank%j.ranks == 0 }
-
-// serve hears of workers, and of their ends.
-func (j *job) serve(l *net.UnixListener) {
-	j.tasks.Go(func() {
-		for !j.over() {
-			time.Sleep(50 * time.Millisecond)
-		}
-		l.Close()
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		for _, w := range j.workers {
-			w.conn.Close()
-		}
-	})
-	for {
-		conn, err := l.AcceptUnix()
-		if err != nil {
-			return
-		}
-		j.tasks.Go(func() { j.hear(conn) })
-	}
-}
-
-func (j *job) over() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.closed
-}
-
-func (j *job) hear(conn *net.UnixConn) {
-	defer conn.Close()
-	w := &live{conn: conn}
-	raw, err := conn.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(fd uintptr) {
-			if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-				w.pid = int(cred.Pid) // as this process sees it, whatever namespace it is in
-			}
-		})
-	}
-	if err != nil {
-		return
-	}
-	lines := bufio.NewReader(conn)
-	line, err := lines.ReadBytes('\n')
-	if err != nil || json.Unmarshal(line, &w.Record) != nil {
-		return
-	}
-	j.mu.Lock()
-	j.workers = append(j.workers, w)
-	closed := j.closed
-	j.mu.Unlock()
-	if !closed {
-		_, _ = lines.ReadByte()
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.workers = slices.DeleteFunc(j.workers, func(other *live) bool { return other == w })
-}
-
-// give gives the job up because the test itself cannot go on. It needs the lock.
-func (j *job) give(err error) {
-	if j.broken == nil {
-		j.broken = err
-	}
-}
-
-// later does something with the lock held, unless the job is over by then.
-func (j *job) later(d time.Duration, do func()) {
-	j.tasks.Go(func() {
-		for until := time.Now().Add(d); time.Now().Before(until); {
-			time.Sleep(min(20*time.Millisecond, time.Until(until)))
-			if j.over() {
-				return
-			}
-		}
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		if !j.closed {
-			do()
-		}
-	})
-}
-
-// notice writes down when this process got no processor time: then neither did those that are measured.
-func (j *job) notice() {
-	for last := history.Now(); !j.over(); {
-		time.Sleep(50 * time.Millisecond)
-		now := history.Now()
-		if time.Duration(now-last) > 2*time.Second {
-			from := last
-			j.with(func() {
-				j.past.Faults = append(j.past.Faults, history.Fault{Kind: history.Starved, From: from, To: now})
-			})
-		}
-		last = now
-	}
-}
-
 // run starts the nodes, does to them what is planned, and then leaves them in peace.
 func (j *job) run() {
 	j.mu.Lock()
@@ -414,42 +244,6 @@ func (j *job) failForGood() {
 	}
 }
 
-func (j *job) with(do func()) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	do()
-}
-
-// sleep reports whether the job still goes on after that time.
-func (j *job) sleep(d time.Duration) bool {
-	for until := time.Now().Add(d); time.Now().Before(until); {
-		time.Sleep(min(50*time.Millisecond, time.Until(until)))
-		if j.over() {
-			return false
-		}
-	}
-	return true
-}
-
-// until waits for something that is read with the lock held. Of a time in which this process did not run only a part
-// counts: those that are waited for did not run either.
-func (j *job) until(limit time.Duration, ok func() bool) bool {
-	const most = 200 * time.Millisecond // of a turn
-	for last, waited := time.Now(), time.Duration(0); ; time.Sleep(20 * time.Millisecond) {
-		j.mu.Lock()
-		is, broken := ok(), j.broken != nil
-		j.mu.Unlock()
-		if is {
-			return true
-		}
-		now := time.Now()
-		waited, last = waited+min(now.Sub(last), most), now
-		if broken || waited > limit {
-			return false
-		}
-	}
-}
-
 // close ends whatever is left of the job.
 func (j *job) close() {
 	j.mu.Lock()
@@ -497,14 +291,4 @@ func (j *job) tails() string {
 		fmt.Fprintf(&text, "--- n%d, gangrun %d, final %v\n%s\n", i, n.pod.number, n.final, strings.Join(lines[max(0, len(lines)-12):], "\n"))
 	}
 	return text.String()
-}
-
-// record is the job's records in the store.
-func (j *job) record(key string) string { return "/gangrun/v1/default/" + j.name + "/" + key }
-
-func (j *job) remove(key string, options ...clientv3.OpOption) bool {
-	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
-	defer stop()
-	gone, err := j.admin.Delete(ctx, j.record(key), options...)
-	return err == nil && gone.Deleted > 0
 }
