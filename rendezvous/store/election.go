@@ -94,12 +94,3 @@ func gone(ctx context.Context, s Store, lease Lease, kv KV) error {
 		}
 	}
 }
-
-// Resign gives the leader, or the candidacy, back. It is no error if it is gone already.
-func Resign(ctx context.Context, s Store, l Leadership) error {
-	_, err := s.Commit(ctx, Txn{If: []Cond{l.Held()}, Then: []Op{Delete(l.Key)}})
-	if err != nil {
-		return fmt.Errorf("resign: %w", err)
-	}
-	return nil
-}

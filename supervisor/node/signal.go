@@ -11,7 +11,6 @@ const (
 	SIGINT  Signal = 2
 	SIGQUIT Signal = 3
 	SIGKILL Signal = 9
-	SIGPIPE Signal = 13
 	SIGTERM Signal = 15
 	SIGCONT Signal = 18
 	SIGSTOP Signal = 19

@@ -151,13 +151,7 @@ func (s *Socket) hear(datagram []byte) error {
 	return nil
 }
 
-// Step is the step that every rank which reports here has finished, including what was sent right before the call.
-func (s *Socket) Step() (step int64, known bool) {
-	s.CatchUp()
-	return s.Least()
-}
-
-// Least is that, by what was heard.
+// Least is the step that every rank which reports here has finished, by what was heard.
 func (s *Socket) Least() (step int64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,20 +28,8 @@ const (
 	maxBorder    = 60
 )
 
-// First is the index of the failure that torchrun calls the root cause: the earliest second, by the error file if there
-// is one; of several the first in the list.
-func First(failures []Failure) int {
-	first := 0
-	for i, f := range failures {
-		if f.told().second < failures[first].told().second {
-			first = i
-		}
-	}
-	return first
-}
-
 // Report is the text of torchrun's failure report, from the name of its exception to the lower border: the other
-// failures in their order, then the root cause. title is [Options.Title], root an index into failures ([First]).
+// failures in their order, then the root cause. title is [Options.Title], root an index into failures.
 func Report(title string, failures []Failure, root int) string {
 	title += " FAILED"
 	width := utf8.RuneCountInString(title)

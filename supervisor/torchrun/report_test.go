@@ -10,6 +10,18 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
+// rootOf is the index of the failure that torchrun calls the root cause: the earliest second, by the error file if there
+// is one; of several the first in the list.
+func rootOf(failures []Failure) int {
+	root := 0
+	for i, f := range failures {
+		if f.told().second < failures[root].told().second {
+			root = i
+		}
+	}
+	return root
+}
+
 func TestReportsAsTorchWritesThem(t *testing.T) {
 	var golden []struct {
 		Title    string
@@ -39,12 +51,12 @@ func TestReportsAsTorchWritesThem(t *testing.T) {
 			}
 			failures = append(failures, failure)
 		}
-		got := Report(g.Title, failures, First(failures))
+		got := Report(g.Title, failures, rootOf(failures))
 		want := "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: " + g.Want + "\n"
 		if got != want {
 			t.Errorf("%d: got\n%s\nwant\n%s", i, got, want)
 		}
-		roundTrip(t, failures, First(failures), got)
+		roundTrip(t, failures, rootOf(failures), got)
 	}
 }
 
@@ -119,11 +131,11 @@ ValueError: boom value=7
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Report("train.py", failures, First(failures))
+		got := Report("train.py", failures, rootOf(failures))
 		if got != string(want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
 		}
-		roundTrip(t, failures, First(failures), got)
+		roundTrip(t, failures, rootOf(failures), got)
 	}
 }
 
@@ -156,7 +168,7 @@ func FuzzReport(f *testing.F) {
 	f.Add("train.py", 1, 0, []byte(`{"message": "x", "timestamp": 1}`))
 	f.Fuzz(func(t *testing.T, title string, code, signal int, content []byte) {
 		failures := []Failure{{ExitCode: code, Signal: signal, Content: content}, {ExitCode: 1}}
-		if report := Report(title, failures, First(failures)); !strings.HasSuffix(report, "=\n") {
+		if report := Report(title, failures, rootOf(failures)); !strings.HasSuffix(report, "=\n") {
 			t.Errorf("%q", report)
 		}
 	})

@@ -59,9 +59,8 @@ func election(t *testing.T, open func(string) store.Store) {
 	if err := Receive(t, "what candidate 1 says", gone); !errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("candidate 1: %v, want %v", err, store.ErrLeaseLost)
 	}
-	if err := store.Resign(ctx, stores[0], first.Leadership); err != nil {
-		t.Fatal(err)
-	}
+	// Somebody deletes the leader's key, and its lease is still good.
+	Commit(t, observer, store.Txn{Then: []store.Op{store.Delete(first.Key)}})
 	second := Receive(t, "the second lead", wins)
 	if second.i != 2 {
 		t.Fatalf("candidate %d leads, want 2", second.i)

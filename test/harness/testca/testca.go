@@ -5,7 +5,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -63,18 +62,6 @@ func (a *Authority) Issue(t testing.TB, name string) (cert, key string) {
 		t.Fatal(err)
 	}
 	return file(t, name+".pem", "CERTIFICATE", der), file(t, name+".key", "PRIVATE KEY", raw)
-}
-
-// Client is what a client needs that trusts this authority and has a certificate of it.
-func (a *Authority) Client(t testing.TB, name string) *tls.Config {
-	t.Helper()
-	pair, err := tls.LoadX509KeyPair(a.Issue(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
-	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 }
 
 func file(t testing.TB, name, kind string, der []byte) string {
