@@ -21,6 +21,22 @@ func (r *reader) served(c *chain, i int, late said) said {
 			return said{match: match, known: true, at: at, other: late.match.Line}
 		}
 	}
+	if late.match.Rule.Reason == "CheckpointWriteFailed" {
+		return r.full(c, causes, late)
+	}
+	return late
+}
+
+// full finds that the disk was full where that was said before the chain c, in a thread that writes or by a library that
+// only logs it: nothing was done since, and it was not said by a tracker, which writes elsewhere.
+func (r *reader) full(c *chain, causes []string, late said) said {
+	for i := c.begin - 1; i >= r.explainsFrom(c.begin); i-- {
+		l := &r.lines[i]
+		if l.rule == nil || !slices.Contains(causes, l.rule.Reason) || l.is(traitTracker|traitHandled) || !related(l.tag, c.tag) {
+			continue
+		}
+		return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i, other: late.match.Line}
+	}
 	return late
 }
 
