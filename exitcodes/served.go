@@ -32,7 +32,7 @@ func (r *reader) served(c *chain, i int, late said) said {
 func (r *reader) full(c *chain, causes []string, late said) said {
 	for i := c.begin - 1; i >= r.explainsFrom(c.begin); i-- {
 		l := &r.lines[i]
-		if l.rule == nil || !slices.Contains(causes, l.rule.Reason) || l.is(traitTracker|traitHandled) || !related(l.tag, c.tag) {
+		if l.kind == kindSurvived || l.rule == nil || !slices.Contains(causes, l.rule.Reason) || l.is(traitTracker|traitHandled) || !related(l.tag, c.tag) {
 			continue
 		}
 		return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i, other: late.match.Line}

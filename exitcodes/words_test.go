@@ -218,6 +218,7 @@ func TestFull(t *testing.T) {
 		"in a thread":       {thread + full + "\n" + raised + failed, Fatal},
 		"work since":        {full + steps + raised + failed, Retry},
 		"a tracker":         {"wandb: ERROR " + full + raised + failed, Retry},
+		"warned of":         {"2024-05-01 10:00:01,001 - WARNING - cache.py - no cache\n" + raised + full + "epoch begins\n" + raised + failed, Retry},
 		"another condition": {"OSError: [Errno 5] Input/output error\n" + raised + failed, Retry},
 		"it goes on":        {"WARNING: cache not written, continuing without it: " + full + raised + failed, Retry},
 	})
