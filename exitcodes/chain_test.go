@@ -152,3 +152,21 @@ func TestGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusOfStreams has calls of gRPC end by what happened to their stream, and by what the server says of them.
+func TestStatusOfStreams(t *testing.T) {
+	call := func(status, details string) string {
+		return "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    f()\n" +
+			"grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode." + status + "\n\tdetails = \"" + details + "\"\n>\n"
+	}
+	wantVerdicts(t, map[string]printed{
+		"reset":       {call("INTERNAL", "Received RST_STREAM with error code 2"), Retry},
+		"removed":     {call("UNKNOWN", "Stream removed"), Retry},
+		"no lease":    {call("NOT_FOUND", "etcdserver: requested lease not found"), Retry},
+		"internal":    {call("INTERNAL", "Exception deserializing request!"), Fatal},
+		"no such":     {call("NOT_FOUND", "no such job"), Fatal},
+		"no role":     {call("PERMISSION_DENIED", "etcdserver: permission denied"), Fatal},
+		"no method":   {call("UNIMPLEMENTED", "Method not found!"), Fatal},
+		"an argument": {call("INVALID_ARGUMENT", "etcdserver: key is not provided"), Fatal},
+	})
+}

@@ -1,10 +1,8 @@
 package exitcodes
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -137,7 +135,7 @@ func (l *line) is(t trait) bool { return l.traits&t != 0 }
 func (r *reader) matchRules() {
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.mute || quoted(l.text) && !isHeader(l.text) {
+		if l.mute || quoted(l.text) && !isHeader(l.text) && (r.inside[i] || !isField(l.text)) {
 			continue
 		}
 		var could, before bool
@@ -189,153 +187,6 @@ func (r *reader) findWork(stepAt time.Time) {
 			break
 		}
 	}
-}
-
-// related reports whether two tags may belong to one process: a line without a tag may be anybody's.
-func related(a, b string) bool {
-	within := func(a, b string) bool { return len(a) > len(b) && a[len(b)] == ' ' && a[:len(b)] == b }
-	return a == b || a == "" || b == "" || within(a, b) || within(b, a)
-}
-
-// workAfter is how many lines of work came after line i from those whom the tag may mean.
-func (r *reader) workAfter(i int, tag string) int {
-	n := 0
-	for from, at := range r.work {
-		if !related(from.tag, tag) {
-			continue
-		}
-		last := len(at)
-		if !sameStream(r.lines[i].stream, from.stream) {
-			last = sort.SearchInts(at, r.flush)
-		}
-		n += max(0, last-sort.SearchInts(at, i+1))
-	}
-	return n
-}
-
-// survived reports whether the program went on after line i.
-func (r *reader) survived(i int, tag string, own bool) bool {
-	most := 1
-	if own {
-		most = manyWork
-	}
-	if r.workAfter(i, tag) >= most {
-		return true
-	}
-	if !own && len(r.bars) >= manyBars && r.bars[len(r.bars)-manyBars] > i {
-		return true
-	}
-	at := r.lines[i].at
-	return !at.IsZero() && r.end.Sub(at) > longAgo && !own && r.othersAfter(i, tag)
-}
-
-// othersAfter reports whether ordinary lines came after line i.
-func (r *reader) othersAfter(i int, tag string) bool {
-	for j := i + 1; j < len(r.lines) && j < i+200; j++ {
-		l := &r.lines[j]
-		if !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) {
-			return true
-		}
-	}
-	return false
-}
-
-// mark says of every line what it is.
-func (r *reader) mark() {
-	for i := range r.lines {
-		l := &r.lines[i]
-		switch {
-		case l.kind == kindWork:
-		case l.rule != nil && l.rule.Role == RoleNoise || (l.is(traitNoise) || ignoredHeading(l)) && !r.inside[i]:
-			l.kind = kindNoise
-		}
-	}
-	for c := range r.chains {
-		ch := &r.chains[c]
-		final := ch.last()
-		if r.lines[final.lines[0]].is(traitTeardown) || r.orphaned(ch) {
-			ch.ignored = true
-		}
-		k := kindLast
-		switch {
-		case ch.ignored:
-			k = kindNoise
-		case ch.warned && (c+1 < len(r.chains) || !r.looksUncaught(ch) && r.othersAfter(ch.end, ch.tag)) || r.survived(ch.end, ch.tag, ch.own):
-			k = kindSurvived
-		}
-		for i := ch.begin; i <= ch.end; i++ {
-			if l := &r.lines[i]; r.inside[i] && related(l.tag, ch.tag) && sameStream(l.stream, ch.stream) || i == ch.begin && ch.ignored {
-				r.lines[i].kind = k
-			}
-		}
-		ch.survived = k == kindSurvived || ch.thread && r.longSurvived(ch)
-	}
-	for i := range r.lines {
-		l := &r.lines[i]
-		if l.kind != kindOther || r.inside[i] {
-			continue
-		}
-		if errorLine(l) {
-			l.kind = kindLast
-			if (l.is(traitHandled) || l.level == levelWarning) && !r.gaveUp(l) || r.survived(i, l.tag, false) {
-				l.kind = kindSurvived
-			}
-		}
-	}
-	r.markTrackers()
-}
-
-// markTrackers takes what an experiment tracker says of itself for survived where somebody else has said before what went wrong:
-// trackers speak in threads and at the end of a process, after the words that it died of. What a wrapper says after a tracker
-// comes of it.
-func (r *reader) markTrackers() {
-	said, next := false, 0
-	for i := range r.lines {
-		for ; next < len(r.chains) && r.chains[next].end < i; next++ {
-			said = said || !r.chains[next].ignored && !r.chains[next].survived
-		}
-		l := &r.lines[i]
-		if l.kind != kindLast || r.inside[i] {
-			continue
-		}
-		if !l.is(traitTracker) {
-			said = said || !l.is(traitNoise|traitEcho)
-		} else if said && !endsProgram(l) {
-			l.kind = kindSurvived
-		}
-	}
-}
-
-// endsProgram reports whether a tracker's line may be what a program ended of: an exception, or what a rule says is one.
-func endsProgram(l *line) bool {
-	class, _, named := exceptionHead(l.text)
-	return named && looksRaised(class) || l.rule != nil && l.rule.EndsProgram
-}
-
-// longSurvived reports whether the program went on after one of its threads had ended of c.
-func (r *reader) longSurvived(c *chain) bool {
-	at, end := r.lines[c.end].at, r.end
-	return r.survived(c.end, c.tag, false) || !at.IsZero() && end.Sub(at) > longAgo
-}
-
-// errorLine reports whether a line outside of a traceback tells of something that went wrong.
-func errorLine(l *line) bool {
-	return l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || l.is(traitError) || shellKilled(l.text)
-}
-
-// gaveUp reports whether the line is about the last of several tries, after which its program did not go on.
-func (r *reader) gaveUp(l *line) bool {
-	if l.is(traitWithout) {
-		return false
-	}
-	return l.is(traitGaveUp) || r.lastTry(l)
-}
-
-// lastTry reports whether pip says so. What it says after it, of a package that is not there, comes of that. It is a number,
-// so that lines of its shape may say something else.
-func (r *reader) lastTry(l *line) bool {
-	r.meter.pass(1, len(l.text))
-	return l.contains("Retrying (Retry(total=0,") && bytes.HasPrefix(l.raw, []byte("WARNING: Retrying ("))
 }
 
 // sortChains brings chains into the order in which they end.

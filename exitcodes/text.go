@@ -129,3 +129,14 @@ func quoted(line []byte) bool {
 	code := bytes.TrimLeft(line, " ")
 	return len(line)-len(code) >= 4 && len(code) > 0 && code[0] != '|'
 }
+
+// isField reports whether the line is a field of a JSON object printed over several lines, as launchers print what torch
+// recorded: its depth is that of the object. Within a traceback it may be source code all the same.
+func isField(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	if len(line) == 0 || line[0] != '"' {
+		return false
+	}
+	name := bytes.IndexByte(line[1:min(len(line), 66)], '"')
+	return name > 0 && bytes.HasPrefix(line[name+2:], []byte(": \"")) && bytes.HasSuffix(bytes.TrimRight(line, " ,"), []byte{'"'})
+}

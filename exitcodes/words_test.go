@@ -182,3 +182,44 @@ func TestFamilies(t *testing.T) {
 		}
 	}
 }
+
+// TestFields has a JSON object be printed over several lines, and source code that looks like one.
+func TestFields(t *testing.T) {
+	const (
+		open   = "{\n  \"message\": {\n"
+		end    = "    \"extraInfo\": {\"timestamp\": \"1700000000\"}\n  }\n}\n"
+		raised = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    f({\n"
+	)
+	wantVerdicts(t, map[string]printed{
+		"an echo":                 {open + "    \"message\": \"RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.\",\n" + end, Retry},
+		"four deep":               {open + "        \"message\": \"torch.distributed.DistNetworkError: Connection reset by peer\",\n" + end, Retry},
+		"a bug":                   {open + "    \"message\": \"KeyError: 'loss'\",\n" + end, Fatal},
+		"source in a traceback":   {raised + "      \"doc\": \"RendezvousConnectionError: The connection to the C10d store has failed.\",\nKeyError: 'loss'\n", Fatal},
+		"source that is cut off":  {"      raise RendezvousConnectionError(\n    \"The connection to the C10d store has failed\"\nKeyError: 'loss'\n", Fatal},
+		"a field in no traceback": {open + "    \"state\": \"RUNNING\",\n" + end, Fatal},
+	})
+}
+
+// TestFull has a checkpoint not be written after somebody else than its exception's chain had said that the disk was full.
+func TestFull(t *testing.T) {
+	const (
+		raised = "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    f()\n"
+		thread = "Exception in thread Thread-3 (_write):\nTraceback (most recent call last):\n  File \"w.py\", line 8, in _write\n    f.write(b)\n"
+		full   = "OSError: [Errno 28] No space left on device\n"
+		quota  = "OSError: [Errno 122] Disk quota exceeded\n"
+		failed = "RuntimeError: [enforce fail at inline_container.cc:626] . unexpected pos 1024 vs 900\n"
+		steps  = "step 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n"
+	)
+	wantVerdicts(t, map[string]printed{
+		"by itself":         {raised + failed, Retry},
+		"a line before":     {full + raised + failed, Fatal},
+		"logged":            {"[2024-05-01 10:00:01,001] [ERROR] [writer.py:31:write] write failed: " + full + raised + failed, Fatal},
+		"a quota":           {quota + raised + failed, Fatal},
+		"in a thread":       {thread + full + "\n" + raised + failed, Fatal},
+		"work since":        {full + steps + raised + failed, Retry},
+		"a tracker":         {"wandb: ERROR " + full + raised + failed, Retry},
+		"warned of":         {"2024-05-01 10:00:01,001 - WARNING - cache.py - no cache\n" + raised + full + "epoch begins\n" + raised + failed, Retry},
+		"another condition": {"OSError: [Errno 5] Input/output error\n" + raised + failed, Retry},
+		"it goes on":        {"WARNING: cache not written, continuing without it: " + full + raised + failed, Retry},
+	})
+}

@@ -1,0 +1,86 @@
+package exitcodes
+
+import (
+	"bytes"
+	"sort"
+)
+
+// explainsFrom is where the lines begin that may explain the exception at line i, which says nothing by itself.
+func (r *reader) explainsFrom(i int) int {
+	from := max(0, i-fresh)
+	for _, at := range r.work {
+		if n := sort.SearchInts(at, i); n > 0 {
+			from = max(from, at[n-1]+1)
+		}
+	}
+	return from
+}
+
+// loose finds what lines outside of tracebacks say best: the strongest role, then the earliest rule, then the latest
+// line. Beside an exception only lines count that are errors of their own.
+func (r *reader) loose(from, to int, beside bool) (best Match, at int, found bool) {
+	for i := from; i < to; i++ {
+		l := &r.lines[i]
+		if r.inside[i] {
+			continue
+		}
+		rule := l.rule
+		switch {
+		case rule != nil && len(rule.ExitCodes) > 0 && rule.Role > RoleConfirm:
+		case l.kind == kindSurvived || l.kind == kindWork || l.level == levelInfo && !(rule != nil && rule.OnSuccess):
+			continue
+		case rule != nil && rule.Role > RoleConfirm:
+		case r.rules.families && l.kind != kindNoise && (shellKilled(l.text) || l.is(traitSignal) && childKilled("", "", l.text, 1<<saysSignal).known()):
+			f := transient("killed", "ChildKilled", RoleSuspect).rule()
+			rule = &f
+		case r.rules.families && !beside && l.kind != kindNoise && l.is(traitError) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)):
+			rule = raisedAlone(l)
+		default:
+			rule = nil
+		}
+		if rule == nil {
+			continue
+		}
+		if !found || r.rules.better(rule, &best.Rule) {
+			best, at, found = Match{Rule: *rule, Line: r.withWhat(i)}, i, true
+		}
+	}
+	return best, at, found
+}
+
+// raisedHead splits a line that names an exception, of Python or of another language, without a traceback.
+func raisedHead(text []byte) (class, message string, ok bool) {
+	if class, message, ok = exceptionHead(text); ok && looksRaised(class) {
+		return class, message, true
+	}
+	if class, message, ok = reprHead(text); ok {
+		return class, message, true
+	}
+	return foreignHead(text)
+}
+
+// reprHead splits an exception that a program has printed as Python writes it in source, as Hydra does: TypeError("x").
+func reprHead(text []byte) (class, message string, ok bool) {
+	text = bytes.TrimSpace(text)
+	i := bytes.IndexByte(text[:min(len(text), 120)], '(')
+	if i <= 0 || len(text) < i+4 || text[len(text)-1] != ')' || text[i+1] != text[len(text)-2] || text[i+1] != '\'' && text[i+1] != '"' {
+		return "", "", false
+	}
+	class, _, ok = exceptionHead(text[:i])
+	return class, string(text[i+2 : len(text)-2]), ok && looksRaised(class)
+}
+
+// raisedAlone judges an exception that stands without a traceback, as a program prints it that catches everything, or one
+// of another language.
+func raisedAlone(l *line) *Rule {
+	class, message, ok := raisedHead(l.text)
+	if !ok {
+		return nil
+	}
+	f := familyOf(class, []byte(message))
+	if !f.known() || f.verdict == Fatal {
+		return nil
+	}
+	rule := f.rule()
+	return &rule
+}

@@ -1,0 +1,67 @@
+package exitcodes
+
+import (
+	"slices"
+	"strings"
+)
+
+// served lets an exception before it in the chain explain one about a file: that it is missing, or forbidden, is doubted
+// where the file server had failed before, since who cannot read says "absent" soon; and a checkpoint could not be written
+// because the disk was full, where that had been said.
+func (r *reader) served(c *chain, i int, late said) said {
+	causes := causesOf(late.match.Rule.Reason)
+	if causes == nil {
+		return late
+	}
+	if m, at, ok := r.unreached(c, late); ok {
+		return said{match: m, known: true, at: at, other: late.match.Line}
+	}
+	for _, m := range c.members[:i] {
+		if match, at, ok := r.judgeMember(m); ok && slices.Contains(causes, match.Rule.Reason) {
+			return said{match: match, known: true, at: at, other: late.match.Line}
+		}
+	}
+	if late.match.Rule.Reason == "CheckpointWriteFailed" {
+		return r.full(c, causes, late)
+	}
+	return late
+}
+
+// full finds that the disk was full where that was said before the chain c, in a thread that writes or by a library that
+// only logs it: nothing was done since, and it was not said by a tracker, which writes elsewhere.
+func (r *reader) full(c *chain, causes []string, late said) said {
+	for i := c.begin - 1; i >= r.explainsFrom(c.begin); i-- {
+		l := &r.lines[i]
+		if l.kind == kindSurvived || l.rule == nil || !slices.Contains(causes, l.rule.Reason) || l.is(traitTracker|traitHandled) || !related(l.tag, c.tag) {
+			continue
+		}
+		return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i, other: late.match.Line}
+	}
+	return late
+}
+
+// causesOf are the reasons that explain a reason which is only their effect on a file.
+func causesOf(reason string) []string {
+	switch reason {
+	case "FileNotFound", "PermissionDenied":
+		return []string{"StaleFileHandle", "InputOutputError"}
+	case "CheckpointWriteFailed":
+		return []string{"DiskFull", "DiskQuota"}
+	}
+	return nil
+}
+
+// unreached finds why a library has not found a file of which it gives the URL: its server had not answered right before. It
+// had tried again, says so, and then calls the file absent.
+func (r *reader) unreached(c *chain, late said) (Match, int, bool) {
+	if late.match.Rule.Reason != "FileNotFound" || !strings.Contains(late.match.Line, "://") {
+		return Match{}, 0, false
+	}
+	for i := c.begin - 1; i >= max(0, c.begin-maxBetween); i-- {
+		l := &r.lines[i]
+		if l.rule != nil && l.rule.Verdict == Retry && related(l.tag, c.tag) && !r.inside[i] {
+			return Match{Rule: *l.rule, Line: l.shown()}, i, true
+		}
+	}
+	return Match{}, 0, false
+}

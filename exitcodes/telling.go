@@ -1,0 +1,84 @@
+package exitcodes
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// tfFrom is a head of TensorFlow's that only tells from where the error came.
+var tfFrom = lazy(`: From /job:\w+/replica:\d+/task:\d+:$`)
+
+// whole is line i of an exception, and TensorFlow's first error where the line only counts them, or tells from where.
+func (r *reader) whole(m member, i int) string {
+	text := r.lines[i].shown()
+	next := slices.Index(m.lines, i) + 1
+	if next < len(m.lines) && strings.Contains(text, "Error(s) in loading ") && strings.HasSuffix(text, ":") {
+		return text + " " + r.lines[m.lines[next]].shown()
+	}
+	for next < len(m.lines) && (strings.HasSuffix(text, " root error(s) found.") || tfFrom().MatchString(text)) {
+		text += " " + r.lines[m.lines[next]].shown()
+		next++
+	}
+	return text
+}
+
+// telling is the head of an exception, and the line of its message by which its family is known, where the head says
+// nothing of it.
+func (r *reader) telling(m member, f family) string {
+	text := r.head(m)
+	for n, i := range m.lines[:min(len(m.lines), maxTelling)] {
+		line := r.lines[i].text
+		if n == 0 {
+			_, first, _ := exceptionHead(trimMargin(line))
+			line = []byte(first)
+		}
+		if !r.meter.afford(familyPasses, min(len(line), maxMessageText)) {
+			return text
+		}
+		if g := familyOf(m.class, line); g.known() && g.name == f.name && g.reason == f.reason {
+			if shown := r.lines[i].shown(); n > 0 && !strings.Contains(text, shown) {
+				text += " " + shown
+			}
+			return text
+		}
+	}
+	return text
+}
+
+const maxTelling = 6 // lines of a message in which the telling one is looked for
+
+// head is the line that names an exception; gRPC tells its status in the lines behind it, TensorFlow what was wrong.
+func (r *reader) head(m member) string {
+	text := r.whole(m, m.lines[0])
+	if strings.HasSuffix(text, "Graph execution error:") {
+		for n, i := range m.lines {
+			if n > 1 && r.lines[i].contains("[[{{node ") {
+				for n--; n > 1 && bytes.HasPrefix(r.lines[m.lines[n]].text, []byte("\t")); n-- { // goes on what is before it
+				}
+				return text + " " + r.lines[m.lines[n]].shown()
+			}
+		}
+	}
+	_, message, _ := exceptionHead(trimMargin(r.lines[m.lines[0]].text))
+	if strings.HasPrefix(m.class, "yaml.") && len(m.lines) > 1 { // it begins with what was being read
+		return text + " " + r.lines[m.lines[1]].shown()
+	}
+	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
+		return text + " " + r.lines[m.lines[1]].shown()
+	}
+	if message == "" && strings.HasSuffix(text, ":") || strings.HasSuffix(message, "...") || strings.HasSuffix(message, " raised:") { // it goes on on the next line
+		for _, i := range m.lines[1:] {
+			if l := &r.lines[i]; bytes.IndexByte(bytes.TrimSpace(l.text), ' ') > 0 {
+				return text + " " + l.shown()
+			}
+		}
+	}
+	if !strings.HasSuffix(text, "terminated with:") {
+		return text
+	}
+	for _, i := range m.lines[1:min(3, len(m.lines))] {
+		text += " " + r.lines[i].shown()
+	}
+	return text
+}
