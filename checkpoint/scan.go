@@ -157,6 +157,9 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		}
 		return scanned{scan: Scan{Missing: true}}
 	}
+	if further, ok := Further(ctx, fsys, o, found); ok {
+		found = further
+	}
 	r := scanned{
 		scan: Scan{Format: found.Format, Below: found.Below, Apart: found.Apart, Unseen: found.Unseen, Others: found.Others},
 		seen: make(map[string]seen),
@@ -225,6 +228,33 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 	r.scan.Checkpoints = append(r.scan.Checkpoints, Hidden(ctx, fsys, o, r.scan.Checkpoints)...)
 	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)
 	return r
+}
+
+// Further is what a directory holds further down, where all that lies in it are directories with weights alone, each a model
+// beside others, or files that are taken for a state by their names alone: that says nothing of where the training is. It
+// reports false where no whole state is found there.
+func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found) (format.Found, bool) {
+	if len(in.Checkpoints) == 0 || len(in.Checkpoints) > maxLooks || len(in.Below) > 0 || o.Format != "" || o.Rule != nil {
+		return in, false
+	}
+	o.Level = format.Manifests
+	for _, c := range in.Checkpoints {
+		look := *c
+		format.Check(ctx, fsys, &look, o)
+		model := look.Complete && !look.Resumable && !look.Training && look.Directory()
+		if !model && !(look.Complete && look.Unsure && look.Bare) {
+			return in, false
+		}
+	}
+	below, err := format.FindUnder(ctx, fsys, o, in)
+	if err != nil {
+		return in, false
+	}
+	return below, slices.ContainsFunc(below.Checkpoints, func(c *format.Checkpoint) bool {
+		look := *c
+		format.Check(ctx, fsys, &look, o)
+		return look.Complete && look.Resumable && !(look.Unsure && look.Bare)
+	})
 }
 
 // Hidden finds training states further down, where in the directory itself there is only what is no state: weights,

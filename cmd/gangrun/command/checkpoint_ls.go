@@ -96,6 +96,9 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 	if err != nil {
 		return listing{}, 0, err
 	}
+	if further, ok := checkpoint.Further(ctx, fsys, o, found); ok {
+		found = further
+	}
 	l = listing{Format: found.Format, Checkpoints: found.Checkpoints, Below: found.Below, Others: found.Others,
 		apart: found.Apart, unseen: found.Unseen}
 	if l.Checkpoints == nil {
