@@ -231,7 +231,7 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 }
 
 // Further is what a directory holds further down, where all that lies in it are directories with weights alone, each a model
-// beside others, or files that are taken for a state by their names alone: that says nothing of where the training is. It
+// beside others, or files in which no more than their names is of a state: that says nothing of where the training is. It
 // reports false where no whole state is found there.
 func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found) (format.Found, bool) {
 	if len(in.Checkpoints) == 0 || len(in.Checkpoints) > maxLooks || len(in.Below) > 0 || o.Format != "" || o.Rule != nil {
@@ -242,7 +242,7 @@ func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found)
 		look := *c
 		format.Check(ctx, fsys, &look, o)
 		model := look.Complete && !look.Resumable && !look.Training && look.Directory()
-		if !model && !(look.Complete && look.Unsure && look.Bare) {
+		if !model && !(look.Complete && look.Hollow) {
 			return in, false
 		}
 	}
@@ -253,7 +253,7 @@ func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found)
 	return below, slices.ContainsFunc(below.Checkpoints, func(c *format.Checkpoint) bool {
 		look := *c
 		format.Check(ctx, fsys, &look, o)
-		return look.Complete && look.Resumable && !(look.Unsure && look.Bare)
+		return look.Complete && look.Resumable && !look.Hollow
 	})
 }
 

@@ -218,7 +218,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 				c.more = true
 			}
 		case v.Kind == file.None, v.Kind == file.Text, v.Kind == file.Float:
-		case depth <= 1 && optimizerKey(lower) && holds(v):
+		case depth <= 1 && optimizerKey(lower) && holds(v) && !options(lower, v):
 			c.optimizer = true
 		case depth <= 1 && has(lower, moreWords) && holds(v):
 			c.more = true
@@ -250,6 +250,13 @@ func optimizerKey(key string) bool {
 
 func has(key string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(key, w) })
+}
+
+// options reports whether what stands under "opt" are a program's options: numbers and texts alone.
+func options(key string, s *file.Shape) bool {
+	return key == "opt" && s.Kind == file.Dict && !slices.ContainsFunc(s.Values, func(v *file.Shape) bool {
+		return v == nil || v.Kind != file.Number && v.Kind != file.Float && v.Kind != file.Text && v.Kind != file.None
+	})
 }
 
 // holds reports whether there is anything in a value.
@@ -286,7 +293,7 @@ func stripped(s *file.Shape) bool {
 		switch {
 		case v == nil:
 		case optimizerKey(lower):
-			emptied = v.Kind == file.None
+			emptied = emptied || v.Kind == file.None
 		case slices.Contains(stepKeys, lower) || slices.Contains(epochKeys, lower):
 			n, ok, err := v.Whole()
 			before = before || err == nil && ok && n < 0

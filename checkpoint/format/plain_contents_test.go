@@ -36,6 +36,7 @@ func TestWhatIsNoTrainingState(t *testing.T) {
 		doubt  bool
 	}{
 		"an export of a state":         {dict("epoch", "J\xff\xff\xff\xff", "optimizer", "N", "model", unknown), weights, "weights", false},
+		"an export with its options":   {dict("epoch", "J\xff\xff\xff\xff", "optimizer", "N", "model", unknown, "opt", dict("epochs", "K\x05")), weights, "weights", false},
 		"a state before its first":     {dict("epoch", "J\xff\xff\xff\xff", "optimizer", optimizer, "model", unknown), "", "", false},
 		"a state without an optimizer": {dict("epoch", "K\x03", "optimizer", "N", "model", unknown), "", "", false},
 		"a number":                     {"K\x05", weights, "data", false},
