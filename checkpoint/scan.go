@@ -157,6 +157,17 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		}
 		return scanned{scan: Scan{Missing: true}}
 	}
+	r := s.verify(ctx, fsys, o, found, known, closely)
+	if further, ok := Further(ctx, fsys, o, found, r.scan.Checkpoints); ok {
+		r = s.verify(ctx, fsys, o, further, known, closely)
+	}
+	r.scan.Checkpoints = append(r.scan.Checkpoints, Hidden(ctx, fsys, o, r.scan.Checkpoints)...)
+	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)
+	return r
+}
+
+// verify looks closely at what was found, as far down as it takes to have enough that is whole.
+func (s *Scanner) verify(ctx context.Context, fsys fs.FS, o format.Options, found format.Found, known map[string]seen, closely []string) scanned {
 	r := scanned{
 		scan: Scan{Format: found.Format, Below: found.Below, Apart: found.Apart, Unseen: found.Unseen, Others: found.Others},
 		seen: make(map[string]seen),
@@ -222,9 +233,32 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		c.First = c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
-	r.scan.Checkpoints = append(r.scan.Checkpoints, Hidden(ctx, fsys, o, r.scan.Checkpoints)...)
-	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)
 	return r
+}
+
+// Further is what a directory holds further down, where all that lies in it are directories with weights alone, each a model
+// beside others, or files in which no more than their names is of a state: that says nothing of where the training is. It
+// reports false where no whole state is found there.
+func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found, looked []format.Checkpoint) (format.Found, bool) {
+	if len(looked) == 0 || len(in.Below) > 0 || o.Format != "" || o.Rule != nil {
+		return in, false
+	}
+	for _, c := range looked {
+		model := c.Complete && !c.Resumable && !c.Training && c.Directory()
+		if !model && !(c.Complete && c.Hollow) {
+			return in, false
+		}
+	}
+	o.Level = format.Manifests
+	below, err := format.FindUnder(ctx, fsys, o, in)
+	if err != nil {
+		return in, false
+	}
+	return below, slices.ContainsFunc(below.Checkpoints, func(c *format.Checkpoint) bool {
+		look := *c
+		format.Check(ctx, fsys, &look, o)
+		return look.Complete && look.Resumable && !look.Hollow
+	})
 }
 
 // Hidden finds training states further down, where in the directory itself there is only what is no state: weights,

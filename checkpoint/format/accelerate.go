@@ -73,11 +73,11 @@ func findAccelerate(l *look, root *dir) (found []*Checkpoint, err error) {
 	return found, nil
 }
 
-// notAccelerates reports whether saves under Accelerate's names are of a script's own: there are several, with an optimizer,
-// and none has the state of generators. Of Accelerate's only the first can have died before that.
+// notAccelerates reports whether saves under Accelerate's names are of a script's own: there are several, and none
+// has the state of generators, which Accelerate writes last: of its own only the first can have died before that.
 func (l *look) notAccelerates(found []*Checkpoint) (bool, error) {
 	newest := slices.SortedStableFunc(slices.Values(found), newestFirst)
-	optimizers, saves := 0, 0
+	saves := 0
 	for _, c := range newest[:min(len(newest), maxAccelerateLooks)] {
 		d, err := l.dir(c.Path)
 		switch {
@@ -85,14 +85,11 @@ func (l *look) notAccelerates(found []*Checkpoint) (bool, error) {
 			return false, err
 		case err != nil || len(ranksOf(d, accelerateRanks, ".pkl")) > 0:
 			return false, nil // what cannot be read may be anything
-		case d.isFile("optimizer.bin") || d.isDir("optimizer_0"):
-			optimizers++
-		}
-		if d != nil && len(d.names) > 0 {
+		case len(d.names) > 0:
 			saves++
 		}
 	}
-	return optimizers > 0 && saves > 1, nil
+	return saves > 1, nil
 }
 
 // maxAccelerateLooks is how many directories of each series under names of a script's own are looked into.

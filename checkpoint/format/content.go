@@ -58,10 +58,12 @@ func (c *content) at(from tally) {
 
 // stepKeys are the names under which programs keep how far they are, the surest first; epochKeys count epochs.
 var (
-	stepKeys = []string{"global_step", "step", "iteration", "iter", "steps", "it", "iter_num", "iteration_num", "global_steps",
-		"current_step", "train_step", "train_steps", "training_step", "total_steps_done", "step_num", "step_count", "num_steps", "n_iter",
-		"niter", "num_updates", "update", "updates", "iterations", "steps_run", "global_iter", "itr", "current_iteration",
-		"current_iter", "cur_iter", "cur_step", "batch_idx_train", "num_timesteps", "global_timestep", "optimizer_step"}
+	//
+	// A step of the optimizer goes before an iteration, which may be one micro batch of it (litgpt keeps both).
+	stepKeys = []string{"global_step", "step", "global_steps", "optimizer_step", "optimizer_steps", "opt_step", "step_count", "current_step",
+		"train_step", "train_steps", "training_step", "total_steps_done", "step_num", "cur_step", "num_updates", "update", "updates",
+		"iteration", "iter", "steps", "it", "iter_num", "iteration_num", "num_steps", "n_iter", "niter", "iterations", "steps_run",
+		"global_iter", "itr", "current_iteration", "current_iter", "cur_iter", "batch_idx_train", "num_timesteps", "global_timestep"}
 	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "last_epoch", "start_epoch",
 		"episode", "i_episode", "episode_num", "current_episode", "generation"}
 	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
@@ -106,8 +108,12 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 		c.dict(w, s, 0, depth)
 		c.nested = slices.ContainsFunc(s.Values, composite)
 		c.at(new(weighing).step(s, 0))
-		if c.step >= 0 {
+		switch {
+		case c.step >= 0:
 			c.more = true
+		case stripped(s) && !c.optimizer && c.err == nil:
+			c.alone, c.open, c.more = true, false, false
+			c.tensors = true
 		}
 		if s.Kind == file.Object && len(s.Keys)+len(s.Args) == 0 {
 			c.alone = false // nothing is known of it but its class, and perhaps what it was made from
@@ -212,7 +218,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 				c.more = true
 			}
 		case v.Kind == file.None, v.Kind == file.Text, v.Kind == file.Float:
-		case depth <= 1 && optimizerKey(lower) && holds(v):
+		case depth <= 1 && optimizerKey(lower) && holds(v) && !options(lower, v):
 			c.optimizer = true
 		case depth <= 1 && has(lower, moreWords) && holds(v):
 			c.more = true
@@ -246,6 +252,13 @@ func has(key string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(key, w) })
 }
 
+// options reports whether what stands under "opt" are a program's options: numbers and texts alone.
+func options(key string, s *file.Shape) bool {
+	return key == "opt" && s.Kind == file.Dict && !slices.ContainsFunc(s.Values, func(v *file.Shape) bool {
+		return v == nil || v.Kind != file.Number && v.Kind != file.Float && v.Kind != file.Text && v.Kind != file.None
+	})
+}
+
 // holds reports whether there is anything in a value.
 func holds(s *file.Shape) bool {
 	switch s.Kind {
@@ -269,6 +282,24 @@ func isOptimizer(s *file.Shape) bool {
 // unclear reports whether a value may hold what is not seen.
 func unclear(s *file.Shape) bool {
 	return s == nil || s.Kind == file.Object || s.Kind == file.Bytes || s.Kind == file.Other || len(s.Keys) < s.Pairs && s.Kind == file.Dict
+}
+
+// stripped reports whether a state was emptied of what training continues with: the key of the optimizer is there, and
+// nothing under it, and the count of the training was put back to before the first (YOLO at its end).
+func stripped(s *file.Shape) bool {
+	var emptied, before bool
+	for i, key := range s.Keys {
+		v, lower := s.Values[i], strings.ToLower(key)
+		switch {
+		case v == nil:
+		case optimizerKey(lower):
+			emptied = emptied || v.Kind == file.None
+		case slices.Contains(stepKeys, lower) || slices.Contains(epochKeys, lower):
+			n, ok, err := v.Whole()
+			before = before || err == nil && ok && n < 0
+		}
+	}
+	return emptied && before
 }
 
 // isModule knows a whole model, pickled with its class.

@@ -126,6 +126,21 @@ func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
 	return found, nil
 }
 
+// FindUnder lists what may be checkpoints further down, as if there were none in the root.
+func FindUnder(ctx context.Context, fsys fs.FS, o Options, in Found) (Found, error) {
+	l := newLook(ctx, fsys, o)
+	root, err := l.dir(".")
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := l.findBelow(root, Found{Format: o.Format, Others: in.Others}, false)
+	slices.SortStableFunc(found.Checkpoints, newestFirst)
+	return found, err
+}
+
+// Directory reports whether it is a directory of a program's own.
+func (c *Checkpoint) Directory() bool { return c.save != nil && c.save.directory }
+
 // begunFrom reports whether a checkpoint is by its name a directory of what training was begun from: pretrained.
 func begunFrom(c *Checkpoint) bool {
 	return c.save != nil && c.save.directory && c.Step < 0 && pastWords[c.save.slot]

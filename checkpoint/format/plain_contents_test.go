@@ -35,6 +35,10 @@ func TestWhatIsNoTrainingState(t *testing.T) {
 		says   string         // of one that is not
 		doubt  bool
 	}{
+		"an export of a state":         {dict("epoch", "J\xff\xff\xff\xff", "optimizer", "N", "model", unknown), weights, "weights", false},
+		"an export with its options":   {dict("epoch", "J\xff\xff\xff\xff", "optimizer", "N", "model", unknown, "opt", dict("epochs", "K\x05")), weights, "weights", false},
+		"a state before its first":     {dict("epoch", "J\xff\xff\xff\xff", "optimizer", optimizer, "model", unknown), "", "", false},
+		"a state without an optimizer": {dict("epoch", "K\x03", "optimizer", "N", "model", unknown), "", "", false},
 		"a number":                     {"K\x05", weights, "data", false},
 		"a word":                       {text("done"), weights, "data", false},
 		"nothing":                      {"N", weights, "data", false},
@@ -163,6 +167,19 @@ func TestSavesOfSeveralFiles(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestStepOfTheOptimizer has both counts of a loop that accumulates gradients, as litgpt keeps them: the step is that of the
+// optimizer, and an iteration is one of several of it.
+func TestStepOfTheOptimizer(t *testing.T) {
+	for key, step := range map[string]int64{"step_count": 20, "optimizer_step": 20, "num_updates": 20, "epoch": 80} {
+		name := "X" + string([]byte{byte(len(key)), 0, 0, 0}) + key
+		d := newDisk(t)
+		d.play(write("step-00000020/lit_model.pth", []byte("\x80\x02}(X\x08\x00\x00\x00iter_numKP"+name+"K\x14u.")))
+		if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "step-00000020"); c.Step != step || c.Unit != UnitStep {
+			t.Errorf("iter_num 80 and %s 20: %d %s, not %d", key, c.Step, c.Unit, step)
 		}
 	}
 }

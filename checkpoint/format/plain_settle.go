@@ -56,7 +56,8 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.Part, c.Data = allHaveRoles(members), alone && !open
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
 	case read:
-		c.Unsure, c.Bare = true, (!tensors || samples) && !checkpoint
+		c.Unsure, c.Hollow = true, !tensors
+		c.Bare = (!tensors || samples) && !checkpoint
 		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
 	}
 	return nil

@@ -96,6 +96,9 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 	if err != nil {
 		return listing{}, 0, err
 	}
+	if further, ok := checkpoint.Further(ctx, fsys, o, found, closely(ctx, fsys, o, found)); ok {
+		found = further
+	}
 	l = listing{Format: found.Format, Checkpoints: found.Checkpoints, Below: found.Below, Others: found.Others,
 		apart: found.Apart, unseen: found.Unseen}
 	if l.Checkpoints == nil {
@@ -126,6 +129,22 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 		}
 	}
 	return l, 0, nil
+}
+
+// closely looks at what was found up to the first that is a training state.
+func closely(ctx context.Context, fsys fs.FS, o format.Options, found format.Found) (looked []format.Checkpoint) {
+	if o.Rule != nil || o.Format != "" || len(found.Below) > 0 {
+		return nil // nothing is looked for further down
+	}
+	o.Level = format.Manifests
+	for _, c := range found.Checkpoints {
+		look := *c
+		format.Check(ctx, fsys, &look, o)
+		if looked = append(looked, look); look.Training {
+			break
+		}
+	}
+	return looked
 }
 
 // complete adds what else a run goes by: states further down, and which files were made by the save that wrote them last.

@@ -1,0 +1,48 @@
+package checkpoint
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// TestFurther has a directory that is too high, and in which lies what says nothing of where the training is.
+func TestFurther(t *testing.T) {
+	state := []byte("\x80\x02}(X\x04\x00\x00\x00stepK\x07X\x05\x00\x00\x00optim}(X\x05\x00\x00\x00state}X\x0c\x00\x00\x00param_groups]}auu.")
+	trainer := []byte("\x80\x02cmine\nTrainer\n)\x81.")
+	for name, tt := range map[string]struct {
+		files map[string][]byte
+		step  int64 // -1: there is nothing to resume from
+		veto  bool
+	}{
+		"a final model beside a run":           {map[string][]byte{"final/model.safetensors": weights(), "run/step_7.pt": state}, 7, false},
+		"models of epochs, one state beside":   {map[string][]byte{"epoch_0/model.safetensors": weights(), "epoch_1/model.safetensors": weights(), "recipe_state/recipe_state.pt": state}, 7, false},
+		"a description of the trainer":         {map[string][]byte{"trainer.pkl": trainer, "trial_1/step_7.pt": state}, 7, false},
+		"the same two levels up":               {map[string][]byte{"trainer.pkl": trainer, "trials/trial_1/step_7.pt": state}, 7, false},
+		"models alone":                         {map[string][]byte{"final/model.safetensors": weights(), "other/model.safetensors": weights()}, -1, false},
+		"weights in the directory itself":      {map[string][]byte{"model.safetensors": weights(), "run/step_7.pt": state}, -1, true},
+		"two runs that nothing tells apart":    {map[string][]byte{"final/model.safetensors": weights(), "one/step_7.pt": state, "two/step_7.pt": state}, -1, true},
+		"a state in the directory goes before": {map[string][]byte{"step_7.pt": state, "old/step_9.pt": state, "final/model.safetensors": weights()}, 7, false},
+		"a pickle of the program's own, alone": {map[string][]byte{"checkpoint.pkl": trainer}, -1, false},
+	} {
+		tr := newTree(t)
+		for path, data := range tt.files {
+			tr.put(path, data)
+		}
+		s, err := (&Scanner{FS: os.DirFS(tr.dir)}).Scan(t.Context())
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		o, err := Policy{}.Offer(s, History{}, Run{}, time.Now())
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		step := int64(-1)
+		if len(o.Steps) > 0 {
+			step = o.Steps[0]
+		}
+		if step != tt.step || (o.Veto != nil) != tt.veto {
+			t.Errorf("%s: steps %v, identities %v, veto %v in %s", name, o.Steps, o.Identities, o.Veto, paths(s.Checkpoints))
+		}
+	}
+}
