@@ -53,8 +53,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "etcd:", serveEtcd(os.Args[2]))
 		os.Exit(1)
 	}
-	if len(os.Args) == 6 && os.Args[1] == partiesServing {
-		if err := serveParties(os.Args[2:]); err != nil {
+	if len(os.Args) == 3 && os.Args[1] == partiesServing {
+		if err := serveParties(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "nodes:", err)
 			os.Exit(1)
 		}

@@ -30,16 +30,17 @@ const (
 	trafficBudget  budget = 8 // KiB
 )
 
-// roundsRows is where a gang's values go: ms, requests, KiB, and what it asks in a minute while nothing happens.
-type roundsRows struct{ took, asked, traffic, idle, idleBytes *row }
+// roundsRows is where a gang's values go: ms, requests, KiB, what it asks in a minute while nothing happens, and what it
+// takes of a processor.
+type roundsRows struct{ took, asked, traffic, idle, idleBytes, used *row }
 
 // gangRounds measures how long it takes the agents of a job to begin a new round, from the failure on one of them
 // until every one has the order to start: all have stopped before, and said so. They are real, each with a connection
 // of its own, in several processes; only their workers are not, and stop at once. Etcd is another process. Beside that
-// it measures the same messages without gangrun, and the rendezvous of torch, which is less: it begins when all nodes
-// know already that they are to come.
+// it measures the same messages without gangrun, from as many processes, and the rendezvous of torch, which is less: it
+// begins when all nodes know already that they are to come.
 func (l *lab) gangRounds() error {
-	fmt.Println("\nrounds: one etcd on this machine, its files in the temporary directory; at most 128 agents in one process")
+	fmt.Println("\nrounds: one etcd on this machine, its files in the temporary directory; at most 128 nodes in one process")
 	python := l.peers["torchrun"]
 	if python == "" || l.quick {
 		fmt.Println("rounds: without torch's rendezvous")
@@ -58,11 +59,15 @@ func (l *lab) gangRounds() error {
 			title: fmt.Sprintf("rounds: %s, one's failure to the last order to start again, ms", name),
 			peers: []string{"etcd alone", "torch"},
 		}
+		used := &table{
+			title: fmt.Sprintf("rounds: %s, processor time of the nodes and of etcd for each node and round, ms", name),
+			peers: []string{"etcd alone"},
+		}
 		ours, bare, theirs := took.add("gangrun"), took.add("etcd alone"), took.add("torch")
 		ours.budget = size.budget
-		to := roundsRows{ours, requests.add(name), traffic.add(name), idle.add(name), idleTraffic.add(name)}
+		to := roundsRows{ours, requests.add(name), traffic.add(name), idle.add(name), idleTraffic.add(name), used.add("gangrun")}
 		to.asked.budget, to.traffic.budget = requestsBudget, trafficBudget
-		if err := l.roundsOf(size, to, bare); err != nil {
+		if err := l.roundsOf(size, to, roundsRows{took: bare, used: used.add("etcd alone")}); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if python != "" && !l.quick && size.torch > 0 {
@@ -73,6 +78,7 @@ func (l *lab) gangRounds() error {
 			}
 		}
 		took.print()
+		used.print()
 	}
 	for _, t := range []*table{requests, traffic, idle, idleTraffic} {
 		t.print()
@@ -81,7 +87,7 @@ func (l *lab) gangRounds() error {
 }
 
 // roundsOf measures a job of one size, and then its bare messages.
-func (l *lab) roundsOf(size roundsSize, to roundsRows, bare *row) error {
+func (l *lab) roundsOf(size roundsSize, to, bare roundsRows) error {
 	server, err := l.startEtcd()
 	if err != nil {
 		return err
@@ -89,82 +95,134 @@ func (l *lab) roundsOf(size roundsSize, to roundsRows, bare *row) error {
 	defer server.stop()
 	ctx, cancel := context.WithTimeout(l.ctx, 5*patience)
 	defer cancel()
-	rounds := l.times(size.usual, 2)
-	length, err := l.agentRounds(ctx, server, size.nodes, rounds, to)
+	s := session{lab: l, ctx: ctx, server: server, nodes: size.nodes, rounds: l.times(size.usual, 2)}
+	lengths, err := s.agents(to)
 	if err != nil {
 		return fmt.Errorf("gangrun: %w", err)
 	}
-	if bare.values, err = bareRounds(ctx, server, size.nodes, rounds, length); err != nil {
+	if err := s.bare(lengths, bare); err != nil {
 		return fmt.Errorf("etcd alone: %w", err)
 	}
 	return nil
 }
 
-// agentRounds lets a gang of agents go through so many rounds, and through some more whose requests are counted.
-func (l *lab) agentRounds(ctx context.Context, server *etcdServer, nodes, rounds int, to roundsRows) (lengths, error) {
-	g, err := l.spread(ctx, server, nodes)
+// session is a job of so many nodes that goes through so many rounds.
+type session struct {
+	*lab
+	ctx    context.Context
+	server *etcdServer
+	nodes  int
+	rounds int
+}
+
+// agents measures the rounds of gangrun's agents, and counts the requests of the last ones. It returns how long
+// the values are that each round writes.
+func (s *session) agents(to roundsRows) (n lengths, err error) {
+	g, err := s.begin(share{})
 	if err != nil {
-		return lengths{}, err
+		return n, err
 	}
 	defer g.leave()
-	if _, err := g.started(0); err != nil {
-		return lengths{}, err
-	}
 	// Some requests come only seconds after a round: a node hears with the answer to a renewal that the store has gone on,
 	// and makes sure that it has missed nothing. And an idle node asks now and then whether all is as it knows it.
 	window := 12 * time.Second
-	if l.quick {
+	if s.quick {
 		window = 5 * time.Second
 	}
-	if err := sleep(ctx, window/2); err != nil {
-		return lengths{}, err
+	if err := sleep(s.ctx, window/2); err != nil {
+		return n, err
 	}
-	idle, err := server.idle(ctx, window)
+	idle, err := s.server.idle(s.ctx, window)
 	if err != nil {
-		return lengths{}, err
+		return n, err
 	}
-	to.idle.values = append(to.idle.values, (idle.requests+idle.renewals)*60/float64(nodes))
-	to.idleBytes.values = append(to.idleBytes.values, idle.bytes/1024*60/float64(nodes))
+	to.idle.values = append(to.idle.values, (idle.requests+idle.renewals)*60/float64(s.nodes))
+	to.idleBytes.values = append(to.idleBytes.values, idle.bytes/1024*60/float64(s.nodes))
+	counted := min(s.rounds, 3)
+	if err := s.fail(g, 0, s.rounds-counted, idle, to); err != nil {
+		return n, err
+	}
+	if err := sleep(s.ctx, window/2); err != nil {
+		return n, err
+	}
+	before, err := s.server.counts(s.ctx)
+	began := clock()
+	if err == nil {
+		err = s.fail(g, s.rounds-counted, s.rounds, idle, to)
+	}
+	if err == nil {
+		err = sleep(s.ctx, max(window-(clock()-began), window/2))
+	}
+	if err != nil {
+		return n, err
+	}
+	after, err := s.server.counts(s.ctx)
+	more, each := after.above(before, clock()-began, idle), float64(s.nodes*counted)
+	to.asked.values = append(to.asked.values, more.requests/each)
+	to.traffic.values = append(to.traffic.values, more.bytes/1024/each)
+	if err != nil {
+		return n, err
+	}
+	return s.server.lengths(s.ctx)
+}
+
+// bare measures the same rounds of nodes that only send the messages.
+func (s *session) bare(n lengths, to roundsRows) error {
+	g, err := s.begin(share{bare: true, lengths: n})
+	if err != nil {
+		return err
+	}
+	defer g.leave()
+	return s.fail(g, 0, s.rounds, load{}, to)
+}
+
+// begin starts the nodes, and waits until all have started round 0.
+func (s *session) begin(of share) (*scattered, error) {
+	of.client, of.nodes = s.server.client, s.nodes
+	g, err := s.spread(s.ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := g.started(0); err != nil {
+		g.leave()
+		return nil, err
+	}
+	return g, nil
+}
+
+// fail makes a node fail in each of some rounds, one after the other; always is what the job asks all the time.
+func (s *session) fail(g *scattered, from, until int, always load, to roundsRows) error {
 	// The nodes say that they have started when the store has less to do: within a second, or less where they are few.
-	settled := min(time.Duration(nodes)*10*time.Millisecond, time.Second)
-	again := func(round int) error {
-		if err := errors.Join(sleep(ctx, settled), server.quiet(ctx, idle)); err != nil {
+	settled := min(time.Duration(s.nodes)*10*time.Millisecond, time.Second)
+	for round := from; round < until; round++ {
+		if err := errors.Join(sleep(s.ctx, settled), s.server.quiet(s.ctx, always)); err != nil {
+			return err
+		}
+		before, err := s.used(g)
+		if err != nil {
 			return err
 		}
 		failed := clock()
-		if err := g.fail(rand.IntN(nodes), round); err != nil {
+		if err := g.fail(rand.IntN(s.nodes), round); err != nil {
 			return err
 		}
 		last, err := g.started(round + 1)
-		to.took.values = append(to.took.values, milliseconds(last-failed))
-		return err
-	}
-	counted := min(rounds, 3)
-	for round := range rounds - counted {
-		if err := again(round); err != nil {
-			return lengths{}, err
+		if err != nil {
+			return err
 		}
+		after, err := s.used(g)
+		if err != nil {
+			return err
+		}
+		to.took.values = append(to.took.values, milliseconds(last-failed))
+		to.used.values = append(to.used.values, milliseconds(after-before)/float64(s.nodes))
 	}
-	if err := sleep(ctx, window/2); err != nil {
-		return lengths{}, err
-	}
-	before, err := server.counts(ctx)
-	began := clock()
-	for i := 0; i < counted && err == nil; i++ {
-		err = again(rounds - counted + i)
-	}
-	if err == nil {
-		err = sleep(ctx, max(window-(clock()-began), window/2))
-	}
-	if err != nil {
-		return lengths{}, err
-	}
-	after, err := server.counts(ctx)
-	if err != nil {
-		return lengths{}, err
-	}
-	more, each := after.above(before, clock()-began, idle), float64(nodes*counted)
-	to.asked.values = append(to.asked.values, more.requests/each)
-	to.traffic.values = append(to.traffic.values, more.bytes/1024/each)
-	return server.lengths(ctx)
+	return nil
+}
+
+// used is the processor time of the nodes and of etcd until now.
+func (s *session) used(g *scattered) (time.Duration, error) {
+	nodes, err := g.used()
+	etcd, etcdErr := processorTime(s.server.cmd.Process.Pid)
+	return nodes + etcd, errors.Join(err, etcdErr)
 }

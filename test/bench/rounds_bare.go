@@ -20,88 +20,130 @@ const (
 	bareRound  = bareOrders + "round"
 )
 
-// bareNode is a client of etcd, and nothing else.
+// bare are nodes that are clients of etcd, and nothing else, in this process. They send the messages that no round can
+// do without, with nobody who thinks about them: one node says that it failed, an order to stop goes to all, each says
+// that it has stopped, and an order to start goes to all. What they send is as long as what gangrun's nodes send.
+type bare struct {
+	ctx     context.Context
+	stop    context.CancelFunc
+	nodes   int // of the whole job
+	first   int // which of them are these, from here on
+	lengths lengths
+	clients []*bareNode
+	ended   sync.WaitGroup
+	said    chan start
+}
+
+// bareNode is one of them.
 type bareNode struct {
 	*clientv3.Client
 	orders clientv3.WatchChan
 	key    string
 }
 
-// bareRounds measures the messages that no round can do without, with nobody who thinks about them: one node says that
-// it failed, an order to stop goes to all, each says that it has stopped, and an order to start goes to all.
-func bareRounds(ctx context.Context, server *etcdServer, nodes, rounds int, n lengths) (took []float64, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	node, job, round := strings.Repeat("n", n.node), strings.Repeat("j", n.job), strings.Repeat("r", n.round)
-	var gang []*bareNode
-	defer func() {
-		for _, b := range gang {
-			_ = b.Close() // its context may have ended before
-		}
-	}()
-	for i := range nodes {
-		c, err := clientv3.New(clientv3.Config{Endpoints: []string{server.client}, Context: ctx, Logger: zap.NewNop()})
+// joinBare connects some of a job's nodes. The job's first one leads.
+func joinBare(ctx context.Context, server *etcdServer, nodes, first, count int, n lengths) (*bare, error) {
+	g := &bare{nodes: nodes, first: first, lengths: n, said: make(chan start, count)}
+	g.ctx, g.stop = context.WithCancel(ctx)
+	for i := range count {
+		c, err := clientv3.New(clientv3.Config{Endpoints: []string{server.client}, Context: g.ctx, Logger: zap.NewNop()})
 		if err != nil {
+			g.leave()
 			return nil, err
 		}
-		b := &bareNode{Client: c, key: fmt.Sprintf("%s%04d", bareNodes, i)}
-		gang = append(gang, b)
-		if b.orders, err = b.follow(ctx, bareOrders); err != nil {
+		b := &bareNode{Client: c, key: fmt.Sprintf("%s%04d", bareNodes, first+i)}
+		g.clients = append(g.clients, b)
+		if b.orders, err = b.follow(g.ctx, bareOrders); err != nil {
+			g.leave()
 			return nil, err
 		}
 	}
-	told, err := gang[0].follow(ctx, bareNodes)
-	if err != nil {
-		return nil, err
+	if first == 0 {
+		told, err := g.clients[0].follow(g.ctx, bareNodes)
+		if err != nil {
+			g.leave()
+			return nil, err
+		}
+		g.ended.Go(func() { g.until(func() error { return g.lead(told) }) })
 	}
-	lead := func() error {
-		if err := await(ctx, told, 1, bareNodes); err != nil {
-			return err
+	for _, b := range g.clients {
+		round := 0
+		g.ended.Go(func() {
+			g.until(func() error {
+				g.say(start{at: clock(), round: round})
+				round++
+				return g.obey(b)
+			})
+		})
+	}
+	return g, nil
+}
+
+// until does one round after the other until that fails.
+func (g *bare) until(fails func() error) {
+	for {
+		if err := fails(); err != nil {
+			g.say(start{err: err})
+			return
 		}
-		if _, err := gang[0].Txn(ctx).Then(clientv3.OpPut(bareJob, job)).Commit(); err != nil {
-			return err
-		}
-		if err := await(ctx, told, nodes, bareNodes); err != nil {
-			return err
-		}
-		_, err := gang[0].Txn(ctx).Then(clientv3.OpPut(bareJob, job), clientv3.OpPut(bareRound, round)).Commit()
+	}
+}
+
+func (g *bare) say(s start) {
+	select {
+	case g.said <- s:
+	case <-g.ctx.Done():
+	}
+}
+
+// lead gives the orders of one round.
+func (g *bare) lead(told clientv3.WatchChan) error {
+	job, round := strings.Repeat("j", g.lengths.job), strings.Repeat("r", g.lengths.round)
+	if err := await(g.ctx, told, 1, bareNodes); err != nil {
 		return err
 	}
-	obey := func(b *bareNode) error {
-		if err := await(ctx, b.orders, 1, bareJob); err != nil {
-			return err
-		}
-		if _, err := b.Put(ctx, b.key, node); err != nil {
-			return err
-		}
-		return await(ctx, b.orders, 1, bareRound)
+	if _, err := g.clients[0].Txn(g.ctx).Then(clientv3.OpPut(bareJob, job)).Commit(); err != nil {
+		return err
 	}
-	for range rounds {
-		if err := server.quiet(ctx, load{}); err != nil {
-			return took, err
-		}
-		parts := append([]func() error{lead}, make([]func() error, nodes)...)
-		for i, b := range gang {
-			parts[i+1] = func() error { return obey(b) }
-		}
-		ended := make(chan error, len(parts))
-		var all sync.WaitGroup
-		began := clock()
-		for _, part := range parts {
-			all.Go(func() { ended <- part() })
-		}
-		_, err := gang[nodes-1].Put(ctx, gang[nodes-1].key, node)
-		all.Wait()
-		took = append(took, milliseconds(clock()-began))
-		close(ended)
-		for e := range ended {
-			err = errors.Join(err, e)
-		}
-		if err != nil {
-			return took, err
-		}
+	if err := await(g.ctx, told, g.nodes, bareNodes); err != nil {
+		return err
 	}
-	return took, nil
+	_, err := g.clients[0].Txn(g.ctx).Then(clientv3.OpPut(bareJob, job), clientv3.OpPut(bareRound, round)).Commit()
+	return err
+}
+
+// obey goes through one round as one of its nodes.
+func (g *bare) obey(b *bareNode) error {
+	if err := await(g.ctx, b.orders, 1, bareJob); err != nil {
+		return err
+	}
+	if err := g.tell(b); err != nil {
+		return err
+	}
+	return await(g.ctx, b.orders, 1, bareRound)
+}
+
+func (g *bare) tell(b *bareNode) error {
+	_, err := b.Put(g.ctx, b.key, strings.Repeat("n", g.lengths.node))
+	return err
+}
+
+func (g *bare) fail(node, _ int) {
+	g.ended.Go(func() {
+		if err := g.tell(g.clients[node-g.first]); err != nil {
+			g.say(start{err: err})
+		}
+	})
+}
+
+func (g *bare) starts() <-chan start { return g.said }
+
+func (g *bare) leave() {
+	g.stop()
+	for _, b := range g.clients {
+		_ = b.Close() // its context has ended before
+	}
+	g.ended.Wait()
 }
 
 // follow begins a watch, and returns when it is there.

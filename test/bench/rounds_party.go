@@ -27,14 +27,7 @@ type parties struct {
 	first  int // which of the job's nodes are these, from here on
 	agents []*agent.Agent
 	ended  sync.WaitGroup
-	starts chan start
-}
-
-// start says that a party has got the order to start a round, or why it never will.
-type start struct {
-	at    time.Duration
-	round int
-	err   error
+	said   chan start
 }
 
 // partyLease is how long a lease of theirs lasts.
@@ -46,7 +39,7 @@ const partyLease = 12 * time.Second
 func joinParties(ctx context.Context, server *etcdServer, nodes, first, count int) *parties {
 	spec := rendezvous.DefaultSpec(nodes)
 	spec.Restarts = rendezvous.Restarts{Max: 1 << 30, Exhausted: rendezvous.ExhaustedRetry}
-	g := &parties{first: first, starts: make(chan start, count)}
+	g := &parties{first: first, said: make(chan start, count)}
 	g.ctx, g.stop = context.WithCancel(ctx)
 	for i := range count {
 		name := fmt.Sprintf("trainer-%04d", first+i)
@@ -89,7 +82,7 @@ func (g *parties) obey(a *agent.Agent, name string) {
 			return
 		}
 		select {
-		case g.starts <- said:
+		case g.said <- said:
 		case <-g.ctx.Done():
 		}
 		if said.err != nil {
@@ -97,6 +90,8 @@ func (g *parties) obey(a *agent.Agent, name string) {
 		}
 	}
 }
+
+func (g *parties) starts() <-chan start { return g.said }
 
 // fail makes the workers of a node fail.
 func (g *parties) fail(node, round int) {

@@ -14,26 +14,71 @@ import (
 	"time"
 )
 
-// partiesServing, as the first argument, makes this program some nodes of a job: its etcd, how many nodes there are,
-// which is the first of these, and how many are. So what one process has to decode for all its nodes is not what is
-// measured.
+// partiesServing, as the first argument, makes this program some nodes of a job, as the second one says. So what one
+// process has to decode for all its nodes is not what is measured.
 const partiesServing = "round-parties"
 
-// Each line that such a process reads makes a node fail in a round, each that it writes tells that one has started:
-// when, and which round, or why it never will.
-func serveParties(args []string) error {
-	var n [3]int
-	for i := range n {
-		var err error
-		if n[i], err = strconv.Atoi(args[1+i]); err != nil {
-			return err
-		}
+// party is some of a job's nodes, in this process.
+type party interface {
+	// fail makes the workers of a node, counted from the job's first, fail in a round.
+	fail(node, round int)
+	// starts tells of each node and round when the node got the order to start it.
+	starts() <-chan start
+	leave()
+}
+
+// start says that a node has got the order to start a round, or why it never will.
+type start struct {
+	at    time.Duration
+	round int
+	err   error
+}
+
+// share says which nodes a process is to be, and of what kind: gangrun's agents, or clients of etcd that send values of
+// the same lengths.
+type share struct {
+	bare                bool
+	client              string // the URL of etcd
+	nodes, first, count int
+	lengths             lengths
+}
+
+const shareForm = "%t %s %d %d %d %d %d %d"
+
+func (s share) String() string {
+	return fmt.Sprintf(shareForm, s.bare, s.client, s.nodes, s.first, s.count, s.lengths.node, s.lengths.job, s.lengths.round)
+}
+
+func parseShare(text string) (s share, err error) {
+	_, err = fmt.Sscanf(text, shareForm, &s.bare, &s.client, &s.nodes, &s.first, &s.count,
+		&s.lengths.node, &s.lengths.job, &s.lengths.round)
+	return s, err
+}
+
+func (s share) join(ctx context.Context) (party, error) {
+	server := &etcdServer{client: s.client}
+	if s.bare {
+		return joinBare(ctx, server, s.nodes, s.first, s.count, s.lengths)
+	}
+	return joinParties(ctx, server, s.nodes, s.first, s.count), nil
+}
+
+// serveParties is what such a process does. Each line that it reads makes a node fail in a round, each that it writes
+// tells that one has started: when, and which round, or why it never will.
+func serveParties(text string) error {
+	s, err := parseShare(text)
+	if err != nil {
+		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	g := joinParties(ctx, &etcdServer{client: args[0]}, n[0], n[1], n[2])
+	p, err := s.join(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.leave() // whoever has started this has ended, or wants it
 	go func() {
-		for s := range g.starts {
+		for s := range p.starts() {
 			why := ""
 			if s.err != nil {
 				why = strings.ReplaceAll(s.err.Error(), "\n", " ")
@@ -46,9 +91,8 @@ func serveParties(args []string) error {
 		if _, err := fmt.Sscan(lines.Text(), &node, &round); err != nil {
 			return err
 		}
-		g.fail(node, round)
+		p.fail(node, round)
 	}
-	g.leave() // whoever has started this has ended, or wants it
 	return nil
 }
 
@@ -64,20 +108,18 @@ type scattered struct {
 // inOneProcess is how many nodes there are in each.
 func inOneProcess(nodes int) int { return min(max(nodes/8, 1), 128) }
 
-// spread starts a job's nodes.
-func (l *lab) spread(ctx context.Context, server *etcdServer, nodes int) (*scattered, error) {
+// spread starts all nodes of a job; whole is their common share.
+func (l *lab) spread(ctx context.Context, whole share) (*scattered, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	g := &scattered{ctx: ctx, nodes: nodes, starts: make(chan start, nodes)}
-	each := inOneProcess(nodes)
-	for first := 0; first < nodes; first += each {
-		args := []string{partiesServing, server.client}
-		for _, n := range []int{nodes, first, min(each, nodes-first)} {
-			args = append(args, strconv.Itoa(n))
-		}
-		cmd := exec.CommandContext(l.ctx, self, args...)
+	g := &scattered{ctx: ctx, nodes: whole.nodes, starts: make(chan start, whole.nodes)}
+	each := inOneProcess(whole.nodes)
+	for first := 0; first < whole.nodes; first += each {
+		some := whole
+		some.first, some.count = first, min(each, whole.nodes-first)
+		cmd := exec.CommandContext(l.ctx, self, partiesServing, some.String())
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ^C is for us, and we end it
 		out, err := cmd.StdoutPipe()
@@ -93,6 +135,18 @@ func (l *lab) spread(ctx context.Context, server *etcdServer, nodes int) (*scatt
 		go g.hear(out)
 	}
 	return g, nil
+}
+
+// used is the processor time of all nodes until now.
+func (g *scattered) used() (used time.Duration, err error) {
+	for _, cmd := range g.processes {
+		of, err := processorTime(cmd.Process.Pid)
+		if err != nil {
+			return 0, err
+		}
+		used += of
+	}
+	return used, nil
 }
 
 // hear reads what one process tells.
