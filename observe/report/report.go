@@ -4,6 +4,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -77,11 +78,14 @@ type process struct {
 	lost    int64 // events that are missing in between
 }
 
+// ErrNoEvents is that of files without any.
+var ErrNoEvents = errors.New("no events in it; want a file that --events has written")
+
 // Build makes the report of the job whose events these are, in any order. It returns an error where there are none, or
 // where they are of several jobs.
 func Build(events []event.Event, problems []string) (*Report, error) {
 	if len(events) == 0 {
-		return nil, fmt.Errorf("there is no event to report")
+		return nil, ErrNoEvents
 	}
 	slices.SortStableFunc(events, func(a, b event.Event) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Seq, b.Seq))

@@ -2,8 +2,12 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
+
+	"github.com/gangrun/gangrun/supervisor/platform"
 )
 
 // contradictions refuses flags that cannot both be meant, and flags that would do nothing: nothing that was typed is
@@ -33,18 +37,42 @@ func (o *options) contradictions(settings []*setting, lookup func(string) (strin
 	return tfConfig(lookup)
 }
 
+// wrongKinds refuses a file where a directory belongs, and the reverse: what should be kept there would be lost. A path
+// that is not there may be a volume that is late, and no training waits for its logs.
+func (o *options) wrongKinds() error {
+	for _, d := range []struct{ name, path string }{{"log-dir", o.logDir}, {"state-dir", o.StateDir}} {
+		if info, err := os.Stat(d.path); d.path != "" && err == nil && !info.IsDir() {
+			return &configError{fmt.Sprintf("--%s %s is not a directory", d.name, d.path)}
+		}
+	}
+	if info, err := os.Stat(o.seen.events); o.seen.events != "" && err == nil && info.IsDir() {
+		return &configError{fmt.Sprintf("--events %s is a directory; want a file", o.seen.events)}
+	}
+	return nil
+}
+
 // tfConfig refuses a TF_CONFIG that cannot be read: the job would run as one node, or TensorFlow fail later.
 func tfConfig(lookup func(string) (string, bool)) error {
 	text, found := lookup("TF_CONFIG")
 	if !found || text == "" {
 		return nil
 	}
-	var config struct {
-		Cluster map[string]json.RawMessage
-		Task    *struct{ Type string }
+	const want = `want {"cluster": {ROLE: [ADDRESS, ...]}, "task": {"type": ROLE, "index": N}}`
+	config, err := platform.ParseTFConfig(text)
+	wrong := (*json.UnmarshalTypeError)(nil)
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return &configError{fmt.Sprintf("variable TF_CONFIG: %s: a JSON %s; %s", wrong.Field, wrong.Value, want)}
+	case errors.As(err, &wrong):
+		return &configError{fmt.Sprintf("variable TF_CONFIG: a JSON %s; %s", wrong.Value, want)}
+	case err != nil:
+		return &configError{fmt.Sprintf("variable %v; %s", err, want)}
 	}
-	if err := json.Unmarshal([]byte(text), &config); err != nil {
-		return &configError{fmt.Sprintf("variable TF_CONFIG: %v", err)}
+	if of, known := config.Addresses(config.Task.Type); known && len(of) > 0 && config.Task.Index != nil {
+		if index, valid := config.Index(); !valid || index >= len(of) {
+			return &configError{fmt.Sprintf("variable TF_CONFIG: task.index %v: the cluster has %d of type %s, counted from 0",
+				config.Task.Index, len(of), config.Task.Type)}
+		}
 	}
 	return nil
 }

@@ -117,7 +117,13 @@ func helpCommand() *cli.Command {
 	return &cli.Command{
 		Name: "help", Usage: "say more of a command", Before: withoutSupervising,
 		CustomHelpTemplate: help("help", "[COMMAND]", "help launch", "The same as gangrun COMMAND --help.\n", nil),
-		Action:             func(c *cli.Context) error { return cli.ShowAppHelp(c) },
+		Action: func(c *cli.Context) error {
+			words := c.Args().Slice()
+			if n := knownWords(c.App.Commands, words); n < len(words) {
+				return &configError{fmt.Sprintf("help: %q is not a command; want gangrun help COMMAND", words[n])}
+			}
+			return cli.ShowAppHelp(c)
+		},
 	}
 }
 

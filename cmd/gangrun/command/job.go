@@ -127,7 +127,7 @@ const torchrunRole = "default"
 
 // settle decides where the nodes meet and what this node is called, from the flags and what the operator says.
 func (o *options) settle(p platform.Platform) error {
-	if o.nodes == "" && p.Several() {
+	if o.nodes == "" && (p.Several() || p.Unreadable()) {
 		if err := o.parseNodes(p.Nodes.Value); err != nil {
 			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Nodes.From, p.Nodes.Value, err)}
 		}

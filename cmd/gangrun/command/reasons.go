@@ -81,6 +81,9 @@ const killedBy = "KilledBy"
 
 // reasonOf finds a reason by its name.
 func reasonOf(name string) (reason, bool) {
+	if i := slices.IndexFunc(reasonNames(), func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
+		name = reasonNames()[i]
+	}
 	r := reason{Name: name}
 	for _, rule := range exitcodes.BuiltinRules().All() {
 		if rule.Reason == name {

@@ -2,8 +2,10 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -45,7 +47,10 @@ func reportCommand(p *program) *cli.Command {
 				err = writePage(html, r)
 			}
 			if err != nil {
-				fmt.Fprintln(os.Stderr, "gangrun report:", err)
+				if errors.Is(err, report.ErrNoEvents) {
+					err = fmt.Errorf("%s: %w", strings.Join(c.Args().Slice(), ", "), err)
+				}
+				fmt.Fprintln(os.Stderr, "gangrun:", err)
 				p.code = codeNoInput
 				return nil
 			}
