@@ -199,7 +199,7 @@ func (d *Directory) sayFresh(decided string) {
 		d.Log.Info("no checkpoint found; starting fresh", "dir", d.Name, "why", why)
 		return
 	}
-	d.Log.Warn("no checkpoint to resume from was found; starting fresh", "dir", d.Name, "why", why)
+	d.Log.Warn("found no checkpoint to resume from; starting fresh", "dir", d.Name, "why", why)
 }
 
 // lost says what has become of a checkpoint that was offered.

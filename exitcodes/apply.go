@@ -24,10 +24,10 @@ func (f Finding) say(w said, o Outcome) Finding {
 	}
 	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
-		f.Message += "; no rule knows why, and --unknown " + string(o.OnUnknown) + " makes it a retry"
+		f.Message += "; no rule explains it, and --unknown " + string(o.OnUnknown) + " makes it a retry"
 		return f
 	}
-	f.Message += "; no rule knows why"
+	f.Message += "; no rule explains it"
 	return f
 }
 

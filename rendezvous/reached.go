@@ -159,7 +159,7 @@ func (c *comparison) add(name string, p *Reached) {
 // String is for a person, where at least two have told a step.
 func (c comparison) String() string {
 	if c.least == c.most {
-		return fmt.Sprintf("all nodes that tell have told step %d", c.least)
+		return fmt.Sprintf("all nodes that report are at step %d", c.least)
 	}
 	who := few(c.behind)
 	if len(c.behind) == 1 && c.phases[0] != "" && c.phases[0] != "train" {

@@ -173,7 +173,7 @@ type Config struct {
 	PythonStacks bool
 	// TorchControlPlane has torch start its worker server in each rank, which tells what its flight recorder has.
 	TorchControlPlane bool
-	// HangDir returns the directory beside whose files the evidence of a hang is kept; nil, or empty: a temporary one.
+	// HangDir returns the directory beside whose files evidence of the hang saved; nil, or empty: a temporary one.
 	HangDir func() string
 
 	Preflight Preflight

@@ -223,7 +223,7 @@ func (s *Supervisor) fork(i int) node.Event {
 func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
 	if w.spec.Terminal && sink == (Sink{}) && isTerminal(fd) {
 		s.unread.Do(func() {
-			s.log.Info("output goes to the terminal as it is: it is not kept, so no rule can read why the worker failed")
+			s.log.Info("the worker writes to the terminal itself, so no rule can read why it fails; with 2>&1 | cat behind the command gangrun reads along")
 		})
 		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		return os.NewFile(uintptr(dup), "terminal"), err
@@ -253,7 +253,7 @@ func (s *Supervisor) logFile(path string) *output.File {
 	if path == "" {
 		return nil
 	}
-	complain := func(err error) { s.log.Warn("a log file is not complete", "err", err) }
+	complain := func(err error) { s.log.Warn("a log file is incomplete", "err", err) }
 	file, err := openLog(s, path, func() (*output.File, error) { return output.OpenFile(path, complain) })
 	if err != nil {
 		complain(err)
@@ -345,7 +345,7 @@ func (s *Supervisor) torchSockets(index, number int) string {
 		err = flight.Install(s.scratch.path(torchPlugin))
 	}
 	if err != nil {
-		s.log.Warn("torch's control plane is not started: a hang will be judged without it", "err", err)
+		s.log.Warn("torch's control plane could not be started; hangs will be judged without it", "err", err)
 		return ""
 	}
 	return dir

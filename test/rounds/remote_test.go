@@ -46,7 +46,7 @@ func TestFromOutside(t *testing.T) {
 	p.takes("suspend")
 	p.all(nodes, end{143, exitcodes.Suspended, exitcodes.ReasonSuspended})
 	nodes = p.startAll(1)
-	nodes[0].Await("the job is suspended until somebody resumes it")
+	nodes[0].Await("the job is suspended; gangrun resume continues it")
 	p.takes("resume")
 	p.round(2, 1)
 	p.takes("stop")

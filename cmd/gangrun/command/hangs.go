@@ -45,6 +45,6 @@ func (o *options) settleHangs() {
 // sayHangs says at the start what a hang would come to where nothing is restarted.
 func (o *options) sayHangs(log *slog.Logger) {
 	if o.spec.Restarts.Max == 0 && (o.Hang.Mode == hang.Auto || o.Hang.Mode == hang.Act) {
-		log.Info("a hang ends the job with 212, since nothing is restarted (--max-restarts 0); --hang observe only says so")
+		log.Info("a hang ends the job with exit code 212, since --max-restarts is 0; --hang observe only reports it")
 	}
 }

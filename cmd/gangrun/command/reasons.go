@@ -52,7 +52,7 @@ var reasonAdvice = map[string]advice{
 		"raise the container's memory limit, or use less: fewer data loader workers, a smaller prefetch factor, files in /dev/shm count too"},
 	exitcodes.ReasonSharedMemoryFull: {"/dev/shm is full, which data loaders and NCCL use",
 		"mount an emptyDir with medium Memory at /dev/shm (Docker: --shm-size), or use fewer data loader workers"},
-	exitcodes.ReasonPreempted: {"gangrun was told to stop from outside: eviction, a scheduler, a person",
+	exitcodes.ReasonPreempted: {"gangrun was asked to stop from outside: eviction, a scheduler, a person",
 		"nothing: run it again; with --checkpoint-dir it resumes where it was"},
 	exitcodes.ReasonSuspended: {"the job was suspended by command", "gangrun resume JOB, and start the nodes again"},
 	exitcodes.ReasonRetryableByRule: {"the evidence says retry although the worker's own code (below 128) does not",

@@ -193,7 +193,7 @@ func (o *options) serve(hub *observe.Hub, feed *serve.Feed, asks chan<- chan str
 		At: hub.At, Alive: func() bool { return answers(asks) }, Feed: feed, Log: o.Log,
 	})
 	if err != nil {
-		o.Log.Error("this run cannot be observed: no server for metrics and health; training goes on", "err", err)
+		o.Log.Error("cannot serve metrics and health; training continues", "err", err)
 		return func() {}
 	}
 	return server.Close
