@@ -151,8 +151,8 @@ func TestSilentRestart(t *testing.T) {
 // TestSaysWhatItResumesFrom is one line at each start.
 func TestSaysWhatItResumesFrom(t *testing.T) {
 	for says, b := range map[string]Begin{
-		"resuming from checkpoint":   {Round: 1, Step: step(5), Path: "/c/5"},
-		"going back to an older":     {Round: 1, Step: step(5), Path: "/c/5", FallBack: true},
+		"resuming from checkpoint":                {Round: 1, Step: step(5), Path: "/c/5"},
+		"going back to an older":                  {Round: 1, Step: step(5), Path: "/c/5", FallBack: true},
 		"it starts over, unless it finds its own": {Round: 1, Looked: true},
 	} {
 		w := newWorld(t, Policy{}).start(0, 0).at(1*s, Reported{{Step: step(9)}}).at(2*s, Stop{}).dies(2*s, 0, SIGTERM)

@@ -19,7 +19,7 @@ const (
 	groupRestarts   = "Restarts"
 	groupStopping   = "Stopping"
 	groupVerdict    = "Verdict and message"
-	groupHang       = "Workers that get nowhere"
+	groupHang       = "Workers that hang"
 	groupMachine    = "Sick machines"
 	groupOutput     = "Output of the workers"
 	groupCheckpoint = "Checkpoints"
