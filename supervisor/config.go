@@ -38,7 +38,7 @@ type Notice struct {
 	Grace  time.Duration // from it to SIGKILL
 }
 
-// Scope says who gets a signal that is passed on.
+// Scope says who gets the signals that are passed on.
 type Scope string
 
 const (

@@ -59,7 +59,7 @@ func Run(args []string) (code int) {
 	ownMistakes(commands)
 	app := &cli.App{
 		Name:                  "gangrun",
-		Usage:                 "run a training job, know why it died, restart it together",
+		Usage:                 "run a training job, know why it died, restart all of it together",
 		Version:               versionText(),
 		CustomAppHelpTemplate: topHelp,
 		HideHelpCommand:       true,

@@ -51,7 +51,7 @@ func explainCommand() *cli.Command {
 	settings := x.settings()
 	return &cli.Command{
 		Name:  "explain",
-		Usage: "say what a code, a reason, a rule, a signal, a termination message or a log means",
+		Usage: "explain a code, a reason, a rule, a signal, a termination message or a log",
 		CustomHelpTemplate: help("explain", "[flags] [CODE | REASON | RULE | SIGNAL | MESSAGE | rules]",
 			"explain 137\n         gangrun explain OOMKilled\n         kubectl logs POD | gangrun explain --log - --code 1", explainNote, settings),
 		Before: withoutSupervising,

@@ -50,7 +50,7 @@ func (r *jobClient) settings(own ...*setting) []*setting {
 	s = append(s, own...)
 	return append(s,
 		&setting{name: "timeout", group: groupOwn, hint: "TIME", parse: duration(&r.timeout), standard: "10s", usage: "how long to wait for the store"},
-		&setting{name: "config", group: groupOwn, hint: "FILE", parse: text(&r.config), usage: "YAML file with these settings by name"})
+		&setting{name: "config", group: groupOwn, hint: "FILE", parse: text(&r.config), usage: "YAML file with these settings, by the names of the flags"})
 }
 
 // locate reads where the record of the job is that the argument names.
@@ -234,7 +234,7 @@ func verbCommands(p *program) []*cli.Command {
 	return []*cli.Command{
 		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again"),
 		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
-		verbCommand(p, rendezvous.VerbSuspend, "let the workers of a job save, and stop them until it is resumed"),
+		verbCommand(p, rendezvous.VerbSuspend, "let the workers of a job save, and stop them until gangrun resume"),
 		verbCommand(p, rendezvous.VerbResume, "resume a suspended job"),
 		unbanCommand(p),
 	}

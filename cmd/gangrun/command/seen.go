@@ -36,7 +36,7 @@ type seen struct {
 func (o *options) seenSettings() []*setting {
 	return []*setting{
 		{name: "events", group: groupSeen, hint: "FILE", parse: text(&o.seen.events), standard: "none",
-			usage: "append what happens to this file, as one JSON object on one line each; gangrun report reads it"},
+			usage: "append events to this file, one JSON object a line, for gangrun report"},
 		{name: "webhook", group: groupSeen, hint: "URL", parse: o.parseWebhook, standard: "none",
 			usage: "send events, but for the steps, to this web server, as Standard Webhooks describes it"},
 		{name: "webhook-secret-file", group: groupSeen, hint: "FILE", parse: text(&o.seen.secrets), standard: "not signed",
