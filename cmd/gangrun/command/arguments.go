@@ -57,7 +57,7 @@ func rearranged(args []string, commands []*cli.Command) []string {
 
 func isHelp(arg string) bool { return arg == "--help" || arg == "-h" }
 
-// helpAsked reports whether a flag before the first argument that is none asks for help. With an argument behind it the
+// helpAsked reports whether a flag before the first other argument asks for help. With an argument behind it the
 // library would look for a topic of that name.
 func helpAsked(args []string, flags []cli.Flag) bool {
 	for i := 0; i < len(args) && strings.HasPrefix(args[i], "-") && args[i] != "--"; i++ {
