@@ -64,7 +64,7 @@ func (f Finding) outOfMemory(number int, kill string) Finding {
 	if f.Code = number; number < CodeSignalBase {
 		f.Code = CodeSignalBase + sigkill // the code of the process that the kernel killed
 	}
-	f.Message += ": the kernel killed for memory (OOM)"
+	f.Message += ": out of memory"
 	return f
 }
 
