@@ -50,6 +50,8 @@ func whyNot(m exitcodes.Message, cfg supervisor.Config) string {
 		return "this machine would fail again"
 	case m.Reason == exitcodes.ReasonRendezvousTimeout:
 		return "no round can begin without the missing nodes"
+	case m.Reason == exitcodes.ReasonStoreLost:
+		return "a node can do nothing without the store"
 	case m.Verdict == exitcodes.Retry && cfg.MaxRestarts == 0:
 		return "it may be worth a retry, but no restarts are allowed (--max-restarts 0)"
 	case m.Verdict == exitcodes.Retry && cfg.NoRestart:
