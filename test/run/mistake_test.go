@@ -198,3 +198,12 @@ func TestMistakeInMessage(t *testing.T) {
 		})
 	}
 }
+
+// TestStoreIsGone: the store within a gangrun is gone with it, as after a suspension. Scripts tell that by its code.
+func TestStoreIsGone(t *testing.T) {
+	res := harness.Run(t, limit, nil, harness.Binary(t), "resume", "--endpoint", "127.0.0.1:1")
+	if res.Code != 69 || !strings.Contains(res.Stderr, "connection refused; a store within gangrun is there only while its node runs\n") ||
+		strings.Count(res.Stderr, "\n") != 1 || strings.Count(res.Stderr, "http://127.0.0.1:1") != 1 {
+		t.Errorf("exit code %d: %s", res.Code, res.Stderr)
+	}
+}

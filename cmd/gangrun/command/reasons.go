@@ -54,7 +54,7 @@ var reasonAdvice = map[string]advice{
 		"mount an emptyDir with medium Memory at /dev/shm (Docker: --shm-size), or use fewer data loader workers"},
 	exitcodes.ReasonPreempted: {"gangrun was asked to stop from outside: eviction, a scheduler, a person",
 		"nothing: run it again; with --checkpoint-dir it resumes where it was"},
-	exitcodes.ReasonSuspended: {"the job was suspended by command", "gangrun resume JOB, and start the nodes again"},
+	exitcodes.ReasonSuspended: {"the job was suspended by command", "start its nodes again and run gangrun resume JOB, which an etcd takes before, too"},
 	exitcodes.ReasonRetryableByRule: {"the evidence says retry although the worker's own code (below 128) does not",
 		"nothing; the message has the line that decided"},
 	exitcodes.ReasonRendezvousTimeout: {"nodes are missing", "the message names them: are their pods scheduled, do they reach the store? --join-timeout waits longer"},

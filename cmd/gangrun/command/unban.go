@@ -43,7 +43,7 @@ func (r *jobClient) unban(ctx context.Context, st store.Store) error {
 	}
 	switch _, left, err := agent.Tell(ctx, st, rendezvous.VerbUnban, host, whoami()); {
 	case errors.Is(err, agent.ErrNobodyThere):
-		fmt.Println("unban: taken when a node joins")
+		fmt.Println("unban: accepted; it takes effect when a node joins")
 	case err != nil && !left:
 		return err
 	case err != nil:
