@@ -253,7 +253,12 @@ func (s *Supervisor) logFile(path string) *output.File {
 	if path == "" {
 		return nil
 	}
-	complain := func(err error) { s.log.Warn("a log file is incomplete", "err", err) }
+	complain := func(err error) {
+		text := err.Error() // of both streams it is often the same
+		if last := s.logTrouble.Swap(&text); last == nil || *last != text {
+			s.log.Warn("a log file is incomplete", "err", err)
+		}
+	}
 	file, err := openLog(s, path, func() (*output.File, error) { return output.OpenFile(path, complain) })
 	if err != nil {
 		complain(err)

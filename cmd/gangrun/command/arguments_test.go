@@ -184,8 +184,17 @@ func TestEveryReasonIsExplained(t *testing.T) {
 		}
 	}
 	for _, name := range reasonNames() {
-		if r, found := reasonOf(name); !found || r.Text == "" {
-			t.Errorf("%s is not explained", name)
+		r, found := reasonOf(name)
+		if !found || r.Text == "" || r.Do == "" && name != exitcodes.ReasonSucceeded {
+			t.Errorf("%s: %+v: want what it means and what a person can do", name, r)
+		}
+		if again, found := reasonOf(strings.ToLower(name)); !found || again.Name != name {
+			t.Errorf("%s in small letters is %+v", name, again)
+		}
+	}
+	for name := range ruleAdvice {
+		if r, _ := reasonOf(name); len(r.Rules) == 0 {
+			t.Errorf("no rule gives %s", name)
 		}
 	}
 	if _, found := reasonOf("NoSuchReason"); found || !slices.Contains(reasonNames(), "OOMKilled") {

@@ -68,12 +68,15 @@ func whyNot(m exitcodes.Message, cfg supervisor.Config) string {
 
 // whatToDo is what a person can do next.
 func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
-	do := reasonAdvice[m.Reason].do
-	switch cause := m.RootCause; {
-	case cause == nil:
-	case m.Reason == exitcodes.ReasonRetryableByRule, m.Reason == exitcodes.ReasonFatalByRule,
-		m.Reason == exitcodes.ReasonRestartBudgetExhausted && reasonAdvice[cause.Reason].do != "":
-		do = reasonAdvice[cause.Reason].do
+	known, _ := adviceOn(m.Reason)
+	do := known.do
+	if m.RootCause != nil {
+		of, _ := adviceOn(m.RootCause.Reason)
+		switch {
+		case m.Reason == exitcodes.ReasonRetryableByRule, m.Reason == exitcodes.ReasonFatalByRule,
+			m.Reason == exitcodes.ReasonRestartBudgetExhausted && of.do != "":
+			do = of.do
+		}
 	}
 	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout {
 		return do

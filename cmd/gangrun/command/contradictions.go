@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/gangrun/gangrun/supervisor/platform"
@@ -35,20 +34,6 @@ func (o *options) contradictions(settings []*setting, lookup func(string) (strin
 		}
 	}
 	return tfConfig(lookup)
-}
-
-// wrongKinds refuses a file where a directory belongs, and the reverse: what should be kept there would be lost. A path
-// that is not there may be a volume that is late, and no training waits for its logs.
-func (o *options) wrongKinds() error {
-	for _, d := range []struct{ name, path string }{{"log-dir", o.logDir}, {"state-dir", o.StateDir}} {
-		if info, err := os.Stat(d.path); d.path != "" && err == nil && !info.IsDir() {
-			return &configError{fmt.Sprintf("--%s %s is not a directory", d.name, d.path)}
-		}
-	}
-	if info, err := os.Stat(o.seen.events); o.seen.events != "" && err == nil && info.IsDir() {
-		return &configError{fmt.Sprintf("--events %s is a directory; want a file", o.seen.events)}
-	}
-	return nil
 }
 
 // tfConfig refuses a TF_CONFIG that cannot be read: the job would run as one node, or TensorFlow fail later.

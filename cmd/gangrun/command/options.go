@@ -269,9 +269,6 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 			*path = filepath.Join(dir, *path)
 		}
 	}
-	if err := o.wrongKinds(); err != nil {
-		return err
-	}
 	if err := o.loadRules(); err != nil {
 		return err
 	}
