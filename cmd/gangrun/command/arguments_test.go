@@ -2,6 +2,8 @@ package command
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -192,9 +194,41 @@ func TestEveryReasonIsExplained(t *testing.T) {
 			t.Errorf("%s in small letters is %+v", name, again)
 		}
 	}
+	// What families give stands in the source alone.
+	given, named := map[string]bool{}, map[string]bool{}
+	sources, err := filepath.Glob("../../../exitcodes/*.go")
+	if err != nil || len(sources) < 50 {
+		t.Fatal(sources, err)
+	}
+	for _, path := range sources {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\b(?:transient|deterministic)\("([a-z]+)", (?:"(\w+)")?`).FindAllSubmatch(source, -1) {
+			named["family."+string(m[1])], given[string(m[2])] = true, true
+		}
+		for _, m := range regexp.MustCompile(`"(family\.[a-z]+)"`).FindAllSubmatch(source, -1) {
+			named[string(m[1])] = true
+		}
+	}
+	delete(given, "") // a constant: gangrun's own
+	for name := range given {
+		if _, found := adviceOn(name); !found {
+			t.Errorf("%s is not explained", name)
+		}
+	}
 	for name := range ruleAdvice {
-		if r, _ := reasonOf(name); len(r.Rules) == 0 {
-			t.Errorf("no rule gives %s", name)
+		if r, _ := reasonOf(name); len(r.Rules) == 0 && !given[name] {
+			t.Errorf("nothing gives %s", name)
+		}
+	}
+	if len(named) != len(families) || len(named) < 5 {
+		t.Errorf("families: %v, explained are %v", named, families)
+	}
+	for name := range named {
+		if families[name] == "" {
+			t.Errorf("%s is not explained", name)
 		}
 	}
 	if _, found := reasonOf("NoSuchReason"); found || !slices.Contains(reasonNames(), "OOMKilled") {

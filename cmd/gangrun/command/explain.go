@@ -139,6 +139,9 @@ func (e explainer) argument(arg string) error {
 	if rule, found := e.ruleOf(arg); found {
 		return e.rule(rule)
 	}
+	if text, found := families[arg]; found {
+		return e.family(arg, text)
+	}
 	text, where := []byte(arg), ""
 	if !strings.Contains(arg, "{") {
 		var err error

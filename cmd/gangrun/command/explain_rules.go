@@ -2,11 +2,28 @@ package command
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
+
+// families are what an exception is judged by that no rule fits (docs/verdicts.md). Each stands where a rule's name would.
+var families = map[string]string{
+	"family.errno":      "the error number of a system call: what another try or another machine may not meet is a retry",
+	"family.http":       "the status of an HTTP response: too many requests and the server's own failures are a retry, the rest is fatal",
+	"family.rpc":        "the status of a gRPC call: one that passes, such as UNAVAILABLE, is a retry",
+	"family.service":    "the code of a cloud's API: throttling and the service's own failures are a retry, a refusal is fatal",
+	"family.killed":     "a child process that a signal killed: a retry",
+	"family.device":     "what CUDA or another device reported: a failure of the device is a retry, a wrong call is fatal",
+	"family.collective": "what NCCL, Gloo or another library of collectives reported: a retry",
+	"family.class":      "the class of the exception: lost connections and timeouts are a retry, a refusal is fatal",
+	"family.phrase":     "words of the message that name a condition which passes, such as connection refused: a retry",
+	"family.pipe":       "the pipe to a child process was closed: that child has died, a retry",
+	"family.interrupt":  "an interrupt from outside: preempted",
+}
 
 // ruleOf finds a rule by its name, as it stands behind rule= in a line of gangrun's.
 func (e explainer) ruleOf(name string) (exitcodes.Rule, bool) {
@@ -22,7 +39,19 @@ func (e explainer) ruleNames() (names []string) {
 	for _, r := range e.rules().All() {
 		names = append(names, r.Name)
 	}
-	return names
+	return slices.AppendSeq(names, maps.Keys(families))
+}
+
+// family shows what a family goes by.
+func (e explainer) family(name, text string) error {
+	if e.json {
+		return e.encode(struct {
+			Name string `json:"name"`
+			Text string `json:"text"`
+		}{name, text})
+	}
+	fmt.Fprintf(e.out, "%s: %s\nno rule fits the exception; a rule of your own comes before it: docs/rules.md\n", name, text)
+	return nil
 }
 
 // rule shows one rule, and what its reason means.

@@ -1,6 +1,6 @@
 package command
 
-// ruleAdvice is the text of the reasons that only rules give, and what to do about each.
+// ruleAdvice is the text of the reasons that only rules and families give, and what to do about each.
 var ruleAdvice = map[string]advice{
 	"GPUOutOfMemory": {"the GPU's memory is full", "use a smaller batch or sequence, gradient checkpointing, or more sharding: a restart alone will not help"},
 	"OutOfMemory": {"the program could not get the memory that it asked for", "use less, or raise the limit: fewer data loader workers, a smaller batch; " +
@@ -73,6 +73,7 @@ var ruleAdvice = map[string]advice{
 	"NCCLTimeout":       {"a collective took longer than its timeout: another rank is late, stuck or gone", "look for the rank that did not join; docs/hangs.md says how gangrun finds it, --torch-control-plane helps"},
 	"NCCLNoInterface":   {"NCCL found no network interface", "correct NCCL_SOCKET_IFNAME: ip addr lists the names"},
 	"CollectiveTimeout": {"a collective timed out: another rank is late, stuck or gone", "look for the rank that did not join"},
+	"CollectiveFailed":  {"a collective failed: another rank is mostly the cause", "look for the failure of the other rank; NCCL_DEBUG=INFO shows more if there is none"},
 	"BarrierTimeout":    {"a barrier timed out: another process did not reach it", "look for the process that is late, or raise the timeout"},
 	"PeerMissing":       {"other ranks did not join in time", "check that all nodes are up and can reach MASTER_ADDR"},
 	"PeerRestarted":     {"another process of the job was restarted", "nothing: all start again together"},
@@ -85,6 +86,7 @@ var ruleAdvice = map[string]advice{
 	"Timeout":           {"a request took too long", "nothing at first; check the service that the message names if it returns"},
 
 	// Services.
+	"CertificateRefused": {"the certificate of a server was not accepted", "install the certificate authority in the image, or set SSL_CERT_FILE; check the clock"},
 	"HubUnreachable":     {"the Hugging Face hub could not be reached, or the files are not in the cache", "nothing at first; download into the image or a volume, and set HF_HUB_OFFLINE=1"},
 	"HubRefused":         {"the Hugging Face hub refused access", "accept the model's licence, and set HF_TOKEN"},
 	"NoCredentials":      {"no credentials for the object store were found", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the pod a service account"},
