@@ -146,6 +146,9 @@ func (o *options) settle(p platform.Platform) error {
 		o.spec.Restarts.Never = o.spec.Restarts.Never || o.roles[o.role].Restart == rendezvous.RestartNever
 		return nil
 	}
+	if o.pin >= o.spec.MaxNodes {
+		return &configError{fmt.Sprintf("--node-rank %d: want one below the number of nodes, %d: node ranks begin at 0", o.pin, o.spec.MaxNodes)}
+	}
 	if o.pin < 0 && p.Rank.Value != "" {
 		if err := number(&o.pin, 0, 4095)(p.Rank.Value); err != nil {
 			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Rank.From, p.Rank.Value, err)}

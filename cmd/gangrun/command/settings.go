@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -151,7 +152,7 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 	if len(s.given) > 0 {
 		for _, value := range s.given {
 			if err := s.parse(value); err != nil {
-				return wrong("--%s %s: %v", s.name, value, err)
+				return wrong("--%s %s: %v", s.name, orQuotes(value), err)
 			}
 		}
 		return nil
@@ -164,11 +165,14 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 	}
 	for _, value := range fromFile[s.name].values {
 		if err := s.parse(value); err != nil {
-			return wrong("%s: %s: %s: %v", fromFile[s.name].where, s.name, value, err)
+			return wrong("%s: %s: %s: %v", fromFile[s.name].where, s.name, orQuotes(value), err)
 		}
 	}
 	return nil
 }
+
+// orQuotes is a value as it is shown: nothing would not be seen.
+func orQuotes(value string) string { return cmp.Or(value, `""`) }
 
 // wrong is one line, whatever is in the value: errors repeat it, those of regular expressions as it is.
 func wrong(format string, args ...any) error {
@@ -284,7 +288,7 @@ func duration(p *time.Duration) func(string) error {
 	return func(s string) error {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 {
-			return errors.New("want a duration such as 25s, 500ms or 2m")
+			return errors.New("want a duration such as 25s, 500ms, 2m or 48h")
 		}
 		*p = d
 		return nil
