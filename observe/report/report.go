@@ -254,10 +254,10 @@ func (r *Report) next() string {
 	}
 	list := []candidate{
 		{r.Badput[account.CheckpointSave], "saving checkpoints takes %s: save beside training, or less often"},
-		{first(account.Startup), "the first start takes %s, until the first step is told"},
+		{first(account.Startup), "the first start takes %s, until the first step is reported"},
 		{first(account.Rendezvous), "waiting for nodes before the first round takes %s"},
 		{r.Badput[account.Idle], "nodes without a gangrun while the job ran make up %s"},
-		{r.Badput[account.Unknown], "no step is told in %s: have the workers report steps to NOTIFY_SOCKET"},
+		{r.Badput[account.Unknown], "no step is reported in %s: have the workers report steps to NOTIFY_SOCKET"},
 	}
 	for _, c := range r.Causes {
 		where := ""
