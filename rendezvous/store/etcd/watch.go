@@ -210,7 +210,7 @@ func (w *watch) follow(ctx context.Context, at position, pause *pause) error {
 		if ctx.Err() != nil || errors.Is(err, errReplaced) || errors.Is(err, errOld) || errors.Is(err, rpctypes.ErrCompacted) {
 			return err
 		}
-		w.store.log.Debug("a watch continues on another stream", "store", w.store.where, "keys", w.selector, "reason", err)
+		w.store.log.Debug("a watch goes on over another stream", "store", w.store.where, "keys", w.selector, "reason", err)
 		if w.store.clock()-began > quietFor {
 			pause.reset()
 		}
@@ -386,7 +386,7 @@ func (w *watch) ask(ctx context.Context, at *position, want int64) {
 			return
 		}
 		if err := w.store.client.RequestProgress(ctx); err != nil && ctx.Err() == nil {
-			w.store.log.Debug("a watch got no notice of its progress", "keys", w.selector, "error", err)
+			w.store.log.Debug("a watch was not told how far it is", "keys", w.selector, "error", err)
 		}
 	})
 }
