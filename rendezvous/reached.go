@@ -16,7 +16,7 @@ type Reached struct {
 	Round int    `json:"round"`
 	Step  *int64 `json:"step,omitempty"`  // the least that one of them has told
 	Phase string `json:"phase,omitempty"` // of that one
-	// Still says that they have got nowhere for so long that it may be a hang: half of the time is over.
+	// Still says that they have got nowhere for so long that it may be a hang: half of the limit has passed.
 	Still bool `json:"still,omitempty"`
 	// Checkpoint is the step of the newest whole checkpoint that the node knows of.
 	Checkpoint *int64 `json:"checkpoint,omitempty"`

@@ -164,7 +164,7 @@ func TestAnyProgress(t *testing.T) {
 	}
 }
 
-// TestBehind names who has come least far, when half of the time is over.
+// TestBehind names who has come least far, when half of the limit has passed.
 func TestBehind(t *testing.T) {
 	w := newWatch(t, Policy{}, 3).steps(1, 9, s)
 	step := int64(10)

@@ -133,7 +133,7 @@ func TestFlightRecorder(t *testing.T) {
 	}
 }
 
-// TestNodesHalfTime: when half of the time is over one of the nodes says how far all of them are.
+// TestNodesHalfTime: when half of the limit has passed one of the nodes says how far all of them are.
 func TestNodesHalfTime(t *testing.T) {
 	long(t)
 	nodes := runOnNodes(t, "sleep", "told", nil, "--hang-timeout", "14s")
