@@ -114,9 +114,9 @@ func nothing(name string, s Scan) string {
 	case len(s.Checkpoints) > 0:
 		return "what is there is no state to resume from"
 	case len(s.Others) > most:
-		return fmt.Sprintf("nothing in it is known to be one (%s and %d more)", strings.Join(s.Others[:most], ", "), len(s.Others)-most)
+		return fmt.Sprintf("nothing in it has a known format (%s and %d more); --checkpoint-pattern GLOB says which files are checkpoints", strings.Join(s.Others[:most], ", "), len(s.Others)-most)
 	case len(s.Others) > 0:
-		return fmt.Sprintf("nothing in it is known to be one (%s)", strings.Join(s.Others, ", "))
+		return fmt.Sprintf("nothing in it has a known format (%s); --checkpoint-pattern GLOB says which files are checkpoints", strings.Join(s.Others, ", "))
 	}
 	return "the directory is empty"
 }
@@ -199,7 +199,7 @@ func (d *Directory) sayFresh(decided string) {
 		d.Log.Info("no checkpoint found; starting fresh", "dir", d.Name, "why", why)
 		return
 	}
-	d.Log.Warn("no checkpoint to resume from was found; starting fresh", "dir", d.Name, "why", why)
+	d.Log.Warn("found no checkpoint to resume from; starting fresh", "dir", d.Name, "why", why)
 }
 
 // lost says what has become of a checkpoint that was offered.

@@ -24,10 +24,10 @@ func (f Finding) say(w said, o Outcome) Finding {
 	}
 	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
-		f.Message += "; no rule knows why, and --unknown " + string(o.OnUnknown) + " makes it a retry"
+		f.Message += "; no rule explains it, and --unknown " + string(o.OnUnknown) + " makes it a retry"
 		return f
 	}
-	f.Message += "; no rule knows why"
+	f.Message += "; no rule explains it"
 	return f
 }
 
@@ -64,7 +64,7 @@ func (f Finding) outOfMemory(number int, kill string) Finding {
 	if f.Code = number; number < CodeSignalBase {
 		f.Code = CodeSignalBase + sigkill // the code of the process that the kernel killed
 	}
-	f.Message += ": the kernel killed for memory (OOM)"
+	f.Message += ": out of memory"
 	return f
 }
 

@@ -40,7 +40,7 @@ func TestEvidenceHasATimeAndAVictim(t *testing.T) {
 		"SIGKILL": {killed(9).with(kill(time.Second)), Retry, 137, "OOMKilled", "memory"},
 		"SIGKILL an hour after a child was killed":   {killed(9).with(kill(time.Hour)), Retry, 137, "KilledBySIGKILL", "SIGKILL"},
 		"a launcher's bare 1":                        {exited(1).with(kill(time.Second)), Retry, 137, "OOMKilled", "memory"},
-		"a bare 1 long after":                        {exited(1).with(kill(time.Hour)), Fatal, 1, "Error", "no rule knows why"},
+		"a bare 1 long after":                        {exited(1).with(kill(time.Hour)), Fatal, 1, "Error", "no rule explains it"},
 		"another bare code":                          {exited(2).with(kill(time.Second)), Fatal, 2, "Error", "besides, the kernel killed pt_data_worker (pid 4711)"},
 		"an exception of its own":                    {printing(1, bug).with(kill(time.Second)), Fatal, 1, "Error", "heads must divide hidden"},
 		"an exception of its own tells the kill too": {printing(1, bug).with(kill(time.Second)), Fatal, 1, "Error", "the kernel killed pt_data_worker (pid 4711)"},
@@ -93,7 +93,7 @@ func TestOnUnknown(t *testing.T) {
 		if f.Verdict != tt.want || f.Code != tt.code {
 			t.Errorf("%s, --unknown %s, progress %d: %s %d, want %s %d", tt.name, tt.policy, tt.progressed, f.Verdict, f.Code, tt.want, tt.code)
 		}
-		if f.Unknown != strings.Contains(f.Message, "no rule knows why") {
+		if f.Unknown != strings.Contains(f.Message, "no rule explains it") {
 			t.Errorf("%s: the message %q, unknown %v", tt.name, f.Message, f.Unknown)
 		}
 	}

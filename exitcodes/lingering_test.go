@@ -43,7 +43,7 @@ func TestLingered(t *testing.T) {
 // TestHungEcho: a worker that has failed and does not end is that failure, also where another one has caused it.
 func TestHungEcho(t *testing.T) {
 	now := time.Now()
-	o := Outcome{Rank: 1, Status: Status{Signal: 6}, Stop: StoppedByGang, StoppedAt: now, Hang: &Hang{Why: "got nowhere", Evidence: "it had failed"}}
+	o := Outcome{Rank: 1, Status: Status{Signal: 6}, Stop: StoppedByGang, StoppedAt: now, Hang: &Hang{Why: "made no progress", Evidence: "it had failed"}}
 	o.Output = []byte("Traceback (most recent call last):\n  File \"/t.py\", line 3, in <module>\n    f()\nConnectionResetError: [Errno 104] Connection reset by peer\n")
 	if f := Judge(o, BuiltinRules()); f.Reason != ReasonHang {
 		t.Errorf("%+v", f)

@@ -64,7 +64,7 @@ func MeaningOf(code int) Meaning {
 	case code == CodeSignalBase:
 		m.Text = "the worker's own exit code; 128 and above means: worth a retry"
 	default:
-		m.Text = "the worker's own exit code; 1 to 127 means: will fail again the same way"
+		m.Text = "the worker's own exit code; 1 to 127 means it would fail the same way again"
 	}
 	return m
 }

@@ -1,7 +1,6 @@
 package exitcodes
 
 import (
-	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -123,11 +122,9 @@ type ruleYAML struct {
 // ParseRules reads a rule list in YAML. Its rules come before those of base (which may be nil); a rule named like one
 // in base takes that one's place away, and with "disabled: true" only does that. Errors name the file and line.
 func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
-	var doc ruleFile
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("%s: %s", file, strings.Join(strings.Fields(err.Error()), " ")) // YAML errors have lines
+	doc, err := readRuleFile(file, data)
+	if err != nil {
+		return nil, err
 	}
 	names := map[string]bool{}
 	var list []Rule
@@ -172,7 +169,7 @@ func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
 	}
 	var y ruleYAML
 	if err := node.Decode(&y); err != nil {
-		return rule, false, err
+		return rule, false, inYAML(err)
 	}
 	rule = Rule{
 		Name: y.Name, Role: roleNames[y.Role], Literals: y.Literals, ExitCodes: y.ExitCodes, Verdict: y.Verdict,
@@ -184,6 +181,9 @@ func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
 	}
 	if y.Disabled {
 		return rule, true, nil
+	}
+	if rule.Role == RoleNone && y.Role == "" {
+		return rule, false, fmt.Errorf("rule %s has no role; want one of root, suspect, cascade, confirm, noise", y.Name)
 	}
 	if rule.Role == RoleNone {
 		return rule, false, fmt.Errorf("rule %s: role %q is not one of root, suspect, cascade, confirm, noise", y.Name, y.Role)

@@ -46,7 +46,7 @@ func (o Outcome) writtenBefore(file ErrorFile, w said) bool {
 func (f Finding) HadFailed() string {
 	message := f.who() + " was stopped when it had failed already: " + clip(f.Evidence)
 	if f.Rule == "" {
-		message += "; no rule knows why"
+		message += "; no rule explains it"
 	}
 	return message
 }

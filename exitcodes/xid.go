@@ -54,7 +54,7 @@ func (o *Outcome) killed() string {
 	if o.OOMKills <= 0 {
 		return ""
 	}
-	counted := fmt.Sprintf("the container's cgroup counted %s since the start", plural(o.OOMKills, "kill for memory", "kills for memory"))
+	counted := fmt.Sprintf("%s in the container's cgroup since the start", plural(o.OOMKills, "out-of-memory kill", "out-of-memory kills"))
 	recent := o.Kills[:0:0]
 	for _, k := range o.Kills {
 		if k.At.IsZero() || o.At.IsZero() || o.At.Sub(k.At) < killExplains {

@@ -10,7 +10,7 @@ import (
 // continues with the first that comes. No time limit runs here.
 func (t *turn) suspended(members []member) Decision {
 	if t.job.Suspend {
-		return t.wait(time.Time{}, WaitsForUser, nil, "the job is suspended until somebody resumes it")
+		return t.wait(time.Time{}, WaitsForUser, nil, "the job is suspended; gangrun resume continues it")
 	}
 	var nodes []named
 	for _, e := range t.entries() {

@@ -21,12 +21,12 @@ func (t *turn) withoutRound() (Decision, bool) {
 	}
 	if until := since.Add(t.job.Spec.Fence.of()); t.now.Before(until) {
 		return t.wait(until, WaitsForRecord, nil,
-			"somebody has deleted the record of round %d, and no leader remembers whose workers run: continuing without it at %s",
+			"the record of round %d was deleted, and no leader remembers whose workers run: continuing without it at %s",
 			t.job.Round, until.UTC().Format(time.TimeOnly)), true
 	}
 	switch stop := t.job.Stop; {
 	case t.job.Phase == Running:
-		t.stop(StopStore, "", exitcodes.ReasonStoreLost, "somebody has deleted the record of the round")
+		t.stop(StopStore, "", exitcodes.ReasonStoreLost, "the record of the round was deleted")
 		t.job.Stop.Judged = true
 		return t.write(ActStop), true
 	case t.job.Phase == Stopping && stop != nil && !stop.Judged: // who has failed cannot be told any more

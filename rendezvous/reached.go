@@ -16,7 +16,7 @@ type Reached struct {
 	Round int    `json:"round"`
 	Step  *int64 `json:"step,omitempty"`  // the least that one of them has told
 	Phase string `json:"phase,omitempty"` // of that one
-	// Still says that they have got nowhere for so long that it may be a hang: half of the time is over.
+	// Still says that they have got nowhere for so long that it may be a hang: half of the limit has passed.
 	Still bool `json:"still,omitempty"`
 	// Checkpoint is the step of the newest whole checkpoint that the node knows of.
 	Checkpoint *int64 `json:"checkpoint,omitempty"`
@@ -159,7 +159,7 @@ func (c *comparison) add(name string, p *Reached) {
 // String is for a person, where at least two have told a step.
 func (c comparison) String() string {
 	if c.least == c.most {
-		return fmt.Sprintf("all nodes that tell have told step %d", c.least)
+		return fmt.Sprintf("all nodes that report are at step %d", c.least)
 	}
 	who := few(c.behind)
 	if len(c.behind) == 1 && c.phases[0] != "" && c.phases[0] != "train" {

@@ -21,7 +21,7 @@ func reachedStage(t *testing.T, steps map[string]int64, later int) *stage {
 // TestBehind: where all nodes hang and none knows why, the one that has come least far is the cause.
 func TestBehind(t *testing.T) {
 	hang := func(o *Outcome) {
-		o.Reason, o.Code, o.Role, o.Message = exitcodes.ReasonHang, 212, "suspect", "got nowhere"
+		o.Reason, o.Code, o.Role, o.Message = exitcodes.ReasonHang, 212, "suspect", "made no progress"
 	}
 	for name, test := range map[string]struct {
 		steps map[string]int64
@@ -29,12 +29,12 @@ func TestBehind(t *testing.T) {
 		node  string
 		says  string
 	}{
-		"one":            {map[string]int64{"a": 30, "b": 30, "c": 29}, 0, "c", "got nowhere; behind: c, at step 29 of 30"},
-		"two":            {map[string]int64{"a": 30, "b": 29, "c": 29}, 0, "a", "got nowhere; behind: b, c, at step 29 of 30"},
-		"none":           {map[string]int64{"a": 30, "b": 30, "c": 30}, 0, "a", "got nowhere; all nodes that tell have told step 30"},
-		"only one tells": {map[string]int64{"c": 30}, 0, "a", "got nowhere"},
-		"two tell":       {map[string]int64{"b": 31, "c": 30}, 0, "c", "got nowhere; behind: c, at step 30 of 31"},
-		"before":         {map[string]int64{"a": 30, "b": 30, "c": 29}, 1, "a", "got nowhere"},
+		"one":            {map[string]int64{"a": 30, "b": 30, "c": 29}, 0, "c", "made no progress; behind: c, at step 29 of 30"},
+		"two":            {map[string]int64{"a": 30, "b": 29, "c": 29}, 0, "a", "made no progress; behind: b, c, at step 29 of 30"},
+		"none":           {map[string]int64{"a": 30, "b": 30, "c": 30}, 0, "a", "made no progress; all nodes that report are at step 30"},
+		"only one tells": {map[string]int64{"c": 30}, 0, "a", "made no progress"},
+		"two tell":       {map[string]int64{"b": 31, "c": 30}, 0, "c", "made no progress; behind: c, at step 30 of 31"},
+		"before":         {map[string]int64{"a": 30, "b": 30, "c": 29}, 1, "a", "made no progress"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := reachedStage(t, test.steps, test.round)
@@ -93,7 +93,7 @@ func TestEachKnowsWhy(t *testing.T) {
 				s.fails(node, func(o *Outcome) {
 					o.Reason, o.Code, o.Role, o.Message = exitcodes.ReasonHang, 212, "root", "rank "+node
 					if node == "c" && !strings.Contains(test.says, node) {
-						o.Role, o.Message = "suspect", "got nowhere"
+						o.Role, o.Message = "suspect", "made no progress"
 					}
 				})
 			}
@@ -238,12 +238,12 @@ func TestStandsStill(t *testing.T) {
 	}{
 		"one is behind":    {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 29, "eval", true), "c": at(3, 30, "", true)}, "behind: b (eval), at step 29 of 30"},
 		"two are":          {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 29, "", true), "c": at(3, 29, "train", true)}, "behind: b, c, at step 29 of 30"},
-		"none is":          {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 30, "", true)}, "all nodes that tell have told step 30"},
+		"none is":          {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 30, "", true)}, "all nodes that report are at step 30"},
 		"one gets on":      {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 29, "", false), "c": at(3, 30, "", true)}, ""},
 		"one tells":        {map[string]*Reached{"a": at(3, 30, "", true)}, ""},
 		"of another round": {map[string]*Reached{"a": at(3, 30, "", true), "b": at(2, 29, "", true)}, ""},
 		"of a role that restarts alone": {map[string]*Reached{"a": at(3, 30, "", true), "b": at(3, 30, "", true), "e": at(3, 1, "", false)},
-			"all nodes that tell have told step 30"},
+			"all nodes that report are at step 30"},
 		"nobody": {nil, ""},
 	} {
 		v := View{

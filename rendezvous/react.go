@@ -42,7 +42,7 @@ type Self struct {
 	Role      string
 	// Again is set where the workers of Round have failed, the node's role restarts alone, and it is time to.
 	Again   bool
-	Leaving bool // it was told to stop
+	Leaving bool // it was asked to stop
 	// Asks is set while its workers, although it leaves, go on until they have saved with all others.
 	Asks  bool
 	Taken bool // another incarnation has its key
@@ -137,7 +137,7 @@ func reactIdle(s Self, r Reading, at time.Duration) Step {
 	case s.Leaving:
 		return leave(End{
 			Verdict: exitcodes.Preempted, Reason: exitcodes.ReasonPreempted, Code: exitcodes.CodeSignalBase + 15,
-			Message: s.Name + " was told to stop",
+			Message: s.Name + " was asked to stop",
 		})
 	case r.Store != s.Store:
 		return Step{Do: ActRejoin, Why: "the store is another one than before"}

@@ -111,8 +111,8 @@ func TestAsked(t *testing.T) {
 	}{
 		"answers":       {false, true, nccl + " 60", gpus, 1, "it has joined 29 collectives, the others more; GPU 3B:00 wants Reset", "", 2},
 		"are stuck":     {true, true, nccl + " 60", "sleep 60", 1, "no answer in time", "collectives", 2},
-		"no NCCL":       {false, true, "sleep 60", "exit 1", 0, "got nowhere", "collectives", 0},
-		"another job's": {false, false, nccl + " 60", gpus, 0, "got nowhere", "collectives", 1},
+		"no NCCL":       {false, true, "sleep 60", "exit 1", 0, "made no progress", "collectives", 0},
+		"another job's": {false, false, nccl + " 60", gpus, 0, "made no progress", "collectives", 1},
 		"steps arrive":  {false, true, nccl + " 0", gpus, 0, "", "collectives", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -196,14 +196,14 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	}
 	c.answers.dumped(s.cfg.Dir, workers, of, c.silentSince)
 	if c.answers.unread != nil {
-		s.log.Warn("what torch's flight recorder has written is not read; the hang is judged without it", "err", c.answers.unread)
+		s.log.Warn("cannot read torch's flight recorder; judging the hang without it", "err", c.answers.unread)
 	}
 	c.answers.groups(stands, ranks)
 	for k, c := range c.answers.joined(workers[of[0]].world(), ranks) {
 		stands[k].Collectives = c
 	}
 	if late := comesLate(c.answers.torch); late != "" {
-		s.log.Warn("torch's flight recorder tells who came later than the others to the collectives, again and again", "late", late)
+		s.log.Warn("torch's flight recorder shows who was repeatedly late to the collectives", "late", late)
 	}
 	who, tells := guilty(c, stands, of, findings)
 	evidence := tells
@@ -225,7 +225,7 @@ func (s *Supervisor) blame(c hangCase, workers []*worker, findings []exitcodes.F
 	i := of[max(who, 0)]
 	o := workers[i].outcome
 	o.Stop, o.Hang = exitcodes.NotStopped, &exitcodes.Hang{
-		Why: "got nowhere: " + why + "; " + tells, Evidence: evidence, Failed: i == c.lingers, Echo: who < 0 && hang.Victims(stands),
+		Why: "made no progress: " + why + "; " + tells, Evidence: evidence, Failed: i == c.lingers, Echo: who < 0 && hang.Victims(stands),
 	}
 	if who < 0 && len(stands) > 1 {
 		o.Rank, o.LocalRank = -1, -1
@@ -364,8 +364,8 @@ func (s *Supervisor) keep(round int, files ...evidenceFile) {
 		return dir, os.Chmod(dir, 0o755)
 	}, nil)
 	if err != nil {
-		s.log.Warn("the evidence of a hang is not kept", "err", err)
+		s.log.Warn("evidence of the hang could not be saved", "err", err)
 		return
 	}
-	s.log.Warn("the evidence of a hang is kept", "dir", dir)
+	s.log.Warn("evidence of the hang saved", "dir", dir)
 }

@@ -38,7 +38,7 @@ type Notice struct {
 	Grace  time.Duration // from it to SIGKILL
 }
 
-// Scope says who gets a signal that is passed on.
+// Scope says who gets the signals that are passed on.
 type Scope string
 
 const (
@@ -173,7 +173,7 @@ type Config struct {
 	PythonStacks bool
 	// TorchControlPlane has torch start its worker server in each rank, which tells what its flight recorder has.
 	TorchControlPlane bool
-	// HangDir returns the directory beside whose files the evidence of a hang is kept; nil, or empty: a temporary one.
+	// HangDir returns the directory beside whose files evidence of the hang saved; nil, or empty: a temporary one.
 	HangDir func() string
 
 	Preflight Preflight

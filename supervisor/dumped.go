@@ -111,7 +111,7 @@ func (s *Supervisor) tellDumps(workers []*worker) {
 	}
 	records, err := within(dumpsTime, func() (map[int]flight.Record, error) { return dumps(s.cfg.Dir, workers, of, since) }, nil)
 	if err != nil {
-		s.log.Warn("what torch's flight recorder has written is not read", "err", err)
+		s.log.Warn("cannot read torch's flight recorder", "err", err)
 	}
 	if len(records) < len(workers) {
 		return
@@ -127,9 +127,9 @@ func (s *Supervisor) tellDumps(workers []*worker) {
 		stands[i].Collectives = c
 	}
 	if who, why := hang.Blame(stands); who >= 0 {
-		s.log.Warn("torch's flight recorder tells for which rank the others waited", "rank", workers[who].spec.Rank, "why", why)
+		s.log.Warn("torch's flight recorder shows which rank the others waited for", "rank", workers[who].spec.Rank, "why", why)
 	}
 	if late := comesLate(records); late != "" {
-		s.log.Warn("torch's flight recorder tells who came later than the others to the collectives, again and again", "late", late)
+		s.log.Warn("torch's flight recorder shows who was repeatedly late to the collectives", "late", late)
 	}
 }

@@ -73,7 +73,7 @@ func (s *Supervisor) torchSockets(index, number int) string {
 		err = flight.Install(s.scratch.path(torchPlugin))
 	}
 	if err != nil {
-		s.log.Warn("torch's control plane is not started: a hang will be judged without it", "err", err)
+		s.log.Warn("torch's control plane could not be started; hangs will be judged without it", "err", err)
 		return ""
 	}
 	return dir

@@ -66,7 +66,7 @@ func (h *health) fault(what any, stack func() []byte) {
 		return
 	}
 	h.broken = true
-	h.log.Error("hang detection has failed, and is off in this round; training goes on", "error", fmt.Sprint(what), "stack", string(stack()))
+	h.log.Error("hang detection failed and is off for this round; training continues", "error", fmt.Sprint(what), "stack", string(stack()))
 }
 
 // watching does f, which may take time, beside the loop, as beside does. What goes wrong in it costs the detection, too.
@@ -156,7 +156,7 @@ func (s *Supervisor) look() {
 	case ends.Over >= 0:
 		s.lingers(h, ends.Over)
 	case do.Warn != nil:
-		s.log.Warn("the workers may hang: half of the time is over", "silence", do.Warn.String(), "limit", do.Warn.Limit)
+		s.log.Warn("the workers may be hanging: half of the limit has passed", "silence", do.Warn.String(), "limit", do.Warn.Limit)
 	case do.Suspect != nil:
 		h.state = nil
 		pids, env, asks := s.pids(), s.round.workers[0].env, do.Suspect.Acts
@@ -181,14 +181,14 @@ func (s *Supervisor) look() {
 				h.state = state
 				h.answers.nccl, h.answers.says, h.answers.torch = asked.nccl, asked.says, asked.torch
 				if asked.unasked != nil {
-					s.log.Debug("NCCL's RAS was not asked how far the ranks have come; the hang is judged without it",
+					s.log.Debug("cannot query NCCL's RAS for the ranks' progress; judging the hang without it",
 						"err", asked.unasked)
 				}
 				h.guard(func(d *hang.Detector) { d.Gathered() })
 			}
 		})
 	case do.Relieved:
-		s.log.Info("the workers go on")
+		s.log.Info("the workers are making progress again")
 	case do.Hang != nil:
 		s.hangs(h, do.Hang)
 	}
@@ -298,7 +298,7 @@ func (s *Supervisor) hangs(h *health, r *hang.Report) {
 		s.step(node.Hung{Why: r.Silent(), Standing: r.Standings(), Exiting: r.Exiting, Failed: h.endings.Failed()})
 		return
 	}
-	s.log.Warn("the workers hang, it seems; they are left alone, as --hang act would not", "silence", r.String(), "limit", r.Limit)
+	s.log.Warn("the workers appear to hang; --hang act would restart them", "silence", r.String(), "limit", r.Limit)
 	state, round := h.state, s.round.start.Round.Number
 	s.beside(func() func() {
 		s.keep(round, evidenceFile{"state.txt", state.text(r)})

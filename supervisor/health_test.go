@@ -20,8 +20,8 @@ func TestHangs(t *testing.T) {
 		code int
 		says string
 	}{
-		{hang.Auto, 212, "rank 0 got nowhere: no step for "},
-		{hang.Observe, 0, "the workers hang, it seems"},
+		{hang.Auto, 212, "rank 0 made no progress: no step for "},
+		{hang.Observe, 0, "the workers appear to hang"},
 		{hang.Off, 0, ""},
 	} {
 		t.Run(string(test.mode), func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestBroken(t *testing.T) {
 		t.Error(next)
 	}
 	h.ended(0)
-	if h.silent() || strings.Count(log.String(), "training goes on") != 1 {
+	if h.silent() || strings.Count(log.String(), "training continues") != 1 {
 		t.Error(log.String())
 	}
 	(*health)(nil).ended(0)

@@ -214,7 +214,7 @@ func (s *Supervisor) outcomeFile(end exitcodes.Message) (path string) {
 		return ""
 	}
 	if err := os.WriteFile(path, append(end.Encode(s.cfg.MessageMax), '\n'), 0o600); err != nil {
-		s.log.Warn("no file with the outcome for the exit hooks", "err", err)
+		s.log.Warn("cannot write the outcome file for the exit hooks", "err", err)
 		return ""
 	}
 	return path

@@ -21,7 +21,7 @@ func TestLingering(t *testing.T) {
 		says string
 	}{
 		{hang.Auto, "sleep 60", 1, "rank 1 has failed and does not end; it does nothing for "},
-		{hang.Observe, "sleep 4", 0, "a worker does not end, it seems"},
+		{hang.Observe, "sleep 4", 0, "a worker appears to hang at its exit"},
 		{hang.Off, "sleep 2", 0, ""},
 	} {
 		t.Run(string(test.mode), func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
 	if w.spec.Terminal && sink == (Sink{}) && isTerminal(fd) {
 		s.unread.Do(func() {
-			s.log.Info("output goes to the terminal as it is: it is not kept, so no rule can read why the worker failed")
+			s.log.Info("the worker writes to the terminal itself, so no rule can read why it fails; with 2>&1 | cat behind the command gangrun reads along")
 		})
 		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		return os.NewFile(uintptr(dup), "terminal"), err
@@ -46,7 +46,12 @@ func (s *Supervisor) logFile(path string) *output.File {
 	if path == "" {
 		return nil
 	}
-	complain := func(err error) { s.log.Warn("a log file is not complete", "err", err) }
+	complain := func(err error) {
+		text := err.Error() // of both streams it is often the same
+		if last := s.logTrouble.Swap(&text); last == nil || *last != text {
+			s.log.Warn("a log file is incomplete", "err", err)
+		}
+	}
 	file, err := openLog(s, path, func() (*output.File, error) { return output.OpenFile(path, complain) })
 	if err != nil {
 		complain(err)

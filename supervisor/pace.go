@@ -33,7 +33,7 @@ func (s *Supervisor) comparing(f func()) {
 	defer func() {
 		if what := recover(); what != nil {
 			s.stragglers, s.own = straggler.Off(), nil
-			s.log.Error("the comparison of the ranks has failed, and no straggler is named in this round; training goes on",
+			s.log.Error("comparing the ranks failed; no straggler is named in this round; training continues",
 				"error", fmt.Sprint(what), "stack", string(debug.Stack()))
 		}
 	}()

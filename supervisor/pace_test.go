@@ -44,7 +44,7 @@ func TestOwnTime(t *testing.T) {
 	}
 }
 
-// TestOwnTimeFails: a fault in the comparison costs the names, and is said once; training goes on.
+// TestOwnTimeFails: a fault in the comparison costs the names, and is said once; training continues.
 func TestOwnTimeFails(t *testing.T) {
 	var log shared.Buffer
 	s := &Supervisor{stragglers: straggler.New(), own: straggler.NewOwn(), log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -61,7 +61,7 @@ func TestOwnTimeFails(t *testing.T) {
 	if named := s.pace([]notify.Report{{Rank: 0, Step: &two, Own: time.Millisecond, At: now}}); named != nil {
 		t.Errorf("%+v", named)
 	}
-	if strings.Count(log.String(), "training goes on") != 1 {
+	if strings.Count(log.String(), "training continues") != 1 {
 		t.Error(log.String())
 	}
 }

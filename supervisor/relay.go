@@ -51,7 +51,7 @@ func (s *Supervisor) relay() {
 		Dir: "/", Env: []string{}, Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		s.log.Warn("what is left behind has lost its output", "err", err)
+		s.log.Warn("the output of a leftover process is lost", "err", err)
 	}
 }
 

@@ -63,6 +63,8 @@ type Supervisor struct {
 	first       []node.Effect
 	oneInUse    bool // of the machine's processors
 	timer       *time.Timer
+
+	logTrouble atomic.Pointer[string] // the last thing that was said about a log file
 }
 
 // New makes a supervisor. The consoles are gangrun's own standard output and error; its log goes through the latter.

@@ -318,7 +318,7 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.connect(os.environ["NOTI
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("python3 is missing: install python3")
 	}
-	if r.run(t); r.message.Step == nil || *r.message.Step != 41 || !strings.Contains(r.err.String(), "report is not understood") {
+	if r.run(t); r.message.Step == nil || *r.message.Step != 41 || !strings.Contains(r.err.String(), "report that cannot be read") {
 		t.Errorf("%+v\n%s", r.message.Step, r.err.String())
 	}
 }

@@ -121,7 +121,7 @@ func (s *Supervisor) takeReports(all bool) {
 		news = true
 		said := w.notify.Said()
 		if err := w.notify.Problem(); err != nil {
-			s.log.Warn("a worker's report is not understood", "pid", w.pid, "rank", w.spec.Rank, "err", err)
+			s.log.Warn("a worker sent a report that cannot be read", "pid", w.pid, "rank", w.spec.Rank, "err", err)
 		}
 		if said.Step != nil {
 			s.cfg.Agent.Stepped(*said.Step)

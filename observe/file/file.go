@@ -171,6 +171,6 @@ func (w *Writer) ready(line int64) error {
 func (w *Writer) complain(err error) {
 	if err != nil && !w.said {
 		w.said = true
-		w.log.Warn("events are missing in the file", "err", err)
+		w.log.Warn("cannot write events to the file", "err", err)
 	}
 }

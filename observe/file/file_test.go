@@ -127,7 +127,7 @@ func TestDropped(t *testing.T) {
 	if len(list) != 2 || list[0].Type != event.EventsDropped || list[0].Dropped.Count != 5 || list[1].Seq != 6 {
 		t.Errorf("%+v", list)
 	}
-	if n := strings.Count(log.String(), "events are missing"); n != 1 {
+	if n := strings.Count(log.String(), "cannot write events"); n != 1 {
 		t.Errorf("said %d times: %s", n, &log)
 	}
 }

@@ -42,7 +42,7 @@ func Open(log *slog.Logger) *Writer {
 				}
 				if err := journal.Send(text, priority, fields); err != nil && !said {
 					said = true
-					log.Warn("events are missing in the journal", "err", err)
+					log.Warn("cannot write events to the journal", "err", err)
 				}
 			}
 		}

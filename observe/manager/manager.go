@@ -44,7 +44,7 @@ type Config struct {
 func New(cfg Config) *Manager {
 	watchdog, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		cfg.Log.Warn("the watchdog of gangrun's manager is not fed", "err", err)
+		cfg.Log.Warn("cannot feed the watchdog of gangrun's manager", "err", err)
 	}
 	m := &Manager{said: make(chan []event.Event, 64), done: make(chan struct{})}
 	t := &teller{send: func(state string) error { _, err := daemon.SdNotify(false, state); return err }, log: cfg.Log}
@@ -116,7 +116,7 @@ type teller struct {
 func (t *teller) tell(lines ...string) {
 	if err := t.send(strings.Join(lines, "\n")); err != nil && !t.complained {
 		t.complained = true
-		t.log.Warn("gangrun's manager does not hear it", "err", err)
+		t.log.Warn("cannot notify gangrun's manager", "err", err)
 	}
 }
 

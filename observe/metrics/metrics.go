@@ -77,42 +77,42 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	build   = describe("build_info", "What this gangrun is. Always 1.", "version", "goversion")
+	build   = describe("build_info", "The version of this gangrun. Always 1.", "version", "goversion")
 	phase   = describe("phase", "1 for the phase that this node is in, 0 for the others.", "phase")
 	round   = describe("round", "The current round, or the last; -1 before the first.")
-	workers = describe("workers", "Workers of this node that run.")
+	workers = describe("workers", "Running workers of this node.")
 	exits   = describe("worker_exits_total",
 		"Workers that have ended, by how: succeeded, failed by themselves, stopped.", "how")
 	step = describe("step",
-		"The last step that every worker of this node which reports has finished; NaN when none was told.")
-	stepMax    = describe("step_max", "The highest step that was ever told; NaN when none was.")
-	stepAt     = describe("step_timestamp_seconds", "When the last new step was told; NaN when none was.")
-	saved      = describe("checkpoint_step", "The step of the newest checkpoint that is known of; NaN when there is none.")
-	stragglers = describe("stragglers", "Ranks of this node for which the others wait, step after step.")
-	straggler  = describe("straggler_rank", "The one of them that takes longest; -1 when there is none.")
+		"The last step that all reporting workers of this node have finished; NaN when none was reported.")
+	stepMax    = describe("step_max", "The highest step ever reported; NaN when none was.")
+	stepAt     = describe("step_timestamp_seconds", "When the last new step was reported; NaN when none was.")
+	saved      = describe("checkpoint_step", "The step of the newest known checkpoint; NaN when there is none.")
+	stragglers = describe("stragglers", "Ranks of this node that the others wait for, step after step.")
+	straggler  = describe("straggler_rank", "The slowest of them; -1 when there is none.")
 	excess     = describe("straggler_excess_seconds",
-		"How much longer than the others each step of that one is; 0 when there is none.")
-	slowNodes  = describe("straggler_nodes", "Nodes of the job for which the others wait, where this node leads.")
+		"How much longer each of its steps takes than those of the others; 0 when there is none.")
+	slowNodes  = describe("straggler_nodes", "Nodes of the job that the others wait for; only the leading node knows any.")
 	nodeExcess = describe("straggler_node_excess_seconds",
-		"How much longer than on the other nodes each step of such a node is; absent where there is none.", "straggler")
+		"How much longer each step of such a node takes than on the other nodes; absent where there is none.", "straggler")
 	savedAge = describe("checkpoint_age_seconds",
-		"The age of the newest checkpoint that is known of; NaN when there is none.")
+		"The age of the newest known checkpoint; NaN when there is none.")
 	budgetUsed = describe("restart_budget_used", "Restarts without progress that the job has used up.")
 	budgetMax  = describe("restart_budget_max", "Restarts without progress after which the job gives up.")
-	banned     = describe("banned_hosts", "Hosts that the job did without, as far as it could, when the last round began.")
-	restarts   = describe("restarts_total", "Rounds that were begun again on this node, by the job's reason.", "reason")
+	banned     = describe("banned_hosts", "Hosts that the job avoided, as far as it could, when the last round began.")
+	restarts   = describe("restarts_total", "Restarted rounds on this node, by the job's reason.", "reason")
 	disrupted  = describe("disruptions_total",
-		"Rounds that were interrupted, by the job's reason: restarts, and an end that is no success.", "reason")
-	elapsed    = describe("job_elapsed_seconds_total", "Time since gangrun has started on this node.")
-	training   = describe("training_seconds_total", "Time spent on steps, those included that had to be made again.")
+		"Interrupted rounds, by the job's reason: restarts, and an end other than success.", "reason")
+	elapsed    = describe("job_elapsed_seconds_total", "Time since gangrun started on this node.")
+	training   = describe("training_seconds_total", "Time spent on steps, including those that had to be repeated.")
 	productive = describe("productive_seconds",
-		"Time spent on steps that count: made, and not lost by a restart. It can go down.")
-	goodput   = describe("goodput_ratio", "Productive time over elapsed time; NaN when no step was told.")
-	badput    = describe("badput_seconds_total", "Time that was not productive, by where it has gone.", "source")
+		"Time spent on steps that count, that is, not lost by a restart. It can go down.")
+	goodput   = describe("goodput_ratio", "Productive time over elapsed time; NaN when no step was reported.")
+	badput    = describe("badput_seconds_total", "Time that was not productive, by where it went.", "source")
 	stepTimes = describe("step_seconds",
 		"Time of a step: the mean of those in at most five seconds counts for each of them.")
-	recovery = describe("recovery_seconds", "Time from a failure until training goes on, by phase.", "phase")
-	dropped  = describe("events_dropped_total", "Events that have not reached a receiver, since it was too slow.",
+	recovery = describe("recovery_seconds", "Time from a failure until training continues, by phase.", "phase")
+	dropped  = describe("events_dropped_total", "Events that did not reach a receiver because it was too slow.",
 		"receiver")
 )
 

@@ -51,7 +51,10 @@ func Read(paths []string, stdin io.Reader) (events []event.Event, problems []str
 		}
 		err = read(path, in)
 		if err = errors.Join(err, in.Close()); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", path, err)
+			if _, named := errors.AsType[*os.PathError](err); !named {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			return nil, nil, err
 		}
 	}
 	return events, problems, nil

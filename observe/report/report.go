@@ -4,6 +4,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -77,11 +78,14 @@ type process struct {
 	lost    int64 // events that are missing in between
 }
 
+// ErrNoEvents is that of files without any.
+var ErrNoEvents = errors.New("no events in it; want a file that --events has written")
+
 // Build makes the report of the job whose events these are, in any order. It returns an error where there are none, or
 // where they are of several jobs.
 func Build(events []event.Event, problems []string) (*Report, error) {
 	if len(events) == 0 {
-		return nil, fmt.Errorf("there is no event to report")
+		return nil, ErrNoEvents
 	}
 	slices.SortStableFunc(events, func(a, b event.Event) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Seq, b.Seq))
@@ -250,10 +254,10 @@ func (r *Report) next() string {
 	}
 	list := []candidate{
 		{r.Badput[account.CheckpointSave], "saving checkpoints takes %s: save beside training, or less often"},
-		{first(account.Startup), "the first start takes %s, until the first step is told"},
+		{first(account.Startup), "the first start takes %s, until the first step is reported"},
 		{first(account.Rendezvous), "waiting for nodes before the first round takes %s"},
 		{r.Badput[account.Idle], "nodes without a gangrun while the job ran make up %s"},
-		{r.Badput[account.Unknown], "no step is told in %s: have the workers report steps to NOTIFY_SOCKET"},
+		{r.Badput[account.Unknown], "no step is reported in %s: have the workers report steps to NOTIFY_SOCKET"},
 	}
 	for _, c := range r.Causes {
 		where := ""

@@ -33,7 +33,7 @@ func (r *Report) Text(w io.Writer) {
 	if r.Checkpoint != nil {
 		fmt.Fprintf(w, ", newest checkpoint of step %d", r.Checkpoint.Step)
 	}
-	goodput := "unknown: no step was told"
+	goodput := "unknown: no step was reported"
 	if r.Goodput != nil {
 		goodput = percent(*r.Goodput)
 	}

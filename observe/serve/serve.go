@@ -93,7 +93,7 @@ func handler(cfg Config, events http.HandlerFunc, own names) http.Handler {
 	mux.Handle("/metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !cfg.Alive() {
-			text(w, http.StatusServiceUnavailable, "gangrun does not go on")
+			text(w, http.StatusServiceUnavailable, "gangrun makes no progress")
 			return
 		}
 		text(w, http.StatusOK, "ok")

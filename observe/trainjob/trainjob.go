@@ -133,7 +133,7 @@ func (p *Poster) run() {
 			p.posted, p.at, p.complained = status, now, false
 		case !p.complained:
 			p.complained = true
-			p.cfg.Log.Warn("the TrainJob's status is out of date: Trainer's status server does not take it; training goes on, and "+
+			p.cfg.Log.Warn("the TrainJob's status is out of date: Trainer's status server does not accept it; training continues, and "+
 				"so do the tries (--trainjob-progress off ends them)", "err", err)
 		}
 	}

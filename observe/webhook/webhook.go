@@ -189,7 +189,7 @@ func (s *Sender) run(ctx context.Context) {
 		}
 		if err != nil && !complained {
 			complained = true
-			s.cfg.Log.Warn("the webhook does not take events; training goes on", "err", err)
+			s.cfg.Log.Warn("the webhook does not accept events; training continues", "err", err)
 		}
 	}
 }

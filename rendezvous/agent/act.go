@@ -75,7 +75,7 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 // rejoin starts over in a store that is not the one the node was in, and brings what it knows.
 func (n *node) rejoin() {
 	if n.record.Store != "" {
-		n.log.Warn("the store is another one than before: joining it again")
+		n.log.Warn("the store is a different one than before: rejoining")
 		n.record.Carried = n.earlierJob
 		if j := n.lastJob; j != nil && j.Store != n.reading.Store {
 			n.record.Carried = j

@@ -82,6 +82,6 @@ func (n *node) checked(c checked) {
 		return
 	}
 	n.check.doubt = false
-	n.log.Warn("the store is not what this node has heard of it: reading it again")
+	n.log.Warn("this node's view of the store is out of date: rereading it")
 	n.writer.rejoin, n.writer.dirty = true, true
 }

@@ -28,10 +28,10 @@ func TestAKeyComesBack(t *testing.T) {
 		op   store.Op
 		says string
 	}{
-		"deleted":                {store.Delete(key), "somebody has deleted this node's key"},
-		"overwritten":            {store.Put(key, []byte("garbage{")), "somebody has overwritten this node's key"},
-		"another version":        {store.Put(key, []byte(`{"v":99}`)), "somebody has overwritten this node's key"},
-		"everything was deleted": {store.Delete(""), "somebody has deleted this node's key"},
+		"deleted":                {store.Delete(key), "this node's key was deleted"},
+		"overwritten":            {store.Put(key, []byte("garbage{")), "this node's key was overwritten"},
+		"another version":        {store.Put(key, []byte(`{"v":99}`)), "this node's key was overwritten"},
+		"everything was deleted": {store.Delete(""), "this node's key was deleted"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

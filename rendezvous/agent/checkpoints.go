@@ -79,7 +79,7 @@ func (n *node) looked(asked int64, r checkpoint.Report, err error) {
 	case err != nil:
 		c.Problem = rendezvous.Sentence(err.Error())
 		if before := n.record.Checkpoints; before == nil || before.Problem != c.Problem {
-			n.log.Warn("cannot tell what checkpoints there are; asking again", "dir", n.cfg.Checkpoints.Name, "err", err)
+			n.log.Warn("cannot list the checkpoints; trying again", "dir", n.cfg.Checkpoints.Name, "err", err)
 		}
 	case r.Veto != nil:
 		c.Veto = rendezvous.Sentence(r.Veto.Error())
@@ -118,7 +118,7 @@ func (n *node) missed(r checkpoint.Report, err error) {
 	if step != nil {
 		attrs = append(attrs, "step", *step)
 	}
-	n.log.Warn("the training has saved no checkpoint here yet; all of its work would be lost with the next failure", attrs...)
+	n.log.Warn("the training has saved no checkpoint here yet: the next failure would lose all of its work", attrs...)
 }
 
 // sameCheckpoints reports whether both say the same, whenever they were asked.
@@ -146,7 +146,7 @@ func (n *node) prepared(r *rendezvous.Round) (resumed *Resumed, err error, ready
 	n.inBackground(func() func(*node) {
 		found, err := dir.Begin(n.ctx, run, checkpoint.From{Step: r.Resume.Step, Identity: r.Resume.Identity, Why: r.Resume.Why})
 		if err != nil && dir.Own {
-			n.log.Warn("cannot tell what checkpoints there are; the training finds its own", "dir", dir.Name, "err", err)
+			n.log.Warn("cannot list the checkpoints; the training picks its own", "dir", dir.Name, "err", err)
 			found, err = nil, nil
 		}
 		return func(n *node) {
@@ -184,7 +184,7 @@ func (n *node) present(r *rendezvous.Round) (resumed *Resumed, seen *rendezvous.
 			c := &n.checkpoints
 			c.busy, c.joined, c.resumed, c.joins = false, r.Number+1, nil, rendezvous.Resume{Decision: rendezvous.ResumeFresh}
 			if err != nil {
-				n.log.Warn("cannot tell what checkpoints there are; the workers find theirs by themselves", "dir", dir.Name, "err", err)
+				n.log.Warn("cannot list the checkpoints; the workers pick their own", "dir", dir.Name, "err", err)
 				return
 			}
 			if newest := report.Newest; newest != nil {

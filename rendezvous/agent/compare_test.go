@@ -151,7 +151,7 @@ func TestLateNewsAreOld(t *testing.T) {
 		time.Sleep(DefaultLease) // it compares, and reads
 		close(hold)
 		time.Sleep(time.Minute)
-		if !log.has("reading it again") || log.has("gone back") {
+		if !log.has("rereading it") || log.has("gone back") {
 			t.Errorf("it says %s", log.all())
 		}
 		p.Gone(0, well, nil)

@@ -30,7 +30,7 @@ func (n *node) room(at time.Duration) {
 	f := n.full.Load()
 	if f == nil {
 		if n.fullSaid != 0 {
-			n.log.Info("the store takes writes again")
+			n.log.Info("the store accepts writes again")
 		}
 		n.fullSaid = 0
 		return
@@ -40,7 +40,7 @@ func (n *node) room(at time.Duration) {
 		return
 	}
 	n.fullSaid = max(at, 1)
-	says := f.err.Error() + "; until then what runs goes on, and nothing can be started or restarted"
+	says := f.err.Error() + "; until then what runs keeps running, and nothing can be started or restarted"
 	if n.started {
 		n.log.Warn(says)
 	} else {

@@ -77,7 +77,7 @@ func TestTheStoreIsFull(t *testing.T) {
 			full.Store(false)
 			nodes.start(0)
 			nodes.succeed(0)
-			if n := strings.Count(log.all(), "the store takes writes again"); n != len(nodes) {
+			if n := strings.Count(log.all(), "the store accepts writes again"); n != len(nodes) {
 				t.Errorf("%d nodes say that it is over: %s", n, log.all())
 			}
 		})

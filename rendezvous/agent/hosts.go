@@ -89,7 +89,7 @@ func (l *leader) sayBans(before, after *rendezvous.Job) {
 	}
 	for _, b := range bans(after) {
 		if !is(bans(before), b.Host) {
-			l.log.Warn("a host is banned: its nodes wait as spares while enough others are there", "host", b.Host,
+			l.log.Warn("a host is banned: its nodes wait as spares while there are enough others", "host", b.Host,
 				"until", b.Until.UTC().Format(rendezvous.BanTime), "score", b.Score, "last", b.Last.String(),
 				"do", "look at that machine; gangrun unban "+b.Host+" lifts it")
 		}
@@ -125,7 +125,7 @@ func (n *node) keptOut() (hosts []string) {
 func (n *node) sayNeeded() {
 	if j := n.reading.Job; j != nil {
 		if b := j.Ban(n.record.HostName(), n.now()); b != nil {
-			n.log.Warn("this node's host is banned and takes part all the same: too few others are there", "host", b.Host,
+			n.log.Warn("this node's host is banned but takes part: there are too few others", "host", b.Host,
 				"until", b.Until.UTC().Format(rendezvous.BanTime), "last", b.Last.String())
 		}
 	}

@@ -123,7 +123,7 @@ func TestABannedNodeWaits(t *testing.T) {
 		nodes[1].starts(3)
 		time.Sleep(3 * time.Second)
 		for _, want := range []string{
-			`msg="a host is banned: its nodes wait as spares while enough others are there" node=`,
+			`msg="a host is banned: its nodes wait as spares while there are enough others" node=`,
 			`msg=waiting node=2 why="round 3 runs without this node; host gpu-2 is banned until 2000-01-01 06:00:0`,
 			`the last of its faults: NodeUnhealthy of node2 in round 2 (the GPU driver reported Xid 79); gangrun unban gpu-2 lifts that"`,
 		} {
@@ -138,7 +138,7 @@ func TestABannedNodeWaits(t *testing.T) {
 		nodes[0].starts(4)
 		nodes[2].starts(4)
 		time.Sleep(time.Second)
-		if !said.has("this node's host is banned and takes part all the same: too few others are there") {
+		if !said.has("this node's host is banned but takes part: there are too few others") {
 			t.Errorf("nothing is said of that it is needed:\n%s", said.all())
 		}
 		for _, p := range []*party{nodes[0], nodes[2]} {

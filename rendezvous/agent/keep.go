@@ -147,6 +147,6 @@ const recallTime = 15 * time.Second
 func (n *node) recallLate() {
 	if n.recalling {
 		n.recalling = false
-		n.log.Warn("cannot tell whether there is a record of this job beside its checkpoints; continuing without", "waited", recallTime)
+		n.log.Warn("cannot read whether a record of this job is kept beside its checkpoints; continuing without", "waited", recallTime)
 	}
 }

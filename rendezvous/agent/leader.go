@@ -142,7 +142,7 @@ type refusal struct{ jobRev, rev int64 }
 // update folds an update into the view. One that is older than the view shows that it is wrong.
 func (l *leader) update(u store.Update) error {
 	if !u.Reset && u.Token == l.view.Token && u.Rev <= l.view.Rev && len(u.Changed)+len(u.Deleted) > 0 {
-		l.log.Warn("an update of the job came late: reading everything again", "revision", u.Rev, "known", l.view.Rev)
+		l.log.Warn("an update of the job came late: rereading everything", "revision", u.Rev, "known", l.view.Rev)
 		return fmt.Errorf("%w: revision %d came after %d", errWrong, u.Rev, l.view.Rev)
 	}
 	// A view that was behind may be decided on now, whatever has brought it up to date.
@@ -190,7 +190,7 @@ func (l *leader) decide() (time.Duration, error) {
 	}
 	if r := l.refused; r.rev > 0 && l.view.Rev >= r.rev {
 		if l.refused = (refusal{}); l.view.JobRev == r.jobRev {
-			l.log.Warn("the job's record is not what was read last: reading everything again", "revision", r.jobRev)
+			l.log.Warn("the job's record has changed since it was read: rereading everything", "revision", r.jobRev)
 			return 0, fmt.Errorf("%w: the job's record is not that of revision %d", errWrong, r.jobRev)
 		}
 	}
@@ -226,14 +226,14 @@ func (l *leader) decide() (time.Duration, error) {
 			if err := l.sure(); err != nil {
 				return 0, err
 			}
-			l.log.Warn("an earlier record of the job has come back: putting the newest one back", "round", j.Round)
+			l.log.Warn("an earlier record of the job reappeared: restoring the newest", "round", j.Round)
 		} else {
-			l.log.Warn("somebody has deleted the job's record: putting it back", "round", j.Round)
+			l.log.Warn("the job's record was deleted: restoring it", "round", j.Round)
 		}
 		return lookAgain, l.commit(d)
 	}
 	if r := l.deletedRound(); r != nil {
-		l.log.Warn("somebody has deleted the round's record: putting it back", "round", r.Number)
+		l.log.Warn("the round's record was deleted: restoring it", "round", r.Number)
 		return lookAgain, l.commit(rendezvous.Decision{Action: actRestore, Round: r, DropRound: -1})
 	}
 	d := rendezvous.Decide(l.view, now)

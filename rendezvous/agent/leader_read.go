@@ -65,7 +65,7 @@ func (l *leader) decode(u store.Update) {
 func (l *leader) warnOfStandstill() {
 	why := rendezvous.StandsStill(l.view)
 	if why != "" && !l.still {
-		l.log.Warn("the job may hang: on all nodes half of the time is over", "nodes", why)
+		l.log.Warn("the job may be hanging: half of the limit has passed on all nodes", "nodes", why)
 	}
 	l.still = why != ""
 }

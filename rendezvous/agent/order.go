@@ -152,7 +152,7 @@ func (n *node) farewellLate() {
 	if n.writer.last == nil || n.partBy != 0 {
 		return
 	}
-	n.log.Warn("the others could not be told that this node leaves")
+	n.log.Warn("could not tell the other nodes that this node is leaving")
 	n.order(Order{End: n.writer.last})
 	n.writer.last = nil
 }

@@ -20,7 +20,7 @@ func (n *node) reservePort() {
 	}
 	p, err := n.cfg.ReservePort(wanted)
 	if err != nil && wanted != 0 {
-		n.log.Warn("the port that was asked for is not free; another one is used", "err", err)
+		n.log.Warn("the requested port is not free; using another", "err", err)
 		p, err = n.cfg.ReservePort(0)
 	}
 	if err != nil {

@@ -78,7 +78,7 @@ func TestProgressed(t *testing.T) {
 		// Both go on by ten before they hang.
 		one.Progressed(at(610), false)
 		other.Progressed(at(609), false)
-		hang := rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonHang, Code: 212, Role: "suspect", Message: "got nowhere"}
+		hang := rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonHang, Code: 212, Role: "suspect", Message: "made no progress"}
 		one.Failing(0, hang, nil)
 		one.Gone(0, hang, nil)
 		other.Gone(0, hang, nil)

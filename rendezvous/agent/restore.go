@@ -87,7 +87,7 @@ func (l *leader) beginsAnew(now time.Time, fence time.Duration) time.Time {
 		l.headless = now
 	}
 	until := l.headless.Add(fence)
-	l.say(rendezvous.WhyNot{For: rendezvous.WaitsForRecord, Text: "somebody has deleted the job's record, and no leader " +
+	l.say(rendezvous.WhyNot{For: rendezvous.WaitsForRecord, Text: "the job's record was deleted, and no leader " +
 		"remembers it: the job starts over at " + until.UTC().Format(time.TimeOnly) + ", when nothing of it can still run"})
 	return until
 }

@@ -11,7 +11,7 @@ import (
 // a failure, with many nodes and with few. The promises hold whatever it is: no two rounds at once, one verdict, and
 // the job comes to its end. Of what matters to a node somebody speaks.
 func TestEveryKeyInEveryPhase(t *testing.T) {
-	const says = "somebody has|cannot be used|is not what|reading everything again|held nothing that could be used"
+	const says = "was deleted|was overwritten|cannot be used|has changed since|reappeared|rereading everything|held nothing that could be used"
 	phases := map[string]time.Duration{
 		"forming": 500 * time.Millisecond, "running": 12 * time.Second, "stopping": 20*time.Second + 300*time.Millisecond,
 		"running again": 30 * time.Second,

@@ -74,7 +74,7 @@ func (n *node) lost() {
 	// When the time is over already, the order to stop says so.
 	if left := n.self.Guard.StopAt() - n.lostAt; n.started && left > 0 {
 		n.lostSaid = true
-		n.log.Warn(n.unreachable()+"; training goes on for now", "stops_in", left.Round(100*time.Millisecond))
+		n.log.Warn(n.unreachable()+"; training continues for now", "stops_in", left.Round(100*time.Millisecond))
 	}
 }
 
@@ -84,7 +84,7 @@ func (n *node) leaseLost() {
 		n.lostAt = max(n.clock(), 1)
 	}
 	if n.started {
-		n.log.Warn("the store has ended this node's lease: joining it again")
+		n.log.Warn("the store ended this node's lease: rejoining")
 	}
 }
 

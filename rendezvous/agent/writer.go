@@ -255,7 +255,7 @@ func (n *node) lostKey(out written, own store.KV, found bool) {
 	w.rejoin = true
 	if !found {
 		if w.under == n.link.lease {
-			n.log.Warn("somebody has deleted this node's key: putting it back")
+			n.log.Warn("this node's key was deleted: restoring it")
 		}
 		w.expect = 0
 		if out.Token != n.record.Store && out.Token != "" {
@@ -268,7 +268,7 @@ func (n *node) lostKey(out written, own store.KV, found bool) {
 	case err == nil && previous.Incarnation == n.cfg.Node.Incarnation:
 		w.expect = own.ModRev
 	case err != nil:
-		n.log.Warn("somebody has overwritten this node's key: putting it back", "err", err)
+		n.log.Warn("this node's key was overwritten: restoring it", "err", err)
 		w.expect = own.ModRev
 	default:
 		n.self.Taken = true

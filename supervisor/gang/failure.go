@@ -41,7 +41,7 @@ func (t *Torchrun) Report(w io.Writer, own string) {
 	io.WriteString(w, torchrun.Report(t.Options.Title(), failures, 0))
 	if cause := t.last.Workers[t.last.Cause]; own != "" && cause.ErrorData != nil {
 		if err := passOn(own, cause.ErrorData, popen(cause.Status)); err != nil {
-			t.Log.Warn("the error file is not passed on", "err", err)
+			t.Log.Warn("cannot pass on the error file", "err", err)
 		}
 	}
 }

@@ -46,9 +46,9 @@ func Blame(stands []Stand) (guilty int, why string) {
 		return alone(stands[0])
 	}
 	if place, same := samePlace(stands); same {
-		return -1, "all stand in " + place + ": the network, the hardware, or a rank on another node"
+		return -1, "all are in " + place + ": the network, the hardware, or a rank on another node"
 	}
-	return -1, "nothing tells which rank the others wait for" + apart(stands)
+	return -1, "it is unknown which rank the others wait for" + apart(stands)
 }
 
 // Victims reports whether all wait for other ranks in the same place, as those do of whom none is to blame.
@@ -84,9 +84,9 @@ func apart(stands []Stand) string {
 	}
 	var b strings.Builder
 	for _, place := range places {
-		verb := "stand"
+		verb := "are"
 		if len(at[place]) == 1 {
-			verb = "stands"
+			verb = "is"
 		}
 		fmt.Fprintf(&b, "; %s %s in %s", list(at[place]), verb, place)
 	}
@@ -101,9 +101,9 @@ func alone(s Stand) (int, string) {
 	case s.Place == "":
 		return -1, "where it stands is not known"
 	case s.Waits:
-		return -1, "it stands in " + s.Place
+		return -1, "it is in " + s.Place
 	}
-	return 0, "it stands in " + s.Place
+	return 0, "it is in " + s.Place
 }
 
 // byTrouble finds the only one with a process that cannot go on.
@@ -159,7 +159,7 @@ func byStep(stands []Stand) (int, string) {
 	if i < 0 {
 		return -1, ""
 	}
-	return i, fmt.Sprintf("it has told step %d last, the others are further%s", *stands[i].Step, at(stands[i]))
+	return i, fmt.Sprintf("it reported step %d last, the others are further%s", *stands[i].Step, at(stands[i]))
 }
 
 // behind finds the only one of which a number is less than those of all the others, as far as they are known.
@@ -211,7 +211,7 @@ func byPlace(stands []Stand) (int, string) {
 	if guilty < 0 || stands[guilty].Waits && !stands[other].Waits {
 		return -1, "" // several stand where nobody waits
 	}
-	return guilty, fmt.Sprintf("it stands in %s, the others in %s", stands[guilty].Place, stands[other].Place)
+	return guilty, fmt.Sprintf("it is in %s, the others in %s", stands[guilty].Place, stands[other].Place)
 }
 
 // byWaiting finds the only one that does not wait for others.
@@ -226,7 +226,7 @@ func byWaiting(stands []Stand) (int, string) {
 	if !only || known < 2 {
 		return -1, ""
 	}
-	return i, fmt.Sprintf("it stands in %s, while the others wait for it", stands[i].Place)
+	return i, fmt.Sprintf("it is in %s, while the others wait for it", stands[i].Place)
 }
 
 // find finds the only one that is so.
@@ -260,7 +260,7 @@ func at(s Stand) string {
 	if s.Place == "" {
 		return ""
 	}
-	return "; it stands in " + s.Place
+	return "; it is in " + s.Place
 }
 
 // Places are where all stand, one to a line, for a file.

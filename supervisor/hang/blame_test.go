@@ -26,56 +26,56 @@ func TestBlame(t *testing.T) {
 	pairs := func(s Stand) Stand { s.Pairs = true; return s }
 	unknown := Stand{Name: "rank 4", Step: step(29)}
 	left := Stand{Name: "rank 5", Step: step(29), Place: "no Python code, as at its end", Signature: "none", Since: true}
-	const network = "all stand in all_reduce: the network, the hardware, or a rank on another node"
+	const network = "all are in all_reduce: the network, the hardware, or a rank on another node"
 	for _, test := range []struct {
 		name   string
 		stands []Stand
 		guilty int
 		why    string
 	}{
-		{"stands elsewhere", []Stand{waits("0"), waits("1"), sleeps, waits("3")}, 2, "it stands in nap (train.py:30), the others in all_reduce"},
-		{"of two", []Stand{waits("0"), sleeps}, 1, "it stands in nap (train.py:30), while the others wait for it"},
-		{"cannot go on", []Stand{waits("0"), stopped, waits("2"), sleeps}, 1, "its process 12 (python) is stopped; it stands in all_reduce"},
-		{"behind", []Stand{waits("0"), waits("1"), sleeps, behind}, 3, "it has told step 28 last, the others are further; it stands in all_reduce"},
+		{"stands elsewhere", []Stand{waits("0"), waits("1"), sleeps, waits("3")}, 2, "it is in nap (train.py:30), the others in all_reduce"},
+		{"of two", []Stand{waits("0"), sleeps}, 1, "it is in nap (train.py:30), while the others wait for it"},
+		{"cannot go on", []Stand{waits("0"), stopped, waits("2"), sleeps}, 1, "its process 12 (python) is stopped; it is in all_reduce"},
+		{"behind", []Stand{waits("0"), waits("1"), sleeps, behind}, 3, "it reported step 28 last, the others are further; it is in all_reduce"},
 		{"has joined fewer collectives", []Stand{joined(31, waits("0")), joined(30, sleeps), joined(31, behind)}, 1,
-			"it has joined 30 collectives, the others more; it stands in nap (train.py:30)"},
+			"it has joined 30 collectives, the others more; it is in nap (train.py:30)"},
 		{"two have joined fewer", []Stand{joined(30, waits("0")), joined(30, waits("1")), joined(31, waits("2"))}, -1,
-			"all stand in all_reduce: the network, the hardware, or a rank on another node"},
+			"all are in all_reduce: the network, the hardware, or a rank on another node"},
 		{"has not joined the one that the others are in", []Stand{torch(35, 29, waits("0")), torch(29, 29, waits("1")), torch(31, 29, waits("2"))}, 1,
-			"it has joined 29 collectives, the others more; it stands in all_reduce"},
+			"it has joined 29 collectives, the others more; it is in all_reduce"},
 		{"one has completed a broadcast more", []Stand{torch(35, 30, waits("0")), torch(29, 29, waits("1")), torch(31, 29, waits("2"))}, 1,
-			"it has joined 29 collectives, the others more; it stands in all_reduce"},
+			"it has joined 29 collectives, the others more; it is in all_reduce"},
 		{"ran ahead", []Stand{torch(35, 29, waits("0")), torch(30, 29, waits("1")), torch(31, 29, waits("2"))}, -1, network},
 		{"waits for a message that the other never sent", []Stand{torch(11, 10, waits("0")), pairs(torch(10, 10, waits("1")))}, -1, network},
 		{"all have ended theirs", []Stand{torch(30, 30, waits("0")), torch(29, 29, waits("1")), torch(30, 30, waits("2"))}, -1, network},
 		{"one is unknown", []Stand{torch(30, 29, waits("0")), torch(29, 29, waits("1")), waits("2")}, -1, network},
 		{"torch and NCCL", []Stand{torch(31, 30, waits("0")), joined(30, waits("1")), torch(31, 30, waits("2"))}, -1, network},
 		{"NCCL's run ahead", []Stand{joined(35, waits("0")), joined(30, waits("1")), joined(31, waits("2"))}, -1, network},
-		{"two are stopped", []Stand{stopped, stopped, waits("2")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
-		{"all wait", []Stand{waits("0"), waits("1")}, -1, "all stand in all_reduce: the network, the hardware, or a rank on another node"},
-		{"no stacks", []Stand{unknown, unknown}, -1, "nothing tells which rank the others wait for"},
-		{"one stack is missing", []Stand{waits("0"), waits("1"), sleeps, unknown}, 2, "it stands in nap (train.py:30), while the others wait for it"},
-		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "nothing tells which rank the others wait for; 0 stands in all_reduce; rank 2, rank 2 stand in nap (train.py:30)"},
+		{"two are stopped", []Stand{stopped, stopped, waits("2")}, -1, "all are in all_reduce: the network, the hardware, or a rank on another node"},
+		{"all wait", []Stand{waits("0"), waits("1")}, -1, "all are in all_reduce: the network, the hardware, or a rank on another node"},
+		{"no stacks", []Stand{unknown, unknown}, -1, "it is unknown which rank the others wait for"},
+		{"one stack is missing", []Stand{waits("0"), waits("1"), sleeps, unknown}, 2, "it is in nap (train.py:30), while the others wait for it"},
+		{"two sleep", []Stand{waits("0"), sleeps, sleeps}, -1, "it is unknown which rank the others wait for; 0 is in all_reduce; rank 2, rank 2 are in nap (train.py:30)"},
 		{"has failed since, alone", []Stand{left}, -1, "it has failed in the second half of the silence"},
 		{"has failed since", []Stand{waits("0"), left}, -1,
-			"nothing tells which rank the others wait for; 0 stands in all_reduce; rank 5 stands in no Python code, as at its end"},
+			"it is unknown which rank the others wait for; 0 is in all_reduce; rank 5 is in no Python code, as at its end"},
 		{"has failed since, of many", []Stand{waits("0"), waits("1"), waits("2"), left}, -1,
-			"nothing tells which rank the others wait for; 0, 1, 2 stand in all_reduce; rank 5 stands in no Python code, as at its end"},
+			"it is unknown which rank the others wait for; 0, 1, 2 are in all_reduce; rank 5 is in no Python code, as at its end"},
 		{"sleeps, and another has failed since", []Stand{waits("0"), waits("1"), sleeps, left}, 2,
-			"it stands in nap (train.py:30), the others in all_reduce"},
+			"it is in nap (train.py:30), the others in all_reduce"},
 		{"sleeps, and the only other one has failed since", []Stand{sleeps, left}, 0,
-			"it stands in nap (train.py:30), while the others wait for it"},
+			"it is in nap (train.py:30), while the others wait for it"},
 		{"all have failed since", []Stand{left, left}, -1,
-			"all stand in no Python code, as at its end: the network, the hardware, or a rank on another node"},
-		{"alone", []Stand{sleeps}, 0, "it stands in nap (train.py:30)"},
-		{"alone, and waits", []Stand{waits("0")}, -1, "it stands in all_reduce"},
+			"all are in no Python code, as at its end: the network, the hardware, or a rank on another node"},
+		{"alone", []Stand{sleeps}, 0, "it is in nap (train.py:30)"},
+		{"alone, and waits", []Stand{waits("0")}, -1, "it is in all_reduce"},
 		{"alone, and unknown", []Stand{unknown}, -1, "where it stands is not known"},
-		{"nobody", nil, -1, "nothing tells which rank the others wait for"},
+		{"nobody", nil, -1, "it is unknown which rank the others wait for"},
 	} {
 		if guilty, why := Blame(test.stands); guilty != test.guilty || why != test.why {
 			t.Errorf("%s: %d, %q", test.name, guilty, why)
 		}
-		victims := test.why == network || strings.Contains(test.name, "have failed since") || strings.HasPrefix(test.name, "has failed since") || test.name == "alone, and waits" || strings.HasSuffix(test.why, "; it stands in all_reduce") && test.stands[0].Collectives != nil
+		victims := test.why == network || strings.Contains(test.name, "have failed since") || strings.HasPrefix(test.name, "has failed since") || test.name == "alone, and waits" || strings.HasSuffix(test.why, "; it is in all_reduce") && test.stands[0].Collectives != nil
 		if got := Victims(test.stands); got != victims {
 			t.Errorf("%s: victims %v", test.name, got)
 		}

@@ -159,12 +159,12 @@ func TestAnyProgress(t *testing.T) {
 	w.until(8 * s).wants("warn 7s")
 	w.d.Ended(0, noon.Add(w.now))
 	w.until(15 * s).wants("warn 9.5s, suspect 11s, hang 12s")
-	if got := w.hang.String(); got != "no step for 4s; rank 1 has told step 3" {
+	if got := w.hang.String(); got != "no step for 4s; rank 1 reported step 3" {
 		t.Error(got)
 	}
 }
 
-// TestBehind names who has come least far, when half of the time is over.
+// TestBehind names who has come least far, when half of the limit has passed.
 func TestBehind(t *testing.T) {
 	w := newWatch(t, Policy{}, 3).steps(1, 9, s)
 	step := int64(10)
@@ -172,7 +172,7 @@ func TestBehind(t *testing.T) {
 		w.d.Told(i, Sign{Rank: i, Step: &step}, noon.Add(w.now))
 	}
 	w.until(45 * s).wants("warn 39s")
-	if got, want := w.warn.String(), "no step for 30s; rank 2 has told step 9, rank 0, rank 1 has told step 10"; got != want {
+	if got, want := w.warn.String(), "no step for 30s; rank 2 reported step 9, rank 0, rank 1 reported step 10"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if b := w.warn.Behind(); b != 2 {

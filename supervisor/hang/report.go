@@ -85,7 +85,7 @@ func (r *Report) Standings() string {
 	}
 	slices.Sort(steps)
 	if len(steps) == 1 && len(at[steps[0]]) > 1 {
-		return fmt.Sprintf("all have told step %d", steps[0])
+		return fmt.Sprintf("all reported step %d", steps[0])
 	}
 	var parts []string
 	for i, step := range steps {
@@ -93,7 +93,7 @@ func (r *Report) Standings() string {
 			parts = append(parts, "and others further")
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s has told step %d", list(at[step]), step))
+		parts = append(parts, fmt.Sprintf("%s reported step %d", list(at[step]), step))
 	}
 	return strings.Join(parts, ", ")
 }

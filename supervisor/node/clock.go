@@ -17,7 +17,7 @@ const (
 	flushAtStop   = 500 * time.Millisecond // the same once the grace is over
 )
 
-// clock is the stop clock of whatever was told to stop: a worker, what one left behind, an exit hook. It can only be
+// clock is the stop clock of whatever was asked to stop: a worker, what one left behind, an exit hook. It can only be
 // made to run out earlier, with one exception: while a checkpoint is saved SIGKILL waits, up to a time that was set at
 // the start.
 type clock struct {

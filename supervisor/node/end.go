@@ -27,7 +27,7 @@ func (n *Node) endOrdered(e End) {
 		case rendezvous.CanEndAlone(e.Reason):
 			n.log(slog.LevelError, "this node leaves, and the job continues without it: "+e.Message, args...)
 		default:
-			n.log(slog.LevelError, "the job ends: "+strings.TrimSuffix(e.Message, "; "+n.verdict.message.Message), args...) // said
+			n.log(slog.LevelError, "the job is over: "+strings.TrimSuffix(e.Message, "; "+n.verdict.message.Message), args...) // said
 		}
 	}
 	n.over, n.endsJob = true, e.EndsJob

@@ -117,7 +117,7 @@ func (n *Node) judged(ev Judged) {
 		w.stop, w.finding.Role, w.finding.Names, w.finding.Hosts = exitcodes.StoppedByGang, exitcodes.RoleNone, nil, nil
 	}
 	if failedByItself(w) && n.request == nil && w.finding.Verdict == exitcodes.Preempted {
-		// It says itself that it was told to stop: somebody has told it directly.
+		// It says itself that it was asked to stop: somebody has told it directly.
 		w.stop = exitcodes.StoppedOutside
 		sig := Signal(w.finding.Code - exitcodes.CodeSignalBase)
 		n.stopFromOutside(n.requested(sig), sig)

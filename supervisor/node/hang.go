@@ -25,8 +25,8 @@ func (n *Node) hung(ev Hung) {
 		return
 	}
 	n.failedAt = earlier(n.failedAt, n.now)
-	n.log(slog.LevelError, "the workers get nowhere: ending them", "why", ev.Why) // how far each is, is said with the verdict
-	why := "got nowhere: " + ev.Why
+	n.log(slog.LevelError, "the workers make no progress: stopping them", "why", ev.Why) // how far each is, is said with the verdict
+	why := "made no progress: " + ev.Why
 	if ev.Standing != "" {
 		why += "; " + ev.Standing
 	}

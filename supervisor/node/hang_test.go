@@ -26,13 +26,13 @@ func TestHung(t *testing.T) {
 		w.dies(5*s, i, 6)
 	}
 	w.wants("")
-	f := exitcodes.Judge(exitcodes.Outcome{Rank: 1, Hang: &exitcodes.Hang{Why: "got nowhere", Evidence: "it sleeps"}}, exitcodes.NoRules())
+	f := exitcodes.Judge(exitcodes.Outcome{Rank: 1, Hang: &exitcodes.Hang{Why: "made no progress", Evidence: "it sleeps"}}, exitcodes.NoRules())
 	findings := []exitcodes.Finding{w.n.workers[0].finding, f, w.n.workers[2].finding}
 	w.at(6*s, Amended{findings, []int{1}}).wants("gone retry")
 	if w.n.verdict.cause != 1 {
 		t.Error(w.n.verdict.cause)
 	}
-	w.end(7*s).ended(exitcodes.Retry, 212, "rank 1 got nowhere")
+	w.end(7*s).ended(exitcodes.Retry, 212, "rank 1 made no progress")
 }
 
 // TestHungStays: what does not end of it is killed, since it had its time; who could not be asked is stopped as

@@ -72,8 +72,8 @@ func TestEnding(t *testing.T) {
 		code  int
 		says  string // in the log
 	}{
-		"exhausted":      {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "the budget is spent"}, 0, 137, "the job ends: the budget"},
-		"a code for all": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "the budget is spent"}, 138, 138, "the job ends"},
+		"exhausted":      {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "the budget is spent"}, 0, 137, "the job is over: the budget"},
+		"a code for all": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "the budget is spent"}, 138, 138, "the job is over"},
 		"suspended":      {rendezvous.End{Verdict: exitcodes.Suspended, Code: 143, Message: "suspended"}, 138, 143, "leaving: suspended"},
 		"alone":          {rendezvous.End{Verdict: exitcodes.Retry, Code: 214, Reason: exitcodes.ReasonNodeUnhealthy, Message: "no GPU"}, 0, 214, "the job continues without it"},
 		"no store":       {rendezvous.End{Verdict: exitcodes.Retry, Code: 213, Reason: exitcodes.ReasonStoreLost, Message: "no store"}, 0, 213, "this node leaves: no store"},
@@ -151,9 +151,9 @@ func TestSilentRestart(t *testing.T) {
 // TestSaysWhatItResumesFrom is one line at each start.
 func TestSaysWhatItResumesFrom(t *testing.T) {
 	for says, b := range map[string]Begin{
-		"resuming from checkpoint":   {Round: 1, Step: step(5), Path: "/c/5"},
-		"going back to an older":     {Round: 1, Step: step(5), Path: "/c/5", FallBack: true},
-		"there is no checkpoint yet": {Round: 1, Looked: true},
+		"resuming from checkpoint":                {Round: 1, Step: step(5), Path: "/c/5"},
+		"going back to an older":                  {Round: 1, Step: step(5), Path: "/c/5", FallBack: true},
+		"it starts over, unless it finds its own": {Round: 1, Looked: true},
 	} {
 		w := newWorld(t, Policy{}).start(0, 0).at(1*s, Reported{{Step: step(9)}}).at(2*s, Stop{}).dies(2*s, 0, SIGTERM)
 		w.done = nil

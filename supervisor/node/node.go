@@ -98,7 +98,7 @@ type worker struct {
 	yields    bool   // it was stopped because another node leaves
 	told      bool   // it was stopped by the file that tells the step at which all save
 	lets      bool   // it has saved as agreed, and has a moment to exit by itself
-	signaled  bool   // it was told to stop by a signal, before it has said that it has saved
+	signaled  bool   // it was asked to stop by a signal, before it has said that it has saved
 	early     bool   // it has ended before it could have saved at the step that all agreed on
 	obeyed    bool   // it has exited with 0 by itself, while all were to save
 	paused    bool   // by job control

@@ -19,11 +19,11 @@ type stopRequest struct {
 
 // requested is what a signal that asks for the end means when it comes now.
 func (n *Node) requested(sig Signal) *stopRequest {
-	r := &stopRequest{kind: "signal from outside", what: sig.String() + " from outside", signal: sig}
+	r := &stopRequest{kind: "stop signal", what: sig.String() + " from outside", signal: sig}
 	grace := n.policy.Grace
 	switch {
 	case n.isNotice(sig):
-		r.kind, r.what, r.signal = "notice from outside", "the notice "+r.what, SIGTERM
+		r.kind, r.what, r.signal = "notice", "the notice "+r.what, SIGTERM
 		grace = n.policy.Notice.Grace
 	case n.request != nil && sig == SIGINT: // a person who has waited long enough
 		r.until, r.saveBy = n.now, n.now

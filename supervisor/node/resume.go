@@ -14,7 +14,7 @@ func (n *Node) sayResume(b Begin) {
 	args := []any{"round", b.Round}
 	switch {
 	case b.Path == "" && b.Round > 0 && last != nil && b.Looked:
-		n.log(slog.LevelWarn, "there is no checkpoint yet: training starts over", append(args, "lost_steps", *last)...)
+		n.log(slog.LevelWarn, "no checkpoint for the training: it starts over, unless it finds its own", append(args, "lost_steps", *last)...)
 		return
 	case b.Path == "":
 		return

@@ -182,7 +182,7 @@ func (n *Node) agree(step *int64, why string, departure bool) {
 	if n.pace.most != nil {
 		args = append(args, "now_at", *n.pace.most)
 	}
-	n.log(slog.LevelInfo, "all ranks are told to save at the same step, and to leave", args...)
+	n.log(slog.LevelInfo, "asking all ranks to save at the same step and exit", args...)
 	for i := range n.workers {
 		if w := &n.workers[i]; !w.ended && w.stop == exitcodes.NotStopped {
 			w.stop, w.stoppedAt, w.yields, w.told = exitcodes.StoppedByGang, n.now, departure, true

@@ -216,7 +216,7 @@ func (n *Node) stopOrdered(s Stop) {
 	}
 }
 
-// expedite shortens a stop that may take long, of a node that was told to stop, or whose job is suspended: the others
+// expedite shortens a stop that may take long, of a node that was asked to stop, or whose job is suspended: the others
 // may continue without this node, and nothing of its workers may run by then. It holds for the rest of the round.
 func (n *Node) expedite(why string) {
 	until := n.now.Add(n.policy.RestartGrace)

@@ -388,7 +388,7 @@ func TestFlush(t *testing.T) {
 	w.at(3*s+flushAtStop).ended(exitcodes.Preempted, 143, "")
 }
 
-// TestInterrupted has a worker say that it was told to stop, when gangrun was not: the node leaves as if it had been.
+// TestInterrupted has a worker say that it was asked to stop, when gangrun was not: the node leaves as if it had been.
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t, Policy{}, ranks(2)...)
 	w.hold["Gather"] = true

@@ -86,6 +86,16 @@ func (t Topology) Several() bool {
 	return err == nil && n > 1
 }
 
+// Unreadable reports whether the number of nodes is given, and is not one.
+func (t Topology) Unreadable() bool {
+	least, most, elastic := strings.Cut(t.Nodes.Value, ":")
+	_, err := strconv.Atoi(least)
+	if elastic && err == nil {
+		_, err = strconv.Atoi(most)
+	}
+	return t.Nodes.Value != "" && err != nil
+}
+
 // Host is the endpoint's host, and its port or 0.
 func (t Topology) Host() (string, int) {
 	host, port, err := net.SplitHostPort(t.Endpoint.Value)

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -41,7 +42,8 @@ type Reaper struct {
 func NewReaper() (*Reaper, error) {
 	if os.Getpid() != 1 {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return nil, os.NewSyscallError("prctl(PR_SET_CHILD_SUBREAPER)", err)
+			return nil, fmt.Errorf("%w: this kernel, or qemu-user, lets only PID 1 reap orphans; start gangrun as PID 1",
+				os.NewSyscallError("prctl(PR_SET_CHILD_SUBREAPER)", err))
 		}
 	}
 	r := &Reaper{

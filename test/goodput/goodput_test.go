@@ -141,7 +141,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestHangUnseen: while nothing has told steps nothing is called a hang.
+// TestHangUnseen: while nothing reported steps nothing is called a hang.
 func TestHangUnseen(t *testing.T) {
 	a := llama3()
 	if got := newJob(a).recover(hangs, at, a.step, 0, 0); got.detect.Truncate(2*time.Second) != a.watchdog {

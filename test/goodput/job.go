@@ -48,7 +48,7 @@ func newJob(a assumptions) *job {
 		broke: exitcodes.Judge(exitcodes.Outcome{
 			Status: exitcodes.Status{Code: 1}, Xids: []exitcodes.Xid{{Number: 79, PCI: "0000:3b:00"}},
 		}, exitcodes.NoRules()),
-		hung: exitcodes.Judge(exitcodes.Outcome{Hang: &exitcodes.Hang{Why: "got nowhere"}}, exitcodes.NoRules()),
+		hung: exitcodes.Judge(exitcodes.Outcome{Hang: &exitcodes.Hang{Why: "made no progress"}}, exitcodes.NoRules()),
 	}
 	j.now = j.start
 	j.found()

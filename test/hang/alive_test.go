@@ -73,7 +73,7 @@ func TestTakeTheirTime(t *testing.T) {
 				if r.how == "recompile" {
 					restarts = 1 // of its own
 				}
-				if n := strings.Count(e.Stderr, "msg=restarted"); n != restarts || strings.Contains(e.Stderr, "get nowhere") ||
+				if n := strings.Count(e.Stderr, "msg=restarted"); n != restarts || strings.Contains(e.Stderr, "make no progress") ||
 					strings.Contains(e.Stderr, "ending it") || strings.Count(e.Stdout, "done\n") < 3 {
 					t.Errorf("%d restarts, want %d: %s\n%s", n, restarts, e.Stdout, e.Stderr)
 				}

@@ -66,7 +66,7 @@ func (g gang) run(t *testing.T) ended {
 
 var (
 	stuckAt = regexp.MustCompile(`stuck at ([0-9.]+)`)
-	endedAt = regexp.MustCompile(`time=(\S+) level=ERROR msg="the workers get nowhere`)
+	endedAt = regexp.MustCompile(`time=(\S+) level=ERROR msg="the workers make no progress`)
 )
 
 // within fails the test unless the job was acted on so soon after it got stuck.
@@ -125,12 +125,12 @@ var ways = []struct {
 	says   []string
 	stacks int
 }{
-	{"sleep", 212, exitcodes.ReasonHang, []string{"rank 2 got nowhere", "sleep_in_step (gang.py:", "the others in all_reduce"}, 4},
-	{"spin", 212, exitcodes.ReasonHang, []string{"rank 2 got nowhere", "spin_in_c (gang.py:", "the others in all_reduce"}, 4},
-	{"loader", 212, exitcodes.ReasonHang, []string{"rank 2 got nowhere", "(pt_data_worker) is stopped", "load (gang.py:"}, 4},
+	{"sleep", 212, exitcodes.ReasonHang, []string{"rank 2 made no progress", "sleep_in_step (gang.py:", "the others in all_reduce"}, 4},
+	{"spin", 212, exitcodes.ReasonHang, []string{"rank 2 made no progress", "spin_in_c (gang.py:", "the others in all_reduce"}, 4},
+	{"loader", 212, exitcodes.ReasonHang, []string{"rank 2 made no progress", "(pt_data_worker) is stopped", "load (gang.py:"}, 4},
 	{"raise", 1, exitcodes.ReasonError, []string{"rank 2 had failed, and did not end: ValueError: no such column"}, 4},
-	{"destroy", 212, exitcodes.ReasonHang, []string{"rank 2 got nowhere", "it stands in destroy_process_group (gang.py:"}, 1},
-	{"leave", 212, exitcodes.ReasonHang, []string{"rank 2 got nowhere", "leaves_the_collective (gang.py:", "the others in all_reduce"}, 4},
+	{"destroy", 212, exitcodes.ReasonHang, []string{"rank 2 made no progress", "it is in destroy_process_group (gang.py:"}, 1},
+	{"leave", 212, exitcodes.ReasonHang, []string{"rank 2 made no progress", "leaves_the_collective (gang.py:", "the others in all_reduce"}, 4},
 	{"exit", 212, exitcodes.ReasonHang, []string{"all_reduce", "rank 2 had exited 0, and the others may wait for it"}, 3},
 }
 
@@ -166,7 +166,7 @@ func TestExits(t *testing.T) {
 	}{
 		{"raise", "output", nil, 1, exitcodes.ReasonError, []string{failed}, "rank 2 has failed and does not end; it does nothing for "},
 		{"raise", "told", nil, 1, exitcodes.ReasonError, []string{failed}, "rank 2 has failed and does not end; it does nothing for "},
-		{"raise", "output", []string{"--hang", "observe", "--time-limit", "30s", "--grace", "1s"}, 143, exitcodes.ReasonPreempted, nil, "a worker does not end, it seems"},
+		{"raise", "output", []string{"--hang", "observe", "--time-limit", "30s", "--grace", "1s"}, 143, exitcodes.ReasonPreempted, nil, "a worker appears to hang at its exit"},
 		{"linger", "told", nil, 0, exitcodes.ReasonSucceeded, nil, "a worker has finished and does not end"},
 		{"destroy", "told", []string{"--hang-timeout", "30s"}, 0, exitcodes.ReasonSucceeded, nil, "a worker has finished and does not end"}, // all of it is saved
 	} {
@@ -213,7 +213,7 @@ func TestOutputAlone(t *testing.T) {
 func TestLines(t *testing.T) {
 	long(t)
 	e := gang{how: "sleep", sign: "lines", flags: []string{"--step-regex", `^step: (\d+) done`, "--hang-timeout", "3s", "--max-restarts", "0"}}.run(t)
-	e.says(t, 212, exitcodes.ReasonHang, "rank 2 got nowhere", "all have told step 29", "sleep_in_step")
+	e.says(t, 212, exitcodes.ReasonHang, "rank 2 made no progress", "all reported step 29", "sleep_in_step")
 	e.within(t, 5*time.Second)
 }
 
@@ -225,7 +225,7 @@ func TestResumes(t *testing.T) {
 		"--hang-timeout", "3s", "--checkpoint-dir", dir, "--checkpoint-pattern", "step-*.pt",
 	}}.run(t)
 	e.says(t, 0, exitcodes.ReasonSucceeded)
-	if strings.Count(e.Stdout, "resumed at 20") != 4 || strings.Count(e.Stdout, "stuck at") != 1 || !strings.Contains(e.Stderr, "rank 2 got nowhere") {
+	if strings.Count(e.Stdout, "resumed at 20") != 4 || strings.Count(e.Stdout, "stuck at") != 1 || !strings.Contains(e.Stderr, "rank 2 made no progress") {
 		t.Errorf("%s\n%s", e.Stdout, e.Stderr)
 	}
 }
@@ -235,7 +235,7 @@ func TestObserved(t *testing.T) {
 	long(t)
 	e := gang{how: "sleep", sign: "told", flags: []string{"--hang", "observe", "--hang-timeout", "3s", "--time-limit", "40s", "--grace", "1s"}}.run(t)
 	e.says(t, 143, exitcodes.ReasonPreempted)
-	if !strings.Contains(e.Stderr, "the workers hang, it seems") || strings.Contains(e.Stderr, "Fatal Python error") {
+	if !strings.Contains(e.Stderr, "the workers appear to hang") || strings.Contains(e.Stderr, "Fatal Python error") {
 		t.Error(e.Stderr)
 	}
 }
@@ -246,7 +246,7 @@ func TestTakesItsTime(t *testing.T) {
 	long(t)
 	e := gang{how: "healthy", sign: "told", flags: []string{"--hang-timeout", "3s", "--max-restarts", "0"}}.run(t)
 	e.says(t, 0, exitcodes.ReasonSucceeded)
-	if strings.Contains(e.Stderr, "get nowhere") || strings.Count(e.Stdout, "done\n") != 4 {
+	if strings.Contains(e.Stderr, "make no progress") || strings.Count(e.Stdout, "done\n") != 4 {
 		t.Errorf("%s\n%s", e.Stdout, e.Stderr)
 	}
 }
@@ -265,7 +265,7 @@ func TestLaunch(t *testing.T) {
 		harness.Binary(t), "launch", "--standalone", "--nproc-per-node", "4", "--log-dir", dir, "--hang-timeout", "3s",
 		"--termination-log", log, script, "sleep", "told")
 	e := ended{res, harness.Message(t, log), filepath.Join(dir, "*")}
-	e.says(t, 212, exitcodes.ReasonHang, "rank 2 got nowhere", "sleep_in_step")
+	e.says(t, 212, exitcodes.ReasonHang, "rank 2 made no progress", "sleep_in_step")
 	e.stacks(t, 4)
 	if !strings.Contains(e.Stderr, "a hang ends the job with 212") {
 		t.Error(e.Stderr)

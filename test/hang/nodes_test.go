@@ -69,7 +69,7 @@ func TestNodes(t *testing.T) {
 				}
 			}
 			if way.how == "leave" { // two ranks that wait, each for something else: the stacks of several nodes are not compared
-				says = []string{"rank 2 stands in recv", "leaves_the_collective (gang.py:"}
+				says = []string{"rank 2 is in recv", "leaves_the_collective (gang.py:"}
 			}
 			nodes := runOnNodes(t, way.how, "told", nil, "--hang-timeout", "3s")
 			for i, e := range nodes {
@@ -94,7 +94,7 @@ func TestNodesGoOn(t *testing.T) {
 			t.Errorf("%s\n%s", e.Stdout, e.Stderr)
 		}
 	}
-	if !strings.Contains(nodes[1].Stderr, "rank 2 got nowhere") {
+	if !strings.Contains(nodes[1].Stderr, "rank 2 made no progress") {
 		t.Error(nodes[1].Stderr)
 	}
 }
@@ -121,7 +121,7 @@ func TestFlightRecorder(t *testing.T) {
 			e := gang{how: test.how, sign: "told", env: test.env, flags: append([]string{
 				"--hang-timeout", "4s", "--max-restarts", "0", "--python-stacks", "off",
 			}, test.flags...)}.run(t)
-			e.says(t, 212, exitcodes.ReasonHang, "rank 2 got nowhere", test.says)
+			e.says(t, 212, exitcodes.ReasonHang, "rank 2 made no progress", test.says)
 			if test.how == "groups" && !strings.Contains(e.Message.Message, "in which rank 3 stands: all_reduce") {
 				t.Error(e.Message.Message)
 			}
@@ -133,11 +133,11 @@ func TestFlightRecorder(t *testing.T) {
 	}
 }
 
-// TestNodesHalfTime: when half of the time is over one of the nodes says how far all of them are.
+// TestNodesHalfTime: when half of the limit has passed one of the nodes says how far all of them are.
 func TestNodesHalfTime(t *testing.T) {
 	long(t)
 	nodes := runOnNodes(t, "sleep", "told", nil, "--hang-timeout", "14s")
-	const said = `msg="the job may hang: on all nodes half of the time is over" nodes="all nodes that tell have told step 29"`
+	const said = `msg="the job may be hanging: half of the limit has passed on all nodes" nodes="all nodes that report are at step 29"`
 	if n := strings.Count(nodes[0].Stderr+nodes[1].Stderr, said); n != 1 {
 		t.Errorf("said %d times, want once: %s\n%s", n, nodes[0].Stderr, nodes[1].Stderr)
 	}

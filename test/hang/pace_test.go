@@ -106,7 +106,7 @@ func TestStragglerByRecorder(t *testing.T) {
 	long(t)
 	dump := filepath.Join(t.TempDir(), "trace_")
 	e := gang{how: "slow", sign: "after", env: []string{"TORCH_FR_DUMP_TEMP_FILE=" + dump}, flags: []string{"--max-restarts", "0"}}.run(t)
-	late := regexp.MustCompile(`tells who came later than the others to the collectives, again and again" late="(rank \d+ in [^"]*)"`).FindStringSubmatch(e.Stderr)
+	late := regexp.MustCompile(`shows who was repeatedly late to the collectives" late="(rank \d+ in [^"]*)"`).FindStringSubmatch(e.Stderr)
 	if late == nil || !strings.HasPrefix(late[1], "rank 2 in ") || strings.Contains(late[1], ";") {
 		t.Errorf("%q: %s", late, e.Stderr)
 	}

@@ -83,7 +83,7 @@ func TestCannotDie(t *testing.T) {
 		harness.Peer(t, "torch/bin/python3"), script, "dead", "told")
 	res := p.Wait() // although the rank is still there
 	e := ended{res, harness.Message(t, log), dir}
-	e.says(t, 214, exitcodes.ReasonNodeUnhealthy, "rank 2 got nowhere", "sleeps in the kernel where nothing wakes it", "stuck in the kernel in spite of SIGKILL")
+	e.says(t, 214, exitcodes.ReasonNodeUnhealthy, "rank 2 made no progress", "sleeps in the kernel where nothing wakes it", "stuck in the kernel in spite of SIGKILL")
 	if strings.Contains(e.Stderr, "msg=restarted") {
 		t.Error(e.Stderr)
 	}

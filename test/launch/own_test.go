@@ -101,7 +101,7 @@ func TestTimers(t *testing.T) {
 			res := harness.Run(t, 2*time.Minute, []string{"TORCHELASTIC_ENABLE_FILE_TIMER=1", "PYTHON_EXEC=" + python, "TMPDIR=" + temporary},
 				harness.Binary(t), "launch", "--max-restarts", "1", script)
 			if res.Code != 0 || !strings.Contains(res.Stdout, "finished "+temporary+"/watchdog_timer_") ||
-				!strings.Contains(res.Stderr, "a timer that the training has set has run out") ||
+				!strings.Contains(res.Stderr, "a timer set by the training expired") ||
 				!strings.Contains(res.Stderr, "KilledBySIGKILL") {
 				t.Errorf("exit code %d: %s%s", res.Code, res.Stdout, res.Stderr)
 			}

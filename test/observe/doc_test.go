@@ -225,7 +225,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	defer taken.Close()
 	p := harness.Start(t, limit, nil, harness.Binary(t), "run", "--metrics-addr", taken.Addr().String(), "--", "true")
-	if r := p.Wait(); r.Code != 0 || !strings.Contains(string(r.Stderr), "cannot be observed") {
+	if r := p.Wait(); r.Code != 0 || !strings.Contains(string(r.Stderr), "cannot serve metrics and health") {
 		t.Errorf("%d %s", r.Code, r.Stderr)
 	}
 	bad := harness.Start(t, limit, nil, harness.Binary(t), "run", "--metrics-addr", "9400", "--", "true")

@@ -73,7 +73,7 @@ func (b *browser) looksRight(theme string) {
 	}
 	text := fmt.Sprint(b.eval("document.body.innerText"))
 	for _, want := range []string{"3700", "OOMKilled", "NCCLTimeout", "Watchdog caught collective", "<script>",
-		"rank 3", "2 of 3", "round 3", "step 3300 loss 2.71", "Restarted, and the restart budget paid for it",
+		"rank 3", "2 of 3", "round 3", "step 3300 loss 2.71", "Restarted, charged to the restart budget",
 		"The others wait for rank 3: its steps take 420\u00a0ms longer, of 2.0\u00a0s, in 43 of the last 50; slow, too: rank 5.",
 		"host gpu-7 until 2026-01-01 18:00:00 UTC", "from 3697 (node1) to 3700", "step 3250 is the newest that all nodes had"} {
 		if !strings.Contains(text, want) {

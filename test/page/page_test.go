@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 	b.until(`status.round === 1 && status.step > 20 && line.steps.length > 1 && $("stops").children.length === 1`)
 	text := fmt.Sprint(b.eval("document.body.innerText"))
 	for _, want := range []string{"OutOfMemory", "rank 2", "<script>alert('hostile')</script>", "1 of 3", "round 1",
-		"Restarted, and the restart budget paid for it"} {
+		"Restarted, charged to the restart budget"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}

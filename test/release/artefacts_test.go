@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gangrun/gangrun/test/harness"
 )
@@ -227,4 +228,9 @@ func TestOtherProcessor(t *testing.T) {
 	do(t, "tar", "-xzf", file(t, "*-linux-arm64.tar.gz"), "-C", dir)
 	program := filepath.Join(dir, fmt.Sprintf("gangrun-%s-linux-arm64/gangrun", packaged))
 	works(t, harness.PIDNamespace(t, qemu, program), []string{"/bin/true"}, []string{"/bin/false"})
+
+	res := harness.Run(t, time.Minute, nil, qemu, program, "run", "--", "/bin/true")
+	if res.Code != 0 && !strings.Contains(res.Stderr, "start gangrun as PID 1\n") {
+		t.Errorf("exit code %d: it does not say what to do: %s", res.Code, res.Stderr)
+	}
 }

@@ -29,7 +29,7 @@ func TestDemo(t *testing.T) {
 	demo := func(t *testing.T) {
 		t.Helper()
 		shown := do(t, chroot, root, "/bin/sh", "-c", "! command -v go make && cd /root && exec examples/demo/demo gangrun")
-		if !strings.Contains(shown, "All as told: ") {
+		if !strings.Contains(shown, "As promised: ") {
 			t.Error(shown)
 		}
 	}

@@ -182,7 +182,7 @@ func TestNothingExpiresWhileSuspended(t *testing.T) {
 		t.Error("the record of a suspended job is on a lease")
 	}
 	first := p.start("n0") // and alone it waits for longer than any time limit here
-	first.Await("the job is suspended until somebody resumes it")
+	first.Await("the job is suspended; gangrun resume continues it")
 	p.takes("resume")
 	nodes = []*node{first, p.start("n1")}
 	finish(p.round(1, 2))

@@ -88,7 +88,7 @@ func TestNoticeComesLater(t *testing.T) {
 	nodes[0].Signal(syscall.SIGUSR1)
 	nodes[1].Await("stopping the workers")
 	nodes[1].Signal(syscall.SIGUSR1)
-	nodes[1].Await("stopping: notice from outside")
+	nodes[1].Await("stopping: the notice")
 	outlast(t, 2)
 	if p.gone(late) {
 		t.Error("its worker was killed")

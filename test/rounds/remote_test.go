@@ -46,7 +46,7 @@ func TestFromOutside(t *testing.T) {
 	p.takes("suspend")
 	p.all(nodes, end{143, exitcodes.Suspended, exitcodes.ReasonSuspended})
 	nodes = p.startAll(1)
-	nodes[0].Await("the job is suspended until somebody resumes it")
+	nodes[0].Await("the job is suspended; gangrun resume continues it")
 	p.takes("resume")
 	p.round(2, 1)
 	p.takes("stop")
@@ -157,7 +157,7 @@ func TestResumeBeforeAnybodyIsThere(t *testing.T) {
 	p.round(0, 1)
 	p.takes("suspend")
 	p.all(first, end{143, exitcodes.Suspended, "Suspended"})
-	if res := remote(t, "resume", jobName(t)); res.Code != 0 || res.Stdout != "resume: taken when a node joins\n" {
+	if res := remote(t, "resume", jobName(t)); res.Code != 0 || res.Stdout != "resume: accepted; it takes effect when a node joins\n" {
 		t.Errorf("exit code %d, %q, %q", res.Code, res.Stdout, res.Stderr)
 	}
 	second := p.startAll(1)

@@ -213,7 +213,7 @@ func TestNothingSavedYet(t *testing.T) {
 	w.do("kill 9")
 	w = p.round(1, 1)[0]
 	p.fresh(w)
-	n.Await(`"there is no checkpoint yet: training starts over" round=1 lost_steps=30`)
+	n.Await(`"no checkpoint for the training: it starts over, unless it finds its own" round=1 lost_steps=30`)
 	w.do("exit 0")
 	p.all([]*node{n}, succeeded)
 }

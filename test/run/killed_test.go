@@ -83,7 +83,7 @@ func TestKilledAfterStop(t *testing.T) {
 	r := harness.Job{Worker: harness.Shell(`trap 'echo stopping' TERM; echo ready; while :; do read x; done`)}.Start(t, limit)
 	r.Await("ready")
 	r.Signal(syscall.SIGTERM)
-	r.Await("stopping: signal from outside")
+	r.Await("stopping: stop signal")
 	r.Await("stopping\n")
 	r.Signal(syscall.SIGKILL)
 	if res := r.Wait(); res.Code != 137 {

@@ -61,6 +61,23 @@ func TestMistakes(t *testing.T) {
 		{"a TrainJob that is none", []string{"run", "--trainjob-progress", "on"}, nil, []string{"--trainjob-progress on", "KUBEFLOW_TRAINER_SERVER_URL", "TrainJobStatus"}},
 		{"a TrainJob without a token", []string{"run", "--trainjob-progress", "on"},
 			[]string{"KUBEFLOW_TRAINER_SERVER_URL=https://x/y", "KUBEFLOW_TRAINER_SERVER_CA_CERT=/ca"}, []string{"KUBEFLOW_TRAINER_SERVER_TOKEN is not set"}},
+		{"days", []string{"run", "--join-timeout", "1d"}, nil, []string{"--join-timeout 1d", "48h"}},
+		{"nothing", []string{"run", "--grace", ""}, nil, []string{`--grace "": want a duration`}},
+		{"no value in the file", []string{"run", "--config", file("none.yaml", "grace:\n")}, nil, []string{`none.yaml:1: grace: "": want`}},
+		{"a key in capitals", []string{"run", "--config", file("capitals.yaml", "GRACE: 3s\n")}, nil, []string{`"GRACE"`, "did you mean grace?"}},
+		{"a rank too high", []string{"run", "--nodes", "2", "--node-rank", "2", "--endpoint", "127.0.0.1"}, nil, []string{"--node-rank 2", "number of nodes, 2"}},
+		{"the beginning of a choice", []string{"run", "--checkpoint-dir", dir, "--checkpoint-format", "hf"}, nil, []string{"did you mean hf_trainer?"}},
+		{"a value that is a flag", []string{"run", "--job", "--max-restarts", "3"}, nil, []string{"--job: a value is missing"}},
+		{"a value that is the command", []string{"run", "--log-dir"}, nil, []string{"--log-dir: a value is missing"}},
+		{"nodes that are no number", []string{"run"}, []string{"PET_NNODES=two", "MASTER_ADDR=a"}, []string{"PET_NNODES=two"}},
+		{"nodes of Slurm that are no number", []string{"run"}, []string{"SLURM_JOB_ID=1", "SLURM_STEP_ID=0", "SLURM_NTASKS=x"}, []string{"SLURM_NTASKS=x"}},
+		{"rules that are a text", []string{"run", "--rules", file("text.yaml", "hello")}, nil, []string{"text.yaml: line 1: want a mapping, not the text `hello`"}},
+		{"rules that are empty", []string{"run", "--rules", file("empty.yaml", "")}, nil, []string{"empty.yaml: it is empty; want rules:"}},
+		{"rules in two documents", []string{"run", "--rules", file("two.yaml", "rules: []\n---\nrules: []\n")}, nil, []string{"two.yaml:2: a second document"}},
+		{"a rule without a role", rules("pattern: x\n"), nil, []string{"has no role"}},
+		{"a rule of other types", rules("role: root\n    exitCodes: x\n    literals: 3\n"), nil, []string{"line 4: want a list, not the text `x`; line 5: "}},
+		{"-n of local", []string{"local", "-n2"}, nil, []string{"-n2; did you mean -n 2?"}},
+		{"a help flag", []string{"run", "--help-al"}, nil, []string{"--help-all?"}},
 		{"an unknown command", []string{"rum"}, nil, []string{"rum", "run?"}},
 		{"an unknown flag of all", []string{"--verbose", "run"}, nil, []string{"--verbose"}},
 	}
@@ -103,6 +120,18 @@ func TestMistakesElsewhere(t *testing.T) {
 		{[]string{"run", "--"}, "COMMAND"},
 		{[]string{"run", "--quiet"}, "COMMAND"},
 		{[]string{"explain", "no-such-thing"}, "no-such-thing"},
+		{[]string{"explain", "code.imprt"}, "code.import?"},
+		{[]string{"explain", "/dev/null"}, "/dev/null: no termination message in the text; to judge the output of a worker: gangrun explain --log /dev/null"},
+		{[]string{"explain", "-5"}, "unknown flag -5"},
+		{[]string{"help", "run", "x"}, `"x" is not a command`},
+		{[]string{"version", "--json"}, "unknown flag --json"},
+		{[]string{"launch", "--bogus", "x.py"}, "gangrun launch --help-all lists them"},
+		{[]string{"checkpoint", "ls", "--bogus", "x"}, "gangrun help checkpoint ls lists them"},
+		{[]string{"install", "/no/such"}, "install: /no/such: no such directory"},
+		{[]string{"install-torchrun", "/no/such"}, "install-torchrun: /no/such: no such directory"},
+		{[]string{"status", "h"}, "--store"}, // a job of that name
+		{[]string{"unban", "help"}, "--store"},
+		{[]string{"local", "-n"}, "-n: a value is missing"},
 		{[]string{"explain", "256"}, "256"},
 		{[]string{"explain", "{"}, "message"},
 		{[]string{"explain", "1", "2"}, `"2"`},
@@ -170,5 +199,14 @@ func TestMistakeInMessage(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 		})
+	}
+}
+
+// TestStoreIsGone: the store within a gangrun is gone with it, as after a suspension. Scripts tell that by its code.
+func TestStoreIsGone(t *testing.T) {
+	res := harness.Run(t, limit, nil, harness.Binary(t), "resume", "--endpoint", "127.0.0.1:1")
+	if res.Code != 69 || !strings.Contains(res.Stderr, "connection refused; a store within gangrun is there only while its node runs\n") ||
+		strings.Count(res.Stderr, "\n") != 1 || strings.Count(res.Stderr, "http://127.0.0.1:1") != 1 {
+		t.Errorf("exit code %d: %s", res.Code, res.Stderr)
 	}
 }

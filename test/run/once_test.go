@@ -107,7 +107,7 @@ func watch(t *testing.T, terminal bool, argv []string) (code int, shown string) 
 
 var (
 	fields  = regexp.MustCompile(`([a-z_]+)=("(?:[^"\\]|\\.)*"|\S*)`)
-	later   = regexp.MustCompile(`restarting|half of the time is over|the job waits`) // the next line is of another time
+	later   = regexp.MustCompile(`restarting|half of the limit has passed|the job waits`) // the next line is of another time
 	control = regexp.MustCompile(`\x1b\[[0-9;?]*[a-zA-Z]`)
 )
 

@@ -28,17 +28,17 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"X_GANGRUN_STEP=7", os.
 		says    string
 		starts  int
 	}{
-		{"by itself", nil, strange, 3, exitcodes.Fatal, "Error", why + "; no rule knows why", 1},
-		{"fatal", []string{"--unknown", "fatal"}, strange, 3, exitcodes.Fatal, "Error", why + "; no rule knows why", 1},
+		{"by itself", nil, strange, 3, exitcodes.Fatal, "Error", why + "; no rule explains it", 1},
+		{"fatal", []string{"--unknown", "fatal"}, strange, 3, exitcodes.Fatal, "Error", why + "; no rule explains it", 1},
 		{"retry", []string{"--unknown", "retry"}, strange, 0, exitcodes.Success, "Succeeded", "", 2},
 		{"retry, and no restart is left", []string{"--unknown", "retry", "--no-restart"}, strange, 210, exitcodes.Retry, "RetryableByRule",
-			why + "; no rule knows why, and --unknown retry makes it a retry", 1},
-		{"after progress, and none was made", []string{"--unknown", "retry-after-progress"}, strange, 3, exitcodes.Fatal, "Error", why + "; no rule knows why", 1},
+			why + "; no rule explains it, and --unknown retry makes it a retry", 1},
+		{"after progress, and none was made", []string{"--unknown", "retry-after-progress"}, strange, 3, exitcodes.Fatal, "Error", why + "; no rule explains it", 1},
 		{"after progress", []string{"--unknown", "retry-after-progress"}, step + strange, 0, exitcodes.Success, "Succeeded", "", 2},
 		{"after progress, and no restart is left", []string{"--unknown", "retry-after-progress", "--no-restart"}, step + strange, 210, exitcodes.Retry,
-			"RetryableByRule", why + "; no rule knows why, and --unknown retry-after-progress makes it a retry", 1},
+			"RetryableByRule", why + "; no rule explains it, and --unknown retry-after-progress makes it a retry", 1},
 		{"nothing was said", []string{"--unknown", "retry", "--no-restart"}, "exit 7", 210, exitcodes.Retry, "RetryableByRule",
-			"the worker exited 7; no rule knows why, and --unknown retry makes it a retry", 1},
+			"the worker exited 7; no rule explains it, and --unknown retry makes it a retry", 1},
 		{"a rule knows it", []string{"--unknown", "retry"}, known, 1, exitcodes.Fatal, "CodeError", "the worker exited 1: KeyError: 1", 1},
 		{"a code that says retry", []string{"--unknown", "fatal"}, "exit 200", 0, exitcodes.Success, "Succeeded", "", 2},
 		{"a command that is not there", []string{"--unknown", "retry"}, "exit 127", 127, exitcodes.Fatal, "NotFound", "the worker exited 127", 1},

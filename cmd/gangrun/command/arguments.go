@@ -24,10 +24,16 @@ func rearranged(args []string, commands []*cli.Command) []string {
 			return []string{args[0], "--version"}
 		}
 	case "help":
-		about := slices.DeleteFunc(slices.Clone(args[2:]), func(arg string) bool { return arg == "--help" || arg == "-h" })
+		about := slices.DeleteFunc(slices.Clone(args[2:]), isHelp)
+		if len(about) > 1 && knownWords(commands, about) < len(about) {
+			return slices.Concat(args[:2], []string{"--"}, about) // the command help refuses it
+		}
 		return slices.Concat(args[:1], about, []string{"--help"})
 	}
 	if slices.Contains(passesOn, args[1]) {
+		if c := commandOf(commands, args[1]); c != nil && !c.SkipFlagParsing && helpAsked(args[2:], c.Flags) {
+			return slices.Concat(args[:2], []string{"--help"})
+		}
 		return args
 	}
 	args = slices.Clone(args)
@@ -47,6 +53,46 @@ func rearranged(args []string, commands []*cli.Command) []string {
 		return args
 	}
 	return append(slices.Clone(args[:at+1]), flagsFirst(args[at+1:], leaf.Flags)...)
+}
+
+func isHelp(arg string) bool { return arg == "--help" || arg == "-h" }
+
+// helpAsked reports whether a flag before the first other argument asks for help. With an argument behind it the
+// library would look for a topic of that name.
+func helpAsked(args []string, flags []cli.Flag) bool {
+	for i := 0; i < len(args) && strings.HasPrefix(args[i], "-") && args[i] != "--"; i++ {
+		if isHelp(args[i]) {
+			return true
+		}
+		if takesValue(args[i], flags) {
+			i++
+		}
+	}
+	return false
+}
+
+// knownWords is how many of the words, from the first on, name a command and those below it.
+func knownWords(commands []*cli.Command, words []string) int {
+	for i, word := range words {
+		c := commandOf(commands, word)
+		if c == nil {
+			return i
+		}
+		commands = c.Subcommands
+	}
+	return len(words)
+}
+
+// ownMistakes gives each command our complaint about a wrong flag, and takes from it the library's command help, which
+// would take a job or a directory that is called h or help for itself.
+func ownMistakes(commands []*cli.Command) {
+	for _, c := range commands {
+		c.HideHelpCommand = true
+		if c.OnUsageError == nil {
+			c.OnUsageError = func(c *cli.Context, err error, _ bool) error { return usage(c, err) }
+		}
+		ownMistakes(c.Subcommands)
+	}
 }
 
 func commandOf(commands []*cli.Command, name string) *cli.Command {
@@ -74,7 +120,7 @@ func flagsFirst(args []string, flags []cli.Flag) []string {
 			continue
 		}
 		first = append(first, arg)
-		help = help || arg == "--help" || arg == "-h"
+		help = help || isHelp(arg)
 		if takesValue(arg, flags) && i+1 < len(args) {
 			i++
 			first = append(first, args[i])

@@ -2,6 +2,8 @@ package command
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +32,15 @@ func TestFlagsMayFollowArguments(t *testing.T) {
 		"version":                               "--version",
 		"--quiet run true":                      "--quiet run true",
 		"explain --log":                         "explain --log",
+		"run --max-restarts 3 --help x":         "run --help",
+		"run -h x":                              "run --help",
+		"run --job --help x":                    "run --job --help x",
+		"run x --help":                          "run x --help",
+		"run -- --help":                         "run -- --help",
+		"help run x":                            "help -- run x",
+		"help checkpoint x":                     "help -- checkpoint x",
+		"help --help run":                       "run --help",
+		"help nothing":                          "nothing --help",
 	} {
 		got := rearranged(append([]string{"gangrun"}, strings.Fields(in)...), commands)
 		if text := strings.Join(got[1:], " "); text != want {
@@ -55,6 +66,15 @@ func TestNothingIsPassedOver(t *testing.T) {
 		{"a second document", nil, nil, "quiet: true\n---\nquiet: false\n", "c.yaml:2: a second document"},
 		{"a broken TF_CONFIG", nil, map[string]string{"TF_CONFIG": "{bad"}, "", "variable TF_CONFIG: invalid character"},
 		{"a TF_CONFIG of another shape", nil, map[string]string{"TF_CONFIG": `{"cluster":[]}`}, "", "variable TF_CONFIG: "},
+		{"a TF_CONFIG that is a list", nil, map[string]string{"TF_CONFIG": `[]`}, "", "TF_CONFIG: a JSON array; want {"},
+		{"a task that is not in its cluster", nil, map[string]string{"TF_CONFIG": `{"cluster":{"worker":["a:1","b:1"]},"task":{"type":"worker","index":2}}`},
+			"", "task.index 2: the cluster has 2 of type worker"},
+		{"an evaluator, which no cluster lists", nil, map[string]string{"TF_CONFIG": `{"cluster":{"worker":["a:1"]},"task":{"type":"evaluator","index":3}}`}, "", ""},
+		{"a task without an index", nil, map[string]string{"TF_CONFIG": `{"cluster":{"worker":["a:1"]},"task":{"type":"worker"}}`}, "", ""},
+		{"a flag taken for a value", map[string][]string{"job": {"--max-restarts"}}, nil, "", "--job: a value is missing before --max-restarts"},
+		{"a flag and its value taken for one", map[string][]string{"job": {"--grace=3s"}}, nil, "", "--job: a value is missing before --grace=3s"},
+		{"the command's dashes taken for a value", map[string][]string{"log-dir": {"--"}}, nil, "", "--log-dir: a value is missing before --"},
+		{"a prefix of dashes", map[string][]string{"log-prefix": {"--> "}}, nil, "", ""},
 		{"a level", map[string][]string{"log-level": {"verbose"}}, nil, "", "want one of debug, info, warn, error"},
 		{"not said twice on one line", map[string][]string{"no-restart": {"true"}}, nil, "", ""},
 		{"the image says more than needed", nil, map[string]string{"GANGRUN_CHECKPOINT_MAX_AGE": "1h", "GANGRUN_NO_RESTART": "1"}, "", ""},
@@ -166,7 +186,48 @@ func TestEveryReasonIsExplained(t *testing.T) {
 		}
 	}
 	for _, name := range reasonNames() {
-		if r, found := reasonOf(name); !found || r.Text == "" {
+		r, found := reasonOf(name)
+		if !found || r.Text == "" || r.Do == "" && name != exitcodes.ReasonSucceeded {
+			t.Errorf("%s: %+v: want what it means and what a person can do", name, r)
+		}
+		if again, found := reasonOf(strings.ToLower(name)); !found || again.Name != name {
+			t.Errorf("%s in small letters is %+v", name, again)
+		}
+	}
+	// What families give stands in the source alone.
+	given, named := map[string]bool{}, map[string]bool{}
+	sources, err := filepath.Glob("../../../exitcodes/*.go")
+	if err != nil || len(sources) < 50 {
+		t.Fatal(sources, err)
+	}
+	for _, path := range sources {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\b(?:transient|deterministic)\("([a-z]+)", (?:"(\w+)")?`).FindAllSubmatch(source, -1) {
+			named["family."+string(m[1])], given[string(m[2])] = true, true
+		}
+		for _, m := range regexp.MustCompile(`"(family\.[a-z]+)"`).FindAllSubmatch(source, -1) {
+			named[string(m[1])] = true
+		}
+	}
+	delete(given, "") // a constant: gangrun's own
+	for name := range given {
+		if _, found := adviceOn(name); !found {
+			t.Errorf("%s is not explained", name)
+		}
+	}
+	for name := range ruleAdvice {
+		if r, _ := reasonOf(name); len(r.Rules) == 0 && !given[name] {
+			t.Errorf("nothing gives %s", name)
+		}
+	}
+	if len(named) != len(families) || len(named) < 5 {
+		t.Errorf("families: %v, explained are %v", named, families)
+	}
+	for name := range named {
+		if families[name] == "" {
 			t.Errorf("%s is not explained", name)
 		}
 	}

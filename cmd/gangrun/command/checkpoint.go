@@ -56,7 +56,7 @@ func checkpointCommand(p *program) *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "checkpoint",
-		Usage: "look at checkpoints: which there are, which are whole, which one a run would resume from",
+		Usage: "list checkpoints, verify them, and show which one a run would resume from",
 		CustomHelpTemplate: help("checkpoint", "ls|verify|select [flags] DIR", "checkpoint ls /mnt/checkpoints",
 			usages.String()+"\nDIR is a directory, or the URL of an object store. gangrun checkpoint ls --help lists the flags of ls.", nil),
 		HideHelpCommand: true,
@@ -85,7 +85,7 @@ func subcommandNames(c *cli.Command) []string {
 func (i *inspection) settings(own ...*setting) []*setting {
 	return slices.Concat(i.formatFlags.settings(), own, []*setting{
 		{name: "output", short: "o", group: groupOwn, hint: "text|json", parse: choice(&i.output, "text", "json"), standard: "text", usage: "form of the report"},
-		{name: "config", group: groupOwn, hint: "FILE", parse: text(&i.config), usage: "YAML file with these settings by name"},
+		{name: "config", group: groupOwn, hint: "FILE", parse: text(&i.config), usage: "YAML file with these settings, by the names of the flags"},
 	})
 }
 

@@ -24,7 +24,7 @@ func closing(m exitcodes.Message, cfg supervisor.Config, rounds int) (slog.Level
 		}
 		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), count(rounds-1, "restart"))
 	case exitcodes.Preempted:
-		return slog.LevelInfo, fmt.Sprintf("stopped, not failed: %s; exits with %d, to be run again", m.Message, m.ExitCode)
+		return slog.LevelInfo, fmt.Sprintf("stopped, not failed: %s; exits with %d; run it again to continue", m.Message, m.ExitCode)
 	case exitcodes.Suspended:
 		return slog.LevelInfo, fmt.Sprintf("suspended; exits with %d; %s", m.ExitCode, reasonAdvice[exitcodes.ReasonSuspended].do)
 	}
@@ -45,33 +45,38 @@ func whyNot(m exitcodes.Message, cfg supervisor.Config) string {
 	case m.Reason == exitcodes.ReasonRestartBudgetExhausted:
 		return fmt.Sprintf("the restart budget is spent (--max-restarts %d)", cfg.MaxRestarts)
 	case m.Reason == exitcodes.ReasonNoProgress:
-		return "there is no progress between the failures"
+		return "there was no progress between the failures"
 	case m.Reason == exitcodes.ReasonNodeUnhealthy:
 		return "this machine would fail again"
 	case m.Reason == exitcodes.ReasonRendezvousTimeout:
 		return "no round can begin without the missing nodes"
+	case m.Reason == exitcodes.ReasonStoreLost:
+		return "a node can do nothing without the store"
 	case m.Verdict == exitcodes.Retry && cfg.MaxRestarts == 0:
 		return "it may be worth a retry, but no restarts are allowed (--max-restarts 0)"
 	case m.Verdict == exitcodes.Retry && cfg.NoRestart:
-		return "it may be worth a retry, but gangrun is to leave that to the operator (--no-restart)"
+		return "it may be worth a retry, which --no-restart leaves to the operator"
 	case m.Verdict == exitcodes.Retry:
 		return "it may be worth a retry, but not in this run"
 	case rule != "":
-		return fmt.Sprintf("the rule %s says that it would fail again the same way", rule)
+		return fmt.Sprintf("rule %s says it would fail the same way again", rule)
 	case m.WorkerExitCode != nil && *m.WorkerExitCode > 0 && *m.WorkerExitCode < exitcodes.CodeSignalBase && m.Reason == exitcodes.ReasonError:
-		return fmt.Sprintf("exit code %d without a known cause is taken for a failure that comes again", *m.WorkerExitCode)
+		return fmt.Sprintf("exit code %d with no known cause counts as a failure that would repeat", *m.WorkerExitCode)
 	}
-	return "it would fail again the same way"
+	return "it would fail the same way again"
 }
 
 // whatToDo is what a person can do next.
 func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
-	do := reasonAdvice[m.Reason].do
-	switch cause := m.RootCause; {
-	case cause == nil:
-	case m.Reason == exitcodes.ReasonRetryableByRule, m.Reason == exitcodes.ReasonFatalByRule,
-		m.Reason == exitcodes.ReasonRestartBudgetExhausted && reasonAdvice[cause.Reason].do != "":
-		do = reasonAdvice[cause.Reason].do
+	known, _ := adviceOn(m.Reason)
+	do := known.do
+	if m.RootCause != nil {
+		of, _ := adviceOn(m.RootCause.Reason)
+		switch {
+		case m.Reason == exitcodes.ReasonRetryableByRule, m.Reason == exitcodes.ReasonFatalByRule,
+			m.Reason == exitcodes.ReasonRestartBudgetExhausted && of.do != "":
+			do = of.do
+		}
 	}
 	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout {
 		return do
@@ -80,7 +85,11 @@ func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
 }
 
 func lasted(m exitcodes.Message) string {
-	return m.FinishedAt.Sub(m.StartedAt).Round(time.Second).String()
+	took := m.FinishedAt.Sub(m.StartedAt)
+	if took < 10*time.Second {
+		return took.Round(100 * time.Millisecond).String()
+	}
+	return took.Round(time.Second).String()
 }
 
 func count(n int, what string) string {

@@ -52,19 +52,21 @@ func Run(args []string) (code int) {
 		return 0
 	}
 	p := &program{openTree: openTree}
+	commands := append([]*cli.Command{
+		runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
+		installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p), reportCommand(p),
+	}, slices.Concat(verbCommands(p), []*cli.Command{helpCommand(), versionCommand()})...)
+	ownMistakes(commands)
 	app := &cli.App{
 		Name:                  "gangrun",
-		Usage:                 "run a training job, know why it died, restart it together",
+		Usage:                 "run a training job, know why it died, restart all of it together",
 		Version:               versionText(),
 		CustomAppHelpTemplate: topHelp,
 		HideHelpCommand:       true,
 		Flags:                 []cli.Flag{cli.HelpFlag}, // not added where there is a command help
-		Commands: append([]*cli.Command{
-			runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
-			installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p), reportCommand(p),
-		}, slices.Concat(verbCommands(p), []*cli.Command{helpCommand(), versionCommand()})...),
-		OnUsageError:   func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
-		ExitErrHandler: func(*cli.Context, error) {}, // codes are decided here, not in the library
+		Commands:              commands,
+		OnUsageError:          func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
+		ExitErrHandler:        func(*cli.Context, error) {}, // codes are decided here, not in the library
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
 				return notCommand(name, c.App)

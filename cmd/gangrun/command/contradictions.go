@@ -2,8 +2,11 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/gangrun/gangrun/supervisor/platform"
 )
 
 // contradictions refuses flags that cannot both be meant, and flags that would do nothing: nothing that was typed is
@@ -39,12 +42,22 @@ func tfConfig(lookup func(string) (string, bool)) error {
 	if !found || text == "" {
 		return nil
 	}
-	var config struct {
-		Cluster map[string]json.RawMessage
-		Task    *struct{ Type string }
+	const want = `want {"cluster": {ROLE: [ADDRESS, ...]}, "task": {"type": ROLE, "index": N}}`
+	config, err := platform.ParseTFConfig(text)
+	wrong := (*json.UnmarshalTypeError)(nil)
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return &configError{fmt.Sprintf("variable TF_CONFIG: %s: a JSON %s; %s", wrong.Field, wrong.Value, want)}
+	case errors.As(err, &wrong):
+		return &configError{fmt.Sprintf("variable TF_CONFIG: a JSON %s; %s", wrong.Value, want)}
+	case err != nil:
+		return &configError{fmt.Sprintf("variable %v; %s", err, want)}
 	}
-	if err := json.Unmarshal([]byte(text), &config); err != nil {
-		return &configError{fmt.Sprintf("variable TF_CONFIG: %v", err)}
+	if of, known := config.Addresses(config.Task.Type); known && len(of) > 0 && config.Task.Index != nil {
+		if index, valid := config.Index(); !valid || index >= len(of) {
+			return &configError{fmt.Sprintf("variable TF_CONFIG: task.index %v: the cluster has %d of type %s, counted from 0",
+				config.Task.Index, len(of), config.Task.Type)}
+		}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func doctorCommand(p *program) *cli.Command {
 		parse: choice(&format, "text", "json"), usage: "form of the report"})
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "look at this container before a job runs in it",
+		Usage: "check this container before a job runs in it",
 		CustomHelpTemplate: help("doctor", "[flags of run]", "doctor --pod-grace 60s\n         kubectl exec POD -- gangrun doctor",
 			"Takes the flags, variables and configuration file of run, and checks them too (gangrun run --help-all lists them), and all\n"+
 				"that run --preflight looks at; -o json is for programs. Exits 0 when nothing is wrong, 1 when something is, 64 when the configuration is.\n", nil),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -22,9 +23,9 @@ type explaining struct {
 	codeGiven          bool
 }
 
-const explainNote = `Without arguments: all codes of gangrun. REASON is what stands behind reason= in a line of gangrun's, or in a termination
-message; MESSAGE is such a message, as JSON text or as the name of a file that holds one; "rules" lists the rules that
-read logs. To see what is made of a log: gangrun explain --log FILE --code CODE, with --rules FILE as run would have it.
+const explainNote = `Without arguments: all codes of gangrun. REASON and RULE are what its log shows as reason= and rule=; MESSAGE is a
+termination message, as JSON text or the name of a file that holds one; "rules" lists the rules that read logs. To judge
+a log as a run would: gangrun explain --log FILE --code CODE, with --rules FILE for your own rules.
 `
 
 func (x *explaining) settings() []*setting {
@@ -50,8 +51,8 @@ func explainCommand() *cli.Command {
 	settings := x.settings()
 	return &cli.Command{
 		Name:  "explain",
-		Usage: "say what a code, a reason, a signal, a termination message or a log means",
-		CustomHelpTemplate: help("explain", "[flags] [CODE | REASON | SIGNAL | MESSAGE | rules]",
+		Usage: "explain a code, a reason, a rule, a signal, a termination message or a log",
+		CustomHelpTemplate: help("explain", "[flags] [CODE | REASON | RULE | SIGNAL | MESSAGE | rules]",
 			"explain 137\n         gangrun explain OOMKilled\n         kubectl logs POD | gangrun explain --log - --code 1", explainNote, settings),
 		Before: withoutSupervising,
 		Flags:  flags(settings),
@@ -135,16 +136,26 @@ func (e explainer) argument(arg string) error {
 	if r, found := reasonOf(arg); found {
 		return e.reason(r)
 	}
-	text := []byte(arg)
+	if rule, found := e.ruleOf(arg); found {
+		return e.rule(rule)
+	}
+	if text, found := families[arg]; found {
+		return e.family(arg, text)
+	}
+	text, where := []byte(arg), ""
 	if !strings.Contains(arg, "{") {
 		var err error
 		if text, err = readBounded(arg, 64<<10); err != nil {
-			return &configError{fmt.Sprintf("%q is not a code, a reason, a signal, a termination message or a file that holds one%s (%v)",
-				arg, nearest(arg, reasonNames()), err)}
+			return &configError{fmt.Sprintf("%q is not a code, a reason, a rule, a signal, a termination message or a file that holds one%s (%v)",
+				arg, nearest(arg, slices.Concat(reasonNames(), e.ruleNames())), err)}
 		}
+		where = arg + ": "
 	}
 	m, err := exitcodes.ParseMessage(text)
 	if err != nil {
+		if where != "" {
+			err = fmt.Errorf("%s%w; to judge the output of a worker: gangrun explain --log %s", where, err, arg)
+		}
 		return &configError{err.Error()}
 	}
 	return e.message(m)
@@ -225,48 +236,6 @@ func (e explainer) message(m exitcodes.Message) error {
 	fmt.Fprintln(e.out)
 	e.reactions(exitcodes.Reactions(m.ExitCode))
 	return nil
-}
-
-// ruleRow is a rule as it is shown.
-type ruleRow struct {
-	Name          string            `json:"name"`
-	Role          string            `json:"role"`
-	Verdict       exitcodes.Verdict `json:"verdict,omitempty"`
-	AfterProgress exitcodes.Verdict `json:"afterProgress,omitempty"`
-	Reason        string            `json:"reason,omitempty"`
-	Pattern       string            `json:"pattern,omitempty"`
-	ExitCodes     []int             `json:"exitCodes,omitempty"`
-	OnSuccess     bool              `json:"onSuccess,omitempty"`
-	EndsProgram   bool              `json:"endsProgram,omitempty"`
-	Seen          string            `json:"seen,omitempty"`
-}
-
-func (e explainer) showRules() error {
-	var rows []ruleRow
-	for _, r := range e.rules().All() {
-		row := ruleRow{Name: r.Name, Role: r.Role.String(), Verdict: r.Verdict, AfterProgress: r.AfterProgress,
-			Reason: r.Reason, ExitCodes: r.ExitCodes, OnSuccess: r.OnSuccess, EndsProgram: r.EndsProgram, Seen: r.Seen}
-		if r.Pattern != nil {
-			row.Pattern = r.Pattern.String()
-		}
-		rows = append(rows, row)
-	}
-	if e.json {
-		return e.encode(rows)
-	}
-	tab := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "RULE\tROLE\tVERDICT\tREASON\tSEEN WITH\tPATTERN")
-	for _, r := range rows {
-		verdict := string(r.Verdict)
-		if r.AfterProgress != "" {
-			verdict += ", after progress " + string(r.AfterProgress)
-		}
-		if r.OnSuccess {
-			verdict += ", for exit code 0 too"
-		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Role, dash(verdict), dash(r.Reason), dash(r.Seen), dash(r.Pattern))
-	}
-	return tab.Flush()
 }
 
 func dash(s string) string {

@@ -21,6 +21,6 @@ func (o *options) frameworkSettings() []*setting {
 	known = slices.Compact(known)
 	return []*setting{{
 		name: "framework", group: groupJob, hint: strings.Join(known, "|"), standard: noFramework, parse: choice(&o.framework, known...),
-		usage: "what the command is written with: sets how it is told to resume (--resume-args), and which lines of output show its steps",
+		usage: "framework of the command: sets how it learns what to resume from (--resume-args), and which lines of output show its steps",
 	}}
 }

@@ -11,16 +11,16 @@ import (
 func (o *options) hangSettings() []*setting {
 	return []*setting{
 		{name: "hang-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.Timeout), standard: "60s, or five times the slowest step if that is longer",
-			usage: "without a step for so long it is a hang; where none is told: without output, and 15m is the default"},
+			usage: "so long without a step is a hang; where no steps are known, so long without output (default: 15m)"},
 		{name: "exit-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.ExitTimeout), standard: "60s",
-			usage: "a worker that has failed by its last words, or has said STOPPING=1, and then does nothing for so long is ended"},
-		{name: "hang", group: groupHang, hint: "act|observe|off", standard: "act where steps are told, else observe",
+			usage: "how long a worker may do nothing after its last words say that it failed, or after STOPPING=1, before it is ended"},
+		{name: "hang", group: groupHang, hint: "act|observe|off", standard: "act where steps are known, else observe",
 			parse: choice(&o.Hang.Mode, hang.Act, hang.Observe, hang.Off),
-			usage: "act: end the workers with 212 (Hang), which is worth a restart; observe: say so and keep the evidence"},
+			usage: "act: end the workers with 212 (Hang), which is worth a restart; observe: only report it, and keep the evidence"},
 		{name: "python-stacks", group: groupHang, hint: "on|off", parse: choice(&o.stacks, "on", "off"), standard: "on",
 			usage: "set PYTHONFAULTHANDLER=1 for the workers, unless it is set, and have those that hang write their stacks"},
 		{name: "torch-control-plane", group: groupHang, isBool: true, parse: boolean(&o.TorchControlPlane),
-			usage: "have import torch start its worker server in each rank, which tells the collectives that a rank has joined"},
+			usage: "have import torch start its worker server in each rank, which shows the collectives that the rank has joined"},
 		{name: "step-regex", group: groupHang, hint: "RE", parse: o.parseStepRegex, standard: "the lines of --framework, or the first that fit",
 			usage: `a line of output that matches shows a step; the first group is its number: "step (\d+)"`},
 	}
@@ -45,6 +45,6 @@ func (o *options) settleHangs() {
 // sayHangs says at the start what a hang would come to where nothing is restarted.
 func (o *options) sayHangs(log *slog.Logger) {
 	if o.spec.Restarts.Max == 0 && (o.Hang.Mode == hang.Auto || o.Hang.Mode == hang.Act) {
-		log.Info("a hang ends the job with 212, since nothing is restarted (--max-restarts 0); --hang observe only says so")
+		log.Info("a hang ends the job with exit code 212, since --max-restarts is 0; --hang observe only reports it")
 	}
 }

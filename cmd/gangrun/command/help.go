@@ -19,7 +19,7 @@ const (
 	groupRestarts   = "Restarts"
 	groupStopping   = "Stopping"
 	groupVerdict    = "Verdict and message"
-	groupHang       = "Workers that get nowhere"
+	groupHang       = "Workers that hang"
 	groupMachine    = "Sick machines"
 	groupOutput     = "Output of the workers"
 	groupCheckpoint = "Checkpoints"
@@ -53,7 +53,7 @@ Example: gangrun run -- torchrun --standalone --nproc-per-node 8 train.py
 Commands:{{range .VisibleCommands}}
   {{.Name}}{{"\t"}}{{.Usage}}{{end}}
 
-gangrun help COMMAND says more of one. gangrun explain and docs/troubleshooting.md say what to do about a failure.
+gangrun help COMMAND shows its help. gangrun explain and docs/troubleshooting.md say what to do about a failure.
 `
 
 // help is the help of one command: what it is called with, an example, and its settings by group.
@@ -115,9 +115,15 @@ func showAll(w io.Writer, name string) bool {
 // helpCommand and versionCommand are there to be listed: rearranged turns them into flags.
 func helpCommand() *cli.Command {
 	return &cli.Command{
-		Name: "help", Usage: "say more of a command", Before: withoutSupervising,
+		Name: "help", Usage: "show the help of a command", Before: withoutSupervising,
 		CustomHelpTemplate: help("help", "[COMMAND]", "help launch", "The same as gangrun COMMAND --help.\n", nil),
-		Action:             func(c *cli.Context) error { return cli.ShowAppHelp(c) },
+		Action: func(c *cli.Context) error {
+			words := c.Args().Slice()
+			if n := knownWords(c.App.Commands, words); n < len(words) {
+				return &configError{fmt.Sprintf("help: %q is not a command; want gangrun help COMMAND", words[n])}
+			}
+			return cli.ShowAppHelp(c)
+		},
 	}
 }
 

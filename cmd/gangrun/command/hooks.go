@@ -25,9 +25,9 @@ func (o *options) hookSettings() []*setting {
 		{name: "on-job-end", many: true, group: groupStopping, hint: "COMMAND", parse: hookCommand(&h.OnJobEnd), standard: "none",
 			usage: "the same once for the job, on the node that has ended it; not when the job is only suspended"},
 		{name: "hook-timeout", group: groupStopping, hint: "TIME", parse: hookTimeout(h), standard: defaultHookTimeout.String(),
-			usage: "how long each of these may take until SIGTERM, and after --restart-grace SIGKILL"},
+			usage: "how long each hook may run before it gets SIGTERM, and SIGKILL --restart-grace later"},
 		{name: "hook-failure", group: groupStopping, hint: "fail|ignore", parse: hookFailure(h), standard: hookFailureFail,
-			usage: "what it means when one fails after training has succeeded; fail: exit code 92, ignore: the message tells of it"},
+			usage: "what a failed hook means after a successful training; fail: exit code 92, ignore: it is noted in the message"},
 	}
 }
 

@@ -38,12 +38,8 @@ func installCommand() *cli.Command {
 // install copies this program to dir/gangrun, atomically, and returns its path. The directory has to be
 // there: one that is not is a volume that nobody has mounted, and a copy in the container's own files helps nobody.
 func install(dir string) (path string, err error) {
-	info, err := os.Stat(dir)
-	if err != nil {
+	if err := directory(dir); err != nil {
 		return "", err
-	}
-	if !info.IsDir() {
-		return "", fmt.Errorf("%s is not a directory", dir)
 	}
 	self, err := os.Open("/proc/self/exe") // this file, even if another has taken its place by now
 	if err != nil {
@@ -56,6 +52,19 @@ func install(dir string) (path string, err error) {
 		return err
 	})
 	return path, err
+}
+
+// directory complains of what is no directory, or not there.
+func directory(dir string) error {
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%s: no such directory", dir)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	}
+	return nil
 }
 
 func installTorchrunCommand() *cli.Command {
@@ -73,7 +82,7 @@ func installTorchrunCommand() *cli.Command {
 			}
 			link, err := installTorchrun(c.Args().First())
 			if err != nil {
-				return &configError{err.Error()}
+				return &configError{"install-torchrun: " + err.Error()}
 			}
 			fmt.Println(link)
 			return nil
@@ -83,6 +92,9 @@ func installTorchrunCommand() *cli.Command {
 
 // installTorchrun makes the link and returns its path. A link to this program is as good as a new one.
 func installTorchrun(dir string) (string, error) {
+	if err := directory(dir); err != nil {
+		return "", err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return "", err

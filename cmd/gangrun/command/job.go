@@ -65,41 +65,41 @@ func (o *options) jobSettings() []*setting {
 		{name: "roles", many: true, hint: "ROLE=RESTART[,optional]", parse: o.parseRole, mapping: roleMapping, standard: "from TF_CONFIG, else gang",
 			usage: "who starts again after a failure of that role: gang (all), self (it alone) or never; optional: success does not wait for it"},
 		{name: "node-address", hint: "ADDRESS", parse: text(&o.address), standard: "the one by which it reaches the store",
-			usage: "at which the other nodes reach this one"},
+			usage: "address at which the other nodes reach this one"},
 		{name: "host", hint: "NAME", parse: o.parseHost, standard: "SLURMD_NODENAME, else the machine's boot id",
-			usage: "the machine on which this node runs, the same for all nodes there: by that name it is banned when it is sick"},
+			usage: "the machine on which this node runs, the same for all nodes there: the name under which a sick machine is banned"},
 		{name: "unique-nodes", isBool: true, parse: boolean(&o.unique), standard: "so under PyTorchJob and TFJob",
-			usage: "a node of some name is never started before the last one of that name is gone (an Indexed Job's podReplacementPolicy: Failed)"},
+			usage: "a node is never started before the previous one of the same name is gone (an Indexed Job's podReplacementPolicy: Failed)"},
 		{name: "master-port-range", hint: "LOW-HIGH", parse: o.parsePortRange, standard: "any that is free",
-			usage: "ports at which the ranks of a round may meet, for firewalls; every round has another one"},
+			usage: "ports at which the ranks of a round may meet, for firewalls; each round uses another one"},
 		{name: "store", hint: "URL,...", parse: text(&o.endpoints), standard: "within gangrun, on the first node",
 			usage: "etcd through which the nodes meet"},
 		{name: "endpoint", hint: "HOST[:PORT]", parse: text(&o.endpoint), standard: "from the operator's variables",
-			usage: "of the store within gangrun; the node that has this address hosts it, and all give the same"},
+			usage: "address of the store within gangrun; the node that has this address hosts it, and all nodes give the same"},
 		{name: "store-ca", hint: "FILE", parse: text(&o.location.CA), standard: "the system's", usage: "certificate authority of the store"},
 		{name: "store-cert", hint: "FILE", parse: text(&o.location.Cert), standard: "none", usage: "client certificate for the store; that of the store itself where it is within gangrun"},
-		{name: "store-key", hint: "FILE", parse: text(&o.location.Key), standard: "none", usage: "its key"},
-		{name: "store-user-file", hint: "FILE", parse: text(&o.location.UserFile), standard: "none", usage: "holds the user name for the store"},
-		{name: "store-password-file", hint: "FILE", parse: text(&o.location.PasswordFile), standard: "none", usage: "holds the password"},
+		{name: "store-key", hint: "FILE", parse: text(&o.location.Key), standard: "none", usage: "private key of --store-cert"},
+		{name: "store-user-file", hint: "FILE", parse: text(&o.location.UserFile), standard: "none", usage: "file with the user name for the store"},
+		{name: "store-password-file", hint: "FILE", parse: text(&o.location.PasswordFile), standard: "none", usage: "file with the password for the store"},
 		{name: "store-token-file", hint: "FILE", parse: text(&o.location.TokenFile), standard: "none",
-			usage: "holds what all nodes know of a job whose store is within gangrun, and nobody else; an etcd has users instead"},
+			usage: "file with a secret that the nodes of a job share, for a store within gangrun; an etcd has users instead"},
 		{name: "store-port", hint: "PORT", parse: number(&o.storePort, 1, 65535), standard: strconv.Itoa(location.DefaultPort),
-			usage: "of the store within gangrun, where the operator names only a host"},
-		{name: "store-dir", hint: "DIR", parse: text(&o.location.Dir), standard: "temporary", usage: "for the files of the store within gangrun"},
+			usage: "port of the store within gangrun, where the operator names only a host"},
+		{name: "store-dir", hint: "DIR", parse: text(&o.location.Dir), standard: "temporary", usage: "directory for the files of the store within gangrun"},
 		{name: "store-timeout", hint: "TIME", parse: duration(&o.storeTimeout), standard: "10m",
 			usage: "how long to wait for a store that does not answer"},
 		{name: "namespace", hint: "NAME", parse: text(&o.namespace), standard: "default", usage: "under which the job's record is kept in the store"},
-		{name: "run-uid", hint: "ID", parse: text(&o.runUID), standard: "from the operator's variables, else made",
+		{name: "run-uid", hint: "ID", parse: text(&o.runUID), standard: "from the operator's variables, else generated",
 			usage: "tells this run of the job from an earlier one"},
 		{name: "fence-timeout", hint: "TIME", parse: duration(&o.fence), standard: "1m",
 			usage: "after this silence a node counts as gone; it has stopped its workers long before"},
 		{name: "join-timeout", hint: "TIME", parse: duration(&o.joinTimeout), standard: "10m", usage: "how long to wait for missing nodes"},
 		{name: "last-call", hint: "TIME", parse: o.parseLastCall, standard: "30s, 1s before a restart",
-			usage: "how long to wait for more nodes when there are enough, but not the most"},
+			usage: "how long to wait for more nodes once there are enough, but fewer than the most"},
 		{name: "grow", hint: "restart|checkpoint", parse: choice(&o.spec.Grow, rendezvous.GrowRestart, rendezvous.GrowCheckpoint),
-			standard: "restart", usage: "when to admit nodes that came late"},
+			standard: "restart", usage: "when to admit nodes that come late"},
 		{name: "max-preemptions", hint: "N", parse: number(&o.spec.Restarts.MaxPreemptions, 0, 1_000_000), standard: "no limit",
-			usage: "restarts after nodes that left as announced"},
+			usage: "restarts after departures that were announced"},
 		{name: "ttl-after-finished", hint: "TIME", parse: duration(&o.ttl), standard: "1h", usage: "how long a finished job's record is kept"},
 	}
 	for _, setting := range s {
@@ -127,7 +127,7 @@ const torchrunRole = "default"
 
 // settle decides where the nodes meet and what this node is called, from the flags and what the operator says.
 func (o *options) settle(p platform.Platform) error {
-	if o.nodes == "" && p.Several() {
+	if o.nodes == "" && (p.Several() || p.Unreadable()) {
 		if err := o.parseNodes(p.Nodes.Value); err != nil {
 			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Nodes.From, p.Nodes.Value, err)}
 		}
@@ -145,6 +145,9 @@ func (o *options) settle(p platform.Platform) error {
 	if o.location.InProcess() { // a gang of one; what success needs is all there is
 		o.spec.Restarts.Never = o.spec.Restarts.Never || o.roles[o.role].Restart == rendezvous.RestartNever
 		return nil
+	}
+	if o.pin >= o.spec.MaxNodes {
+		return &configError{fmt.Sprintf("--node-rank %d: want one below the number of nodes, %d: node ranks begin at 0", o.pin, o.spec.MaxNodes)}
 	}
 	if o.pin < 0 && p.Rank.Value != "" {
 		if err := number(&o.pin, 0, 4095)(p.Rank.Value); err != nil {

@@ -50,7 +50,7 @@ func (r *jobClient) settings(own ...*setting) []*setting {
 	s = append(s, own...)
 	return append(s,
 		&setting{name: "timeout", group: groupOwn, hint: "TIME", parse: duration(&r.timeout), standard: "10s", usage: "how long to wait for the store"},
-		&setting{name: "config", group: groupOwn, hint: "FILE", parse: text(&r.config), usage: "YAML file with these settings by name"})
+		&setting{name: "config", group: groupOwn, hint: "FILE", parse: text(&r.config), usage: "YAML file with these settings, by the names of the flags"})
 }
 
 // locate reads where the record of the job is that the argument names.
@@ -173,6 +173,9 @@ func (r *jobClient) failed(err error) error {
 		}
 		return &configError{err.Error()}
 	}
+	if r.endpoint != "" && errors.Is(err, store.ErrUnreachable) {
+		err = fmt.Errorf("%w; a store within gangrun is there only while its node runs", err)
+	}
 	fmt.Fprintln(os.Stderr, "gangrun:", err)
 	return nil
 }
@@ -182,7 +185,7 @@ func verbCommand(p *program, verb, what string) *cli.Command {
 	r := newJobClient(p)
 	return r.command(jobCommand{
 		name: verb, usage: what, example: "my-job",
-		note: "Returns when the job's leader has taken the command; gangrun status shows what becomes of it.\n" +
+		note: "Returns when the job's leader has accepted the command; gangrun status shows the result.\n" +
 			"Exits 66 when the store has no record of the job, 69 when it cannot be reached or is full.",
 		act: func(ctx context.Context, st store.Store) error {
 			s, left, err := agent.Tell(ctx, st, verb, "", whoami())
@@ -191,7 +194,7 @@ func verbCommand(p *program, verb, what string) *cli.Command {
 			case !left:
 				return err
 			case errors.Is(err, agent.ErrNobodyThere) && verb == rendezvous.VerbResume:
-				fmt.Println("resume: taken when a node joins")
+				fmt.Println("resume: accepted; it takes effect when a node joins")
 				return nil
 			case took(verb, s): // its store has gone with the job
 			default:
@@ -205,8 +208,8 @@ func verbCommand(p *program, verb, what string) *cli.Command {
 
 // untaken says what is known of a command that nobody has answered.
 func untaken(timeout time.Duration, err error) error {
-	return fmt.Errorf("the command is in the store, and no leader has said within %v that it was taken; a store within gangrun may "+
-		"have gone with the job since: how its nodes ended says so (%w)", timeout, err)
+	return fmt.Errorf("the command is in the store, but no leader has accepted it within %v; a store within gangrun may "+
+		"have gone with the job since: see how its nodes ended (%w)", timeout, err)
 }
 
 // took reports whether the job is, as far as was seen, what the command was to make of it.
@@ -234,7 +237,7 @@ func verbCommands(p *program) []*cli.Command {
 	return []*cli.Command{
 		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again"),
 		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
-		verbCommand(p, rendezvous.VerbSuspend, "let the workers of a job save, and stop them until it is resumed"),
+		verbCommand(p, rendezvous.VerbSuspend, "let the workers of a job save, and stop them until gangrun resume"),
 		verbCommand(p, rendezvous.VerbResume, "resume a suspended job"),
 		unbanCommand(p),
 	}

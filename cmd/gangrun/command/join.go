@@ -76,7 +76,7 @@ func (o *options) evictPredecessor(ctx context.Context, node *rendezvous.Node, l
 	defer cancel()
 	killed, err := process.EndPredecessor(ctx, supervisor.MemberVariable+"="+o.Member)
 	if len(killed) > 0 {
-		log.Warn("killed what an earlier gangrun of this name has left behind", "processes", killed)
+		log.Warn("killed processes that an earlier gangrun of this name left behind", "processes", killed)
 	}
 	if err != nil {
 		log.Error("not proof that an earlier gangrun of this name is gone", "err", err)

@@ -148,7 +148,7 @@ func parseTorchrun(args []string, settings []*setting, file map[string]fileValue
 		for _, name := range settingNames(settings) {
 			known = append(known, "--"+name)
 		}
-		return t, &configError{err.Error() + nearest(unknown.Flag, known)}
+		return t, &configError{err.Error() + cmp.Or(nearest(unknown.Flag, known), "; gangrun launch "+helpAll+" lists them")}
 	}
 	if err != nil {
 		return t, &configError{err.Error()}

@@ -6,16 +6,24 @@ import (
 )
 
 // nearest suggests the known name that a wrong one was probably meant to be, or "". About a third of it may be wrong:
-// of more than that anything could be made. Dashes before it do not count, since every flag has them.
+// of more than that anything could be made; else it is the only one that begins like it. Dashes before it do not count, since
+// every flag has them, nor does case.
 func nearest(name string, known []string) string {
 	best, at := "", 0
-	bare := strings.TrimLeft(name, "-")
+	bare := strings.ToLower(strings.TrimLeft(name, "-"))
+	var begun []string
 	for _, k := range known {
-		to := strings.TrimLeft(k, "-")
+		to := strings.ToLower(strings.TrimLeft(k, "-"))
+		if len(bare) > 1 && strings.HasPrefix(to, bare) {
+			begun = append(begun, k)
+		}
 		d := distance(bare, to)
 		if d < min(len(bare), len(to)) && 3*d <= max(len(bare), len(to))+1 && (best == "" || d < at) {
 			best, at = k, d
 		}
+	}
+	if best == "" && len(begun) == 1 {
+		best = begun[0]
 	}
 	if best == "" {
 		return ""

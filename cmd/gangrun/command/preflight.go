@@ -24,7 +24,7 @@ func (o *options) preflightSettings() []*setting {
 			usage: "look at this machine before it takes part, and between rounds after a hang, a sick node or the second " +
 				"failure; one that is sick exits with 214 (NodeUnhealthy)"},
 		{name: "preflight-command", group: groupMachine, hint: "COMMAND", parse: preflightCommand(p), standard: "none",
-			usage: "run this, too: any exit code but 0 says that the machine is sick; split into words, not run by a shell"},
+			usage: "an additional check: any exit code but 0 means that the machine is sick; split into words, not run by a shell"},
 		{name: "preflight-timeout", group: groupMachine, hint: "TIME", parse: positive(&p.Timeout),
 			standard: supervisor.DefaultPreflightTimeout.String(),
 			usage:    "how long a probe may take before it is killed; they run side by side"},

@@ -27,7 +27,7 @@ type reasonRule struct {
 // advice is the text of a reason and what to do, by its name.
 type advice struct{ text, do string }
 
-// reasonAdvice has gangrun's own reasons, and those of the rules for which there is more to say than the failure does.
+// reasonAdvice has gangrun's own reasons.
 var reasonAdvice = map[string]advice{
 	exitcodes.ReasonSucceeded: {"training succeeded", ""},
 	exitcodes.ReasonError: {"a worker failed, and its exit code is all that is known of why",
@@ -52,9 +52,9 @@ var reasonAdvice = map[string]advice{
 		"raise the container's memory limit, or use less: fewer data loader workers, a smaller prefetch factor, files in /dev/shm count too"},
 	exitcodes.ReasonSharedMemoryFull: {"/dev/shm is full, which data loaders and NCCL use",
 		"mount an emptyDir with medium Memory at /dev/shm (Docker: --shm-size), or use fewer data loader workers"},
-	exitcodes.ReasonPreempted: {"gangrun was told to stop from outside: eviction, a scheduler, a person",
+	exitcodes.ReasonPreempted: {"gangrun was asked to stop from outside: eviction, a scheduler, a person",
 		"nothing: run it again; with --checkpoint-dir it resumes where it was"},
-	exitcodes.ReasonSuspended: {"the job was suspended by command", "gangrun resume JOB, and start the nodes again"},
+	exitcodes.ReasonSuspended: {"the job was suspended by command", "start its nodes again and run gangrun resume JOB, which an etcd takes before, too"},
 	exitcodes.ReasonRetryableByRule: {"the evidence says retry although the worker's own code (below 128) does not",
 		"nothing; the message has the line that decided"},
 	exitcodes.ReasonRendezvousTimeout: {"nodes are missing", "the message names them: are their pods scheduled, do they reach the store? --join-timeout waits longer"},
@@ -65,29 +65,34 @@ var reasonAdvice = map[string]advice{
 		"check the pod's memory limit, and that its terminationGracePeriodSeconds is above --grace"},
 	exitcodes.ReasonPeerLost:        {"a rank lost the connection to another one, which has mostly failed itself", "look for the failure of the other rank or node"},
 	exitcodes.ReasonPeerUnreachable: {"a rank could not reach another one", "check the network between the nodes: firewall, network policy, NCCL_SOCKET_IFNAME"},
-	rendezvous.ReasonStopped:        {"the job was ended by command", ""},
-	rendezvous.ReasonReplaced:       {"another gangrun of the same name has taken this node's place", ""},
+	rendezvous.ReasonStopped:        {"the job was ended by command", "nothing: gangrun stop, or a person, wanted that"},
+	rendezvous.ReasonReplaced:       {"another gangrun of the same name has taken this node's place", "nothing, if it is this node's replacement; else give each node a name of its own (--node)"},
 	rendezvous.ReasonNodeLost:       {"a node has gone without a word: its machine died, or its gangrun was killed", "look at that node's pod and machine"},
+}
 
-	"GPUOutOfMemory": {"the GPU's memory is full", "use a smaller batch or sequence, gradient checkpointing, or more sharding: a restart alone will not help"},
-	"OutOfMemory": {"the program could not get the memory that it asked for", "use less, or raise the limit: fewer data loader workers, a smaller batch; " +
-		"ulimit -v and the container's memory limit"},
-	"ImportError": {"a Python module is missing or broken in the image", "install it in the image; gangrun run -- python3 -c 'import MODULE' tries it"},
-	"CodeError":   {"the training code raised an error that comes again at the same place", "fix the code: the traceback is above"},
-	"DiskFull":    {"a file system is full", "free it, or keep fewer checkpoints"},
+// adviceOn finds what is known of a reason.
+func adviceOn(name string) (advice, bool) {
+	a, found := reasonAdvice[name]
+	if !found {
+		a, found = ruleAdvice[name]
+	}
+	return a, found
 }
 
 const killedBy = "KilledBy"
 
 // reasonOf finds a reason by its name.
 func reasonOf(name string) (reason, bool) {
+	if i := slices.IndexFunc(reasonNames(), func(n string) bool { return strings.EqualFold(n, name) }); i >= 0 {
+		name = reasonNames()[i]
+	}
 	r := reason{Name: name}
 	for _, rule := range exitcodes.BuiltinRules().All() {
 		if rule.Reason == name {
 			r.Rules = append(r.Rules, reasonRule{rule.Name, rule.Verdict})
 		}
 	}
-	a, found := reasonAdvice[name]
+	a, found := adviceOn(name)
 	r.Text, r.Do = a.text, a.do
 	if n, err := exitcodes.ParseSignal(strings.TrimPrefix(name, killedBy)); strings.HasPrefix(name, killedBy) && err == nil {
 		r.Name, found = exitcodes.SignalReason(n), true
@@ -101,7 +106,7 @@ func reasonOf(name string) (reason, bool) {
 }
 
 func reasonNames() []string {
-	names := slices.Collect(maps.Keys(reasonAdvice))
+	names := slices.AppendSeq(slices.Collect(maps.Keys(reasonAdvice)), maps.Keys(ruleAdvice))
 	for _, rule := range exitcodes.BuiltinRules().All() {
 		if rule.Reason != "" && !slices.Contains(names, rule.Reason) {
 			names = append(names, rule.Reason)

@@ -2,8 +2,10 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,7 +20,7 @@ func reportCommand(p *program) *cli.Command {
 	}
 	return &cli.Command{
 		Name:  "report",
-		Usage: "say where a job's time has gone, from the events of its nodes",
+		Usage: "show where a job's time went, from the events of its nodes",
 		CustomHelpTemplate: help("report", "[flags] EVENTS...", "report node0.events node1.events",
 			"EVENTS are the files of --events, one for each node; older ones beside them are read, too. - is standard input.\n"+
 				"Exits 0, 64 for a mistake, 66 when a file cannot be read or holds no events of one job.", settings),
@@ -45,7 +47,10 @@ func reportCommand(p *program) *cli.Command {
 				err = writePage(html, r)
 			}
 			if err != nil {
-				fmt.Fprintln(os.Stderr, "gangrun report:", err)
+				if errors.Is(err, report.ErrNoEvents) {
+					err = fmt.Errorf("%s: %w", strings.Join(c.Args().Slice(), ", "), err)
+				}
+				fmt.Fprintln(os.Stderr, "gangrun:", err)
 				p.code = codeNoInput
 				return nil
 			}

@@ -54,10 +54,10 @@ func (o *options) checkpointSettings() []*setting {
 		{name: "checkpoint-dir", hint: "DIR|URL", parse: text(&r.dir), standard: "none",
 			usage: "where the training keeps its checkpoints: each round resumes from the newest complete one that all nodes have"},
 		{name: "resume", hint: resumeChosen + "|" + resumeOwn, parse: choice(&r.own, resumeChosen, resumeOwn), standard: resumeChosen,
-			usage: "own: the training finds its state itself; gangrun looks and reports, and never refuses, moves or changes anything"},
+			usage: "own: the training finds its state itself; gangrun only reports, and never refuses, moves or changes anything"},
 		{name: "checkpoint-require", hint: "never|progress|always", standard: rendezvous.RequireProgress,
 			parse: choice(&r.require, rendezvous.RequireNever, rendezvous.RequireProgress, rendezvous.RequireAlways),
-			usage: "when there has to be one to resume from; progress: once there has been one, so that training never starts over by itself"},
+			usage: "when a checkpoint to resume from is required; progress: once there has been one, so that training never starts over unasked"},
 		{name: "checkpoint-max-age", hint: "TIME", parse: duration(&r.policy.MaxAge), standard: "any",
 			usage: "refuse to resume from an older one"},
 		{name: "checkpoint-max-lost-steps", hint: "N", parse: number(&r.maxLost, 0, 1<<62), standard: "no limit",
@@ -69,13 +69,13 @@ func (o *options) checkpointSettings() []*setting {
 			usage: "whose checkpoints in the directory may be resumed from: any run's of this job, this run's alone, anybody's"},
 		{name: "checkpoint-quarantine", isBool: true, parse: boolean(&r.quarantine),
 			usage: "move checkpoints that must not be read into " + checkpoint.QuarantineDir + "/; nothing is ever deleted"},
-		{name: "checkpoint-timeout", hint: "TIME", parse: duration(&r.timeout), standard: "1m", usage: "how long a look at them may take"},
+		{name: "checkpoint-timeout", hint: "TIME", parse: duration(&r.timeout), standard: "1m", usage: "how long reading the checkpoints may take"},
 		{name: "resume-args", many: true, hint: "ARGUMENTS", parse: r.parseArgs, standard: "none",
 			usage: "appended to the workers' command line when there is a checkpoint to resume from, with {resume_path}, {resume_root}, " +
 				"{resume_step}, {resume_tag} filled in, as anywhere in it; can be given several times"},
 		{name: "on-silent-restart", hint: "fatal|fallback|ignore", standard: "fatal",
 			parse: choice(&o.SilentRestart, supervisor.SilentRestartFatal, supervisor.SilentRestartFallback, supervisor.SilentRestartIgnore),
-			usage: "when a worker was given a checkpoint and reports an earlier step: end the job, restart it from an older one, or let it be"},
+			usage: "when a worker was given a checkpoint and reports an earlier step: end the job, restart it from an older checkpoint, or ignore it"},
 	}
 	s = slices.Insert(s, 1, r.formatFlags.settings()...)
 	for _, setting := range s {

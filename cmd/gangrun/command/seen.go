@@ -36,7 +36,7 @@ type seen struct {
 func (o *options) seenSettings() []*setting {
 	return []*setting{
 		{name: "events", group: groupSeen, hint: "FILE", parse: text(&o.seen.events), standard: "none",
-			usage: "append what happens to this file, as one JSON object on one line each; gangrun report reads it"},
+			usage: "append events to this file, one JSON object a line, for gangrun report"},
 		{name: "webhook", group: groupSeen, hint: "URL", parse: o.parseWebhook, standard: "none",
 			usage: "send events, but for the steps, to this web server, as Standard Webhooks describes it"},
 		{name: "webhook-secret-file", group: groupSeen, hint: "FILE", parse: text(&o.seen.secrets), standard: "not signed",
@@ -193,7 +193,7 @@ func (o *options) serve(hub *observe.Hub, feed *serve.Feed, asks chan<- chan str
 		At: hub.At, Alive: func() bool { return answers(asks) }, Feed: feed, Log: o.Log,
 	})
 	if err != nil {
-		o.Log.Error("this run cannot be observed: no server for metrics and health; training goes on", "err", err)
+		o.Log.Error("cannot serve metrics and health; training continues", "err", err)
 		return func() {}
 	}
 	return server.Close

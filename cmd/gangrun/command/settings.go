@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -109,6 +110,9 @@ func flags(settings []*setting) []cli.Flag {
 // resolve reads every setting from where it was set: flag, then variable, then configuration file. It returns the first
 // error, and reads on all the same: where the error is to be reported is a setting, too.
 func resolve(settings []*setting, lookup func(string) (string, bool)) error {
+	if err := swallowed(settings); err != nil {
+		return err
+	}
 	file := settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == "config" })]
 	var fromFile map[string]fileValue
 	var first error
@@ -125,6 +129,9 @@ func resolve(settings []*setting, lookup func(string) (string, bool)) error {
 
 // resolveGiven reads the settings of a command that has neither variables nor a configuration file.
 func resolveGiven(settings []*setting) error {
+	if err := swallowed(settings); err != nil {
+		return err
+	}
 	for _, s := range settings {
 		if err := s.resolve(func(string) (string, bool) { return "", false }, nil); err != nil {
 			return err
@@ -145,7 +152,7 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 	if len(s.given) > 0 {
 		for _, value := range s.given {
 			if err := s.parse(value); err != nil {
-				return wrong("--%s %s: %v", s.name, value, err)
+				return wrong("--%s %s: %v", s.name, orQuotes(value), err)
 			}
 		}
 		return nil
@@ -158,11 +165,14 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 	}
 	for _, value := range fromFile[s.name].values {
 		if err := s.parse(value); err != nil {
-			return wrong("%s: %s: %s: %v", fromFile[s.name].where, s.name, value, err)
+			return wrong("%s: %s: %s: %v", fromFile[s.name].where, s.name, orQuotes(value), err)
 		}
 	}
 	return nil
 }
+
+// orQuotes is a value as it is shown: nothing would not be seen.
+func orQuotes(value string) string { return cmp.Or(value, `""`) }
 
 // wrong is one line, whatever is in the value: errors repeat it, those of regular expressions as it is.
 func wrong(format string, args ...any) error {
@@ -248,42 +258,6 @@ func settingNames(settings []*setting) []string {
 	return names
 }
 
-// usage turns the library's complaint about the command line into ours.
-func usage(c *cli.Context, err error) error {
-	text := err.Error()
-	if name, found := strings.CutPrefix(text, "flag provided but not defined: -"); found {
-		name = "--" + strings.TrimLeft(name, "-")
-		text = "unknown flag " + name + unknownFlag(c, name)
-	}
-	if name, found := strings.CutPrefix(text, "flag needs an argument: -"); found {
-		text = fmt.Sprintf("--%s: a value is missing", strings.TrimLeft(name, "-"))
-	}
-	if value, name, found := strings.Cut(text, " for flag -"); found && strings.HasPrefix(value, "invalid value ") {
-		name, _, _ = strings.Cut(name, ":")
-		text = fmt.Sprintf("--%s: %s", name, value)
-	}
-	return &configError{text}
-}
-
-// unknownFlag is what can be said of a flag that the command does not have: whose it is, or what was meant.
-func unknownFlag(c *cli.Context, name string) string {
-	if name == helpAll {
-		return "; it comes right after the command: gangrun " + c.Command.Name + " " + helpAll
-	}
-	var own string
-	var known []string
-	if c.Command != nil && c.Command.Name != c.App.Name {
-		own = c.Command.Name
-		for _, f := range c.Command.Flags {
-			known = append(known, "--"+f.Names()[0])
-		}
-	}
-	if whose := elsewhere(name, c.App, own); whose != "" {
-		return whose
-	}
-	return nearest(name, known)
-}
-
 // What the settings are read into.
 
 func text(p *string) func(string) error {
@@ -314,7 +288,7 @@ func duration(p *time.Duration) func(string) error {
 	return func(s string) error {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 {
-			return errors.New("want a duration such as 25s, 500ms or 2m")
+			return errors.New("want a duration such as 25s, 500ms, 2m or 48h")
 		}
 		*p = d
 		return nil

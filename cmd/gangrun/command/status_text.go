@@ -35,7 +35,7 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 	}
 	fmt.Fprintf(w, "job %s: %s for %v, %s, run %s\n", quoted(name), j.Phase, ago(now, j.Since), round,
 		printable(j.RunUID))
-	fmt.Fprintf(w, "restarts charged: %d of %d without progress; in all %d after failures, %d after preemptions\n",
+	fmt.Fprintf(w, "restarts charged: %d of %d without progress; in total %d after failures, %d after preemptions\n",
 		j.Budget.Used, j.Spec.Restarts.Max, j.Budget.Total, j.Budget.Preemptions)
 	fmt.Fprintln(w, "checkpoint:", checkpointText(j, s.Round))
 	fmt.Fprintln(w, "furthest step:", furthest(s))
@@ -69,7 +69,7 @@ func ago(now, at time.Time) time.Duration { return max(0, now.Sub(at)).Round(tim
 // checkpointText is what the record says of the checkpoints: the newest that every node had, and what the round began
 // with.
 func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
-	text := "none is known that all nodes have"
+	text := "none that all nodes have"
 	if j.Reached != nil {
 		text = fmt.Sprintf("step %d is the newest that all nodes had", *j.Reached)
 	}
@@ -79,9 +79,9 @@ func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 		text += fmt.Sprintf("; round %d began from %s %d", r.Number, cmp.Or(printable(r.Resume.Unit), "step"),
 			*r.Resume.Step)
 	case r.Resume.Identity != "":
-		text += fmt.Sprintf("; round %d began from one that says no step", r.Number)
+		text += fmt.Sprintf("; round %d began from one without a step", r.Number)
 	default:
-		text += fmt.Sprintf("; round %d was given none", r.Number)
+		text += fmt.Sprintf("; round %d started without one", r.Number)
 	}
 	return text
 }

@@ -19,7 +19,7 @@ import (
 func unbanCommand(p *program) *cli.Command {
 	r := newJobClient(p)
 	return r.command(jobCommand{
-		name: rendezvous.VerbUnban, usage: "let a banned host take part in a job again, and forget its faults", example: "my-job gpu-7",
+		name: rendezvous.VerbUnban, usage: "lift the ban of a host, and forget its faults", example: "my-job gpu-7",
 		arguments: "[flags] JOB HOST", host: true,
 		note: "HOST is as gangrun status shows it, or the name of a node with a fault there. Its nodes take part from the next " +
 			"round on.\nWithout a JOB it is the only one of a store within gangrun (--endpoint). A host that is not banned is no error: " +
@@ -43,7 +43,7 @@ func (r *jobClient) unban(ctx context.Context, st store.Store) error {
 	}
 	switch _, left, err := agent.Tell(ctx, st, rendezvous.VerbUnban, host, whoami()); {
 	case errors.Is(err, agent.ErrNobodyThere):
-		fmt.Println("unban: taken when a node joins")
+		fmt.Println("unban: accepted; it takes effect when a node joins")
 	case err != nil && !left:
 		return err
 	case err != nil:

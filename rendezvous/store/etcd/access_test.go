@@ -47,6 +47,9 @@ func refused(t *testing.T, c etcd.Config, kind error, texts ...string) {
 			t.Errorf("want it to name %q", text)
 		}
 	}
+	if len(c.Endpoints) == 1 && strings.Count(err.Error(), "http://"+c.Endpoints[0]) > 1 {
+		t.Error("it names the place twice")
+	}
 	if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "horse") {
 		t.Error("want one line, and no password")
 	}

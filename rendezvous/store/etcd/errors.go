@@ -52,6 +52,9 @@ func (s *Store) explain(ctx context.Context, what string, err error) error {
 		if c, k := s.access.diagnose(ctx, cause); c != "" {
 			cause, kind = c, k
 		}
+		if only := s.access.endpoints; len(only) == 1 { // the place names it
+			cause = strings.TrimPrefix(cause, only[0]+": ")
+		}
 	}
 	return fmt.Errorf("%s: %s: %w: %s", s.where, what, kind, cause)
 }

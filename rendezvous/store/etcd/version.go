@@ -20,7 +20,7 @@ func (s *Store) askVersions(ctx context.Context) {
 		switch {
 		case err != nil:
 			s.suspect = true
-			s.log.Debug("a member of the store does not tell its version", "endpoint", endpoint, "error", err)
+			s.log.Debug("a member of the store does not report its version", "endpoint", endpoint, "error", err)
 		case overtakes(status.Version):
 			s.suspect = true
 			s.log.Warn("this etcd tells too early how far a watch is, and is asked otherwise; 3.4.25, 3.5.8 and later are "+

@@ -80,7 +80,7 @@ func (s *Server) run() {
 			held = rest
 			if err := running.take(line); err != nil && !complained {
 				complained = true
-				s.log.Warn("a timer of the training is not kept", "err", err)
+				s.log.Warn("a timer of the training could not be kept", "err", err)
 			}
 		}
 		if len(held) > mostLine {
@@ -103,15 +103,15 @@ func (s *Server) run() {
 // over ends a process whose timer has run out, and says so first: all that is seen afterwards is the signal.
 func (s *Server) over(e Expired) {
 	if e.Signal == 0 {
-		s.log.Warn("a timer that the training has set has run out; it asks for no signal", "pid", e.PID, "scope", e.Scope)
+		s.log.Warn("a timer set by the training expired; it asks for no signal", "pid", e.PID, "scope", e.Scope)
 		return
 	}
 	if err := s.end(e); err != nil {
-		s.log.Warn("a timer that the training has set has run out, and its process is not ended", "pid", e.PID, "scope", e.Scope,
+		s.log.Warn("a timer set by the training expired, and its process could not be ended", "pid", e.PID, "scope", e.Scope,
 			"err", err)
 		return
 	}
-	s.log.Error("a timer that the training has set has run out: its process is ended, as torchrun would", "pid", e.PID,
+	s.log.Error("a timer set by the training expired: ending its process, as torchrun would", "pid", e.PID,
 		"scope", e.Scope, "signal", unix.SignalName(unix.Signal(e.Signal)), "late", e.Late.Round(time.Millisecond))
 }
 

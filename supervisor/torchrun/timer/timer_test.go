@@ -201,7 +201,7 @@ func TestServer(t *testing.T) {
 			break
 		}
 	}
-	for _, want := range []string{"is not kept", "it is none of the workers", "its process is ended, as torchrun would", "scope=mine", "SIGKILL"} {
+	for _, want := range []string{"could not be kept", "it is none of the workers", "ending its process, as torchrun would", "scope=mine", "SIGKILL"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %q in\n%s", want, log)
 		}

@@ -17,7 +17,7 @@ const patience = 30 * time.Second
 func obeyed(v *view) (wrong []string) {
 	for _, e := range v.Ends {
 		if took := time.Duration(e.At - e.Told); e.Told > 0 && took > patience && !v.paused(e.Node, e.Told, e.At) {
-			wrong = append(wrong, fmt.Sprintf("gangrun %d of %s was told to stop %v before it ended", e.Pod, e.Node, took))
+			wrong = append(wrong, fmt.Sprintf("gangrun %d of %s was asked to stop %v before it ended", e.Pod, e.Node, took))
 		}
 	}
 	return wrong

@@ -189,7 +189,7 @@ func TestNotice(t *testing.T) {
 	t.Parallel()
 	j := submit(t, []string{"--time=1", "--signal=USR1@50"}, nil, "python3", testdata("saver.py"), "checkpoints")
 	j.end("COMPLETED", "0:0", 1)
-	j.want("msg=\"stopping: notice from outside\"", 2)
+	j.want("msg=\"stopping: the notice", 2)
 	j.want("told to stop by signal 15, the loader lives: True\n", 2)
 	j.want("saved step", 1)
 	j.want("Exited with exit code 143\n", 2)
@@ -208,5 +208,5 @@ func TestCancel(t *testing.T) {
 		t.Fatalf("scancel: %v: %s", err, out)
 	}
 	j.end("CANCELLED", "143:0", 0)
-	j.want("signal from outside", 2)
+	j.want("stopping: stop signal", 2)
 }

@@ -1,0 +1,97 @@
+package command
+
+// ruleAdvice is the text of the reasons that only rules and families give, and what to do about each.
+var ruleAdvice = map[string]advice{
+	"GPUOutOfMemory": {"the GPU's memory is full", "use a smaller batch or sequence, gradient checkpointing, or more sharding: a restart alone will not help"},
+	"OutOfMemory": {"the program could not get the memory that it asked for", "use less, or raise the limit: fewer data loader workers, a smaller batch; " +
+		"ulimit -v and the container's memory limit"},
+	"ImportError": {"a Python module is missing or broken in the image", "install it in the image; gangrun run -- python3 -c 'import MODULE' tries it"},
+	"CodeError":   {"the training code raised an error that would be raised again at the same place", "fix the code: the traceback is above"},
+	"DiskFull":    {"a file system is full", "free space, or keep fewer checkpoints"},
+
+	// The code and how it was called.
+	"BadArguments":   {"the command line of the training is wrong", "correct the arguments that the message names"},
+	"BadScript":      {"the shell script that starts the training uses a variable that is not set", "set the variable, or give it a default: ${NAME:-default}"},
+	"AutogradMisuse": {"backward was called where the graph was freed or changed in place", "look for a second backward() or an in-place operation in the step that the traceback shows"},
+	"DDPMisuse":      {"DDP found parameters that took no part in the loss", "pass find_unused_parameters=True, or use all outputs of the model in the loss"},
+	"CUDAAssert": {"a kernel on the GPU failed an assertion, mostly an index or a label that is out of range",
+		"run with CUDA_LAUNCH_BLOCKING=1, or on the CPU, to see where; check labels and token ids against the model's sizes"},
+	"CUDAUsage":       {"the code called CUDA in a way that cannot work", "fix the call that the traceback shows"},
+	"IndexOutOfRange": {"an index is outside of its tensor", "check ids and labels against the vocabulary and the number of classes"},
+	"LossScale":       {"the loss scale reached its minimum: the gradients overflow at every step", "lower the learning rate, clip gradients, or train in bf16"},
+	"NumericalError":  {"the loss or a gradient is NaN or infinite", "look at the data and the learning rate around the step that the message names; gradient clipping or an older checkpoint may help"},
+	"ShapeMismatch":   {"the shapes of two tensors do not fit", "fix the shapes that the message names"},
+	"TypeMismatch":    {"the data types of two tensors do not fit", "cast one of the tensors that the message names"},
+	"TracerMisuse":    {"JAX code uses a traced value as if it were known", "move the Python control flow out of jit, or mark the argument static"},
+	"NoRendezvous":    {"the variables that torch.distributed needs are not set", "start the script with gangrun launch or torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"},
+	"NCCLUsage":       {"NCCL was called in a way that cannot work, such as two ranks on one GPU", "check that each rank has a GPU of its own: LOCAL_RANK and CUDA_VISIBLE_DEVICES"},
+	"NCCLTruncated":   {"the ranks disagree on a collective: one sent more than another expected", "check that all ranks run the same code with the same sizes and in the same order"},
+
+	// Files and checkpoints.
+	"FileNotFound":           {"a file or directory that the training needs does not exist", "check the path that the message names, and that its volume is mounted"},
+	"FileTooLarge":           {"a file would become larger than the limit allows", "raise ulimit -f, or write smaller files"},
+	"DiskQuota":              {"the disk quota is used up", "free space, or have the quota raised; keep fewer checkpoints"},
+	"PermissionDenied":       {"a file may not be read or written by this user", "check the owner and mode of the path that the message names, and the user of the container (runAsUser, fsGroup)"},
+	"ReadOnlyFileSystem":     {"the file system is mounted read-only", "write to a volume, or mount this one writable"},
+	"TooManyFiles":           {"the limit of open files is reached", "raise ulimit -n, or use fewer data loader workers; torch.multiprocessing.set_sharing_strategy('file_system') helps, too"},
+	"InputOutputError":       {"the disk or file server reported an input/output error", "nothing at first; if it happens again on the same machine, check its disk or mount"},
+	"StaleFileHandle":        {"a file server replaced or removed a file that was open", "nothing at first; do not change the data set while it is read"},
+	"CheckpointCorrupt":      {"a checkpoint could not be read", "gangrun checkpoint verify DIR --deep shows which; --checkpoint-dir makes a restart resume from a whole one"},
+	"CheckpointMismatch":     {"the checkpoint does not fit the model", "resume with the configuration that wrote it, or start in an empty directory"},
+	"CheckpointNotTrusted":   {"torch.load refuses to execute what is in the checkpoint", "load it with weights_only=False if you trust it, or allow its classes with torch.serialization.add_safe_globals"},
+	"CheckpointUnreadable":   {"the file that names the newest checkpoint cannot be read", "gangrun checkpoint ls DIR shows what is there; correct or remove that file"},
+	"CheckpointWriteFailed":  {"a checkpoint could not be written", "check the space and the permissions of the checkpoint directory"},
+	"CheckpointedForRestart": {"the training saved and ended so that it is started again", "nothing"},
+	"DataCorrupt":            {"a file of the data set is corrupt", "replace the file that the message names, or skip it"},
+	"SharedMemoryStale":      {"shared memory of an earlier run is in the way", "nothing: a restart clears it; if not, remove it from /dev/shm"},
+
+	// Data loaders and other children.
+	"DataLoaderCrashed": {"a data loader worker crashed", "run with num_workers=0 to see where; libraries that are not safe to fork are a common cause"},
+	"DataLoaderKilled":  {"a data loader worker was killed, mostly for memory", "raise the memory limit or the size of /dev/shm, or use fewer workers"},
+	"DataLoaderTimeout": {"a data loader worker took too long", "check the storage that it reads from; raise the DataLoader's timeout"},
+	"ChildKilled":       {"a process that the training started was killed or crashed", "look for what killed it: the memory limit, or the last output of that process"},
+	"Aborted":           {"a library in C++ ended the program", "read the message before the abort; set TORCH_SHOW_CPP_STACKTRACES=1 for more"},
+	"HeapCorruption":    {"a library in C damaged the memory of the program", "nothing at first; if it comes back, look for mismatched versions of native libraries"},
+	"ResourceBusy":      {"no thread could be started, or the device is held by another process", "raise the limit of processes (ulimit -u, pids.max); look for leftovers of an earlier run"},
+
+	// GPUs and other devices.
+	"CUDAError":       {"CUDA reported an error that may be the hardware's or the code's", "nothing at first; if it returns at the same step, run with CUDA_LAUNCH_BLOCKING=1; if on the same host, check that GPU"},
+	"GPUDriverTooOld": {"the GPU's driver is older than this CUDA needs", "update the driver on the node, or use an image with an older CUDA"},
+	"GPULost":         {"a GPU has fallen off the bus", "reboot or drain the machine, and look at its kernel log (Xid 79)"},
+	"GPUMemoryError":  {"a GPU reported an uncorrectable memory error", "reset or replace that GPU; nvidia-smi -q -d ECC shows the counters"},
+	"GPUNotVisible":   {"no GPU can be seen, or none is ready", "check nvidia-smi in the container, the pod's GPU request and CUDA_VISIBLE_DEVICES"},
+	"GPUXid":          {"the GPU driver reported an Xid", "look the number up in NVIDIA's Xid catalogue; drain the machine if it returns"},
+	"NVLinkError":     {"an NVLink or the access from GPU to GPU failed", "check nvidia-smi nvlink -e and the fabric manager on that machine"},
+	"InfiniBandError": {"the InfiniBand adapter reported an error", "check ibstat and the counters of that port; drain the machine if it returns"},
+	"DeviceFailed":    {"the accelerator failed or was restarted", "nothing at first; if it returns on the same machine, drain that"},
+	"NoCUDA":          {"this torch was built without CUDA", "install the CUDA build of torch in the image"},
+	"NoDevice":        {"the program asked for a device that does not exist here", "check the device's name, and that the pod has requested it"},
+
+	// The other ranks and the network.
+	"NCCLError":         {"NCCL failed", "nothing at first; NCCL_DEBUG=INFO shows more if it returns"},
+	"NCCLSystemError":   {"a system call of NCCL failed", "NCCL_DEBUG=INFO shows which; often the network interface, /dev/shm or a limit on locked memory"},
+	"NCCLTimeout":       {"a collective took longer than its timeout: another rank is late, stuck or gone", "look for the rank that did not join; docs/hangs.md says how gangrun finds it, --torch-control-plane helps"},
+	"NCCLNoInterface":   {"NCCL found no network interface", "correct NCCL_SOCKET_IFNAME: ip addr lists the names"},
+	"CollectiveTimeout": {"a collective timed out: another rank is late, stuck or gone", "look for the rank that did not join"},
+	"CollectiveFailed":  {"a collective failed: another rank is mostly the cause", "look for the failure of the other rank; NCCL_DEBUG=INFO shows more if there is none"},
+	"BarrierTimeout":    {"a barrier timed out: another process did not reach it", "look for the process that is late, or raise the timeout"},
+	"PeerMissing":       {"other ranks did not join in time", "check that all nodes are up and can reach MASTER_ADDR"},
+	"PeerRestarted":     {"another process of the job was restarted", "nothing: all start again together"},
+	"RendezvousFailed":  {"torchrun's own rendezvous failed", "check that the nodes reach the endpoint; gangrun launch needs none of its own"},
+	"StoreUnreachable":  {"a rank could not reach the TCPStore of rank 0", "check the network between the nodes, and whether rank 0 is up"},
+	"AddressInUse":      {"a port is taken already", "nothing: the next round uses another port; look for a second job if it returns"},
+	"NameResolution":    {"a host name could not be resolved", "nothing at first; check the DNS or the headless service if it returns"},
+	"LaunchFailed":      {"the launcher could not start the processes on all nodes", "nothing at first; check the named node if it returns"},
+	"NodeFailed":        {"the scheduler reported a failed node", "nothing: it is replaced; check the machine"},
+	"Timeout":           {"a request took too long", "nothing at first; check the service that the message names if it returns"},
+
+	// Services.
+	"CertificateRefused": {"the certificate of a server was not accepted", "install the certificate authority in the image, or set SSL_CERT_FILE; check the clock"},
+	"HubUnreachable":     {"the Hugging Face hub could not be reached, or the files are not in the cache", "nothing at first; download into the image or a volume, and set HF_HUB_OFFLINE=1"},
+	"HubRefused":         {"the Hugging Face hub refused access", "accept the model's licence, and set HF_TOKEN"},
+	"NoCredentials":      {"no credentials for the object store were found", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the pod a service account"},
+	"RateLimited":        {"a service limits the rate of requests", "nothing at first; cache the data, or let fewer workers read at once"},
+	"RequestRefused":     {"a service refused the request", "check the address, the credentials and the permissions that the message names"},
+	"ServiceUnavailable": {"a service reported an error of its own", "nothing: it mostly passes"},
+	"TrackerUnreachable": {"the experiment tracker could not be reached", "nothing at first; WANDB_MODE=offline trains without it"},
+}

@@ -1,0 +1,86 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// swallowed refuses a flag that has taken the next one for its value, or the -- before the command: one whose value was
+// forgotten. A path or a name may be anything else.
+func swallowed(settings []*setting) error {
+	for _, s := range settings {
+		for _, value := range s.given {
+			name, flag := strings.CutPrefix(value, "--")
+			name, _, _ = strings.Cut(name, "=")
+			if value == "--" || flag && s.name != "resume-args" && slices.Contains(settingNames(settings), name) {
+				return wrong("--%s: a value is missing before %s", s.name, value)
+			}
+		}
+	}
+	return nil
+}
+
+// usage turns the library's complaint about the command line into ours.
+func usage(c *cli.Context, err error) error {
+	text := err.Error()
+	if name, found := strings.CutPrefix(text, "flag provided but not defined: -"); found {
+		name = typed(name, os.Args)
+		text = "unknown flag " + name + unknownFlag(c, name)
+	}
+	if name, found := strings.CutPrefix(text, "flag needs an argument: -"); found {
+		text = fmt.Sprintf("%s: a value is missing", typed(name, os.Args))
+	}
+	if value, name, found := strings.Cut(text, " for flag -"); found && strings.HasPrefix(value, "invalid value ") {
+		name, _, _ = strings.Cut(name, ":")
+		text = fmt.Sprintf("--%s: %s", name, value)
+	}
+	return &configError{text}
+}
+
+// typed is a flag's name as it was typed: the library leaves its dashes out.
+func typed(name string, args []string) string {
+	name = strings.TrimLeft(name, "-")
+	for _, arg := range args {
+		if flag, _, _ := strings.Cut(arg, "="); flag == "-"+name {
+			return flag
+		}
+	}
+	return "--" + name
+}
+
+// unknownFlag is what can be said of a flag that the command does not have: whose it is, or what was meant.
+func unknownFlag(c *cli.Context, name string) string {
+	if name == helpAll {
+		return "; it comes right after the command: gangrun " + c.Command.Name + " " + helpAll
+	}
+	var own string
+	var known []string
+	if c.Command != nil && c.Command.Name != c.App.Name {
+		own = c.Command.Name
+		for _, f := range c.Command.Flags {
+			known = append(known, "--"+f.Names()[0])
+			if short := f.Names()[1:]; len(short) > 0 && strings.HasPrefix(name, "-"+short[0]) {
+				return fmt.Sprintf("; did you mean -%s %s?", short[0], name[2:])
+			}
+		}
+		known = append(known, "--help")
+		if slices.Contains(passesOn, own) {
+			known = append(known, helpAll)
+		}
+	}
+	if whose := elsewhere(name, c.App, own); whose != "" {
+		return whose
+	}
+	near := nearest(name, known)
+	if near == "" && own != "" {
+		near = "; gangrun help " + strings.TrimPrefix(c.Command.HelpName, "gangrun ") + " lists them"
+		if slices.Contains(passesOn, own) {
+			near = "; gangrun " + own + " " + helpAll + " lists them"
+		}
+	}
+	return near
+}
