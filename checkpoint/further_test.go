@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"os"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -43,6 +44,26 @@ func TestFurther(t *testing.T) {
 		}
 		if step != tt.step || (o.Veto != nil) != tt.veto {
 			t.Errorf("%s: steps %v, identities %v, veto %v in %s", name, o.Steps, o.Identities, o.Veto, paths(s.Checkpoints))
+		}
+	}
+}
+
+// TestFurtherUnread has whole states further down that cannot be read: that is unknown, and never a fresh start.
+func TestFurtherUnread(t *testing.T) {
+	state := []byte("\x80\x02}(X\x04\x00\x00\x00stepK\x07X\x05\x00\x00\x00optim}(X\x05\x00\x00\x00state}X\x0c\x00\x00\x00param_groups]}auu.")
+	for _, unread := range []string{"run", "run/step_7.pt"} {
+		tr := newTree(t)
+		tr.put("final/model.safetensors", weights())
+		tr.put("run/step_7.pt", state)
+		w := watch(os.DirFS(tr.dir))
+		w.fails[unread] = syscall.EIO
+		s, err := (&Scanner{FS: w}).Scan(t.Context())
+		var o Offer
+		if err == nil {
+			o, err = Policy{}.Offer(s, History{}, Run{}, time.Now())
+		}
+		if err == nil || !Unknown(err) {
+			t.Errorf("%s cannot be read: %+v, %v in %s; want unknown", unread, o, err, paths(s.Checkpoints))
 		}
 	}
 }

@@ -158,7 +158,11 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 		return scanned{scan: Scan{Missing: true}}
 	}
 	r := s.verify(ctx, fsys, o, found, known, closely)
-	if further, ok := Further(ctx, fsys, o, found, r.scan.Checkpoints); ok {
+	further, ok, err := Further(ctx, fsys, o, found, r.scan.Checkpoints)
+	if err != nil {
+		return scanned{err: err}
+	}
+	if ok {
 		r = s.verify(ctx, fsys, o, further, known, closely)
 	}
 	r.scan.Checkpoints = append(r.scan.Checkpoints, Hidden(ctx, fsys, o, r.scan.Checkpoints)...)
@@ -238,27 +242,31 @@ func (s *Scanner) verify(ctx context.Context, fsys fs.FS, o format.Options, foun
 
 // Further is what a directory holds further down, where all that lies in it are directories with weights alone, each a model
 // beside others, or files in which no more than their names is of a state: that says nothing of where the training is. It
-// reports false where no whole state is found there.
-func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found, looked []format.Checkpoint) (format.Found, bool) {
+// reports false where no whole state is found there. What could not be read there may be one: that is an error, or a
+// checkpoint whose state is unknown.
+func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found, looked []format.Checkpoint) (format.Found, bool, error) {
 	if len(looked) == 0 || len(in.Below) > 0 || o.Format != "" || o.Rule != nil {
-		return in, false
+		return in, false, nil
 	}
 	for _, c := range looked {
 		model := c.Complete && !c.Resumable && !c.Training && c.Directory()
 		if !model && !(c.Complete && c.Hollow) {
-			return in, false
+			return in, false, nil
 		}
 	}
 	o.Level = format.Manifests
 	below, err := format.FindUnder(ctx, fsys, o, in)
 	if err != nil {
-		return in, false
+		if p := problem.Of(err, problem.NoMarker); p.Reason != problem.NoMarker {
+			return in, false, p
+		}
+		return in, false, nil
 	}
 	return below, slices.ContainsFunc(below.Checkpoints, func(c *format.Checkpoint) bool {
 		look := *c
 		format.Check(ctx, fsys, &look, o)
-		return look.Complete && look.Resumable && !look.Hollow
-	})
+		return look.Complete && look.Resumable && !look.Hollow || look.Reason.Unknown()
+	}), nil
 }
 
 // Hidden finds training states further down, where in the directory itself there is only what is no state: weights,

@@ -96,7 +96,11 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 	if err != nil {
 		return listing{}, 0, err
 	}
-	if further, ok := checkpoint.Further(ctx, fsys, o, found, closely(ctx, fsys, o, found)); ok {
+	further, ok, err := checkpoint.Further(ctx, fsys, o, found, closely(ctx, fsys, o, found))
+	if err != nil {
+		return listing{}, 0, err
+	}
+	if ok {
 		found = further
 	}
 	l = listing{Format: found.Format, Checkpoints: found.Checkpoints, Below: found.Below, Others: found.Others,

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
