@@ -77,6 +77,9 @@ func fileKind(name string) (strong, weak, own bool) {
 	name, _ = withoutBackup(name)
 	ext := strings.ToLower(path.Ext(name))
 	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
+		if isLog(strings.ToLower(strings.TrimSuffix(name, ext))) {
+			return false, false, false
+		}
 		ext = "" // model.100
 	}
 	if slices.Contains(strongEndings, ext) {
@@ -91,6 +94,12 @@ func fileKind(name string) (strong, weak, own bool) {
 	t := titleOf(name)
 	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
 	return false, weak, !weak && (t.named || checkpointName(name)) && ownEnding(name, ext)
+}
+
+// isLog reports whether a name, without the number at its end, is that of what a program writes along the way: a log that
+// was rotated, or TensorBoard's events, whose files end in numbers of the writer.
+func isLog(name string) bool {
+	return slices.Contains(otherEndings, path.Ext(name)) || strings.Contains(name, ".tfevents.")
 }
 
 func stemExt(name string) string { return strings.ToLower(name) }
