@@ -28,6 +28,7 @@ type node struct {
 	jobRev int64         // the revision of the job's record that was read last; 0: there was none
 	goneAt time.Duration // since when that is missing which reading still has; 0: it is not
 	older  bool          // there is an earlier one instead
+	hashed hashed        // the spec of the record that was read last
 
 	link        link
 	writer      writer

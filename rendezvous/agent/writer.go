@@ -97,19 +97,6 @@ func (n *node) put() {
 	n.commit(txn, out)
 }
 
-// spec is what the node's key tells of the job as this node would have it. That of a member tells nothing: the job's
-// record has the same, and a restart writes and sends it for every node. Should that record be lost, it is told again.
-func (n *node) spec() *rendezvous.Spec {
-	j := n.reading.Job
-	member := n.record.State == rendezvous.NodeRunning || n.record.State == rendezvous.NodeStopped
-	same := j != nil && j.Store == n.record.Store && j.RunUID == n.record.RunUID && j.Spec.Hash() == n.record.SpecHash
-	if member && same && n.goneAt == 0 {
-		return nil
-	}
-	spec := n.cfg.Spec
-	return &spec
-}
-
 // Bounds of how long a node puts off to write what nobody waits for.
 const (
 	owedEach = 10 * time.Millisecond // for each member
