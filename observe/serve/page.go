@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -62,51 +63,69 @@ func stream(cfg Config, patience time.Duration, listeners *atomic.Int64, closing
 		if r.Method == http.MethodHead {
 			return
 		}
-		conn := http.NewResponseController(w)
-		send := func(name string, data []byte, err error) bool {
-			if err != nil || conn.SetWriteDeadline(time.Now().Add(patience)) != nil {
-				return false
-			}
-			if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data); err != nil {
-				return false
-			}
-			return conn.Flush() == nil
-		}
+		to := listener{w, http.NewResponseController(w), patience}
 		tick := time.NewTicker(showEvery)
 		defer tick.Stop()
 		var drawn int64 = -1
-		for over := false; ; {
+		for over, gone := false, false; ; {
 			version, changed := cfg.Feed.state()
 			shown, err := cfg.Feed.shown(cfg.At, time.Now())
-			if !send("status", shown, err) {
+			if !to.send("status", shown, err) {
 				return
 			}
 			if version != drawn {
 				picture, err := cfg.Feed.drawn()
-				if drawn = version; !send("timeline", picture, err) {
+				if drawn = version; !to.send("timeline", picture, err) {
 					return
 				}
 			}
 			if over {
 				return
 			}
-			pause := time.NewTimer(showAtMost)
-			select {
-			case <-pause.C:
-				select {
-				case <-changed:
-				case <-tick.C:
-				case <-closing:
-					over = true
-				case <-r.Context().Done():
-					return
-				}
-			case <-closing:
-				over = true
-			case <-r.Context().Done():
+			if over, gone = awaitNews(r.Context(), closing, changed, tick.C); gone {
 				return
 			}
-			pause.Stop()
 		}
 	}
+}
+
+// listener is who reads a stream.
+type listener struct {
+	w        http.ResponseWriter
+	conn     *http.ResponseController
+	patience time.Duration
+}
+
+// send reports whether the reader has taken it in time.
+func (l listener) send(name string, data []byte, err error) bool {
+	if err != nil || l.conn.SetWriteDeadline(time.Now().Add(l.patience)) != nil {
+		return false
+	}
+	if _, err := fmt.Fprintf(l.w, "event: %s\ndata: %s\n\n", name, data); err != nil {
+		return false
+	}
+	return l.conn.Flush() == nil
+}
+
+// awaitNews waits until there is something to show again, and not less than showAtMost. over: it is the last time; gone:
+// nobody listens any more.
+func awaitNews(ctx context.Context, closing, changed <-chan struct{}, tick <-chan time.Time) (over, gone bool) {
+	pause := time.NewTimer(showAtMost)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-closing:
+		return true, false
+	case <-ctx.Done():
+		return false, true
+	}
+	select {
+	case <-changed:
+	case <-tick:
+	case <-closing:
+		return true, false
+	case <-ctx.Done():
+		return false, true
+	}
+	return false, false
 }

@@ -35,6 +35,18 @@ func (o *options) place(t torchrun.Options) error {
 	if _, given := t.Given["node-rank"]; given || static && o.endpoints == "" && o.endpoint == "" { // torchrun's default, where ranks are all that tells nodes apart
 		o.pin = t.NodeRank
 	}
+	o.meet(t, static)
+	if err := o.waits(t.Conf); err != nil {
+		return err
+	}
+	if err := o.settle(o.platform); err != nil {
+		return err
+	}
+	return o.checkTimes()
+}
+
+// meet says where the store is, unless gangrun's own flags do.
+func (o *options) meet(t torchrun.Options, static bool) {
 	switch {
 	case o.endpoints != "" || o.endpoint != "":
 	case static:
@@ -53,8 +65,12 @@ func (o *options) place(t torchrun.Options) error {
 		o.location.Cert = cmp.Or(o.location.Cert, t.Conf["ssl_cert"], t.Conf["cert"])
 		o.location.Key = cmp.Or(o.location.Key, t.Conf["ssl_cert_key"], t.Conf["key"])
 	}
+}
+
+// waits takes over how long --rdzv-conf lets nodes wait for each other.
+func (o *options) waits(conf map[string]string) error {
 	for key, timing := range map[string]*time.Duration{"join_timeout": &o.joinTimeout, "last_call_timeout": &o.lastCall} {
-		if value, found := t.Conf[key]; found {
+		if value, found := conf[key]; found {
 			seconds, err := strconv.ParseFloat(value, 64)
 			if err != nil || seconds < 0 || seconds > 1e9 {
 				return &configError{fmt.Sprintf("--rdzv-conf %s=%s: want a number of seconds", key, value)}
@@ -62,10 +78,7 @@ func (o *options) place(t torchrun.Options) error {
 			*timing = time.Duration(seconds * float64(time.Second))
 		}
 	}
-	if err := o.settle(o.platform); err != nil {
-		return err
-	}
-	return o.checkTimes()
+	return nil
 }
 
 // adoptTorchrun takes over what torchrun's flags say about gangrun's own doing.

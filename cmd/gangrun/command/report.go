@@ -28,12 +28,8 @@ func reportCommand(p *program) *cli.Command {
 		Before:       withoutSupervising,
 		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
-			for _, s := range settings {
-				for _, value := range s.given {
-					if err := s.parse(value); err != nil {
-						return &configError{fmt.Sprintf("--%s %s: %v", s.name, value, err)}
-					}
-				}
+			if err := resolveGiven(settings); err != nil {
+				return err
 			}
 			if c.NArg() == 0 {
 				return &configError{"no events to read; want gangrun report EVENTS..."}

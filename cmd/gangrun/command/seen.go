@@ -95,33 +95,7 @@ func (o *options) openSeen(console *output.Console) (done func()) {
 	}
 	asks := make(chan chan struct{})
 	o.Alive = asks
-	var receivers []observe.Receiver
-	var closers []func() error
-	dropped := map[string]func() int64{}
-	if o.seen.events != "" {
-		w := file.Open(o.seen.events, file.DefaultSize, o.Log)
-		receivers, dropped["file"] = append(receivers, w.Take), w.Dropped
-		closers = append(closers, func() error { return w.Close(lastEvents) })
-	}
-	if o.seen.webhook != "" {
-		cfg := webhook.Config{URL: o.seen.webhook, Log: o.Log}
-		if o.seen.keys != nil {
-			cfg.Keys = *o.seen.keys
-		}
-		w := webhook.New(cfg)
-		receivers, dropped["webhook"] = append(receivers, w.Take), w.Dropped
-		closers = append(closers, func() error { return w.Close(lastEvents) })
-	}
-	if journals {
-		j := journal.Open(o.Log)
-		receivers = append(receivers, j.Take)
-		closers = append(closers, func() error { j.Close(lastEvents); return nil })
-	}
-	if manager.Wanted() {
-		m := manager.New(manager.Config{Alive: func() bool { return answers(asks) }, Log: o.Log})
-		receivers = append(receivers, m.Take)
-		closers = append(closers, func() error { m.Close(lastEvents); return nil })
-	}
+	all := o.receivers(asks, journals)
 	var feed *serve.Feed
 	if o.seen.metrics != "" {
 		self, heard, reached := o.Node, o.Agent.Heard, o.Agent.Reached
@@ -129,35 +103,74 @@ func (o *options) openSeen(console *output.Console) (done func()) {
 			job, round := heard()
 			return serve.JobOf(job, round, reached(), self)
 		})
-		receivers = append(receivers, feed.Take)
+		all.take = append(all.take, feed.Take)
 	}
 	var source [6]byte
 	rand.Read(source[:]) // never fails
 	hub := observe.New(record.Config{
 		Source: hex.EncodeToString(source[:]), Version: versionText(), Job: o.Job, Node: o.Node, Role: o.Role,
 		MaxRestarts: o.MaxRestarts, StartedAt: o.StartedAt,
-	}, receivers...)
+	}, all.take...)
 	o.Observe = hub.Observe
 	if line {
-		stop := showLine(hub, console, colourful(os.Stderr))
-		closers = append(closers, func() error { stop(); return nil })
+		all.atEnd(showLine(hub, console, colourful(os.Stderr)))
 	}
 	if cfg := o.trainJob.server; cfg.URL != "" {
 		cfg.At, cfg.Posts, cfg.Log = hub.At, o.postsProgress(), o.Log
 		p := trainjob.New(cfg)
-		closers = append(closers, func() error { p.Close(lastEvents); return nil })
+		all.atEnd(func() { p.Close(lastEvents) })
 	}
 	if o.seen.metrics != "" {
-		stop := o.serve(hub, feed, asks, dropped)
-		closers = append(closers, func() error { stop(); return nil })
+		all.atEnd(o.serve(hub, feed, asks, all.dropped))
 	}
 	return func() {
-		for _, f := range closers {
+		for _, f := range all.closers {
 			if err := f(); err != nil { // all that goes through the console is out by now
 				slog.New(o.logHandler(os.Stderr)).Warn(err.Error())
 			}
 		}
 	}
+}
+
+// receivers are those who are given every event.
+type receivers struct {
+	take    []observe.Receiver
+	dropped map[string]func() int64 // how many each had no room for
+	closers []func() error          // at the end, in this order
+}
+
+func (r *receivers) atEnd(do func()) {
+	r.closers = append(r.closers, func() error { do(); return nil })
+}
+
+// receivers opens those that need nothing but events.
+func (o *options) receivers(asks chan<- chan struct{}, journals bool) (all receivers) {
+	all.dropped = map[string]func() int64{}
+	if o.seen.events != "" {
+		w := file.Open(o.seen.events, file.DefaultSize, o.Log)
+		all.take, all.dropped["file"] = append(all.take, w.Take), w.Dropped
+		all.closers = append(all.closers, func() error { return w.Close(lastEvents) })
+	}
+	if o.seen.webhook != "" {
+		cfg := webhook.Config{URL: o.seen.webhook, Log: o.Log}
+		if o.seen.keys != nil {
+			cfg.Keys = *o.seen.keys
+		}
+		w := webhook.New(cfg)
+		all.take, all.dropped["webhook"] = append(all.take, w.Take), w.Dropped
+		all.closers = append(all.closers, func() error { return w.Close(lastEvents) })
+	}
+	if journals {
+		j := journal.Open(o.Log)
+		all.take = append(all.take, j.Take)
+		all.atEnd(func() { j.Close(lastEvents) })
+	}
+	if manager.Wanted() {
+		m := manager.New(manager.Config{Alive: func() bool { return answers(asks) }, Log: o.Log})
+		all.take = append(all.take, m.Take)
+		all.atEnd(func() { m.Close(lastEvents) })
+	}
+	return all
 }
 
 // answerTime is how long the supervisor may take to say that it does its work: far longer than it ever does.
