@@ -7,7 +7,7 @@ import (
 )
 
 // TestSpecIsHashedOnce has a member ask in each of its turns whether the job's record has its spec: only a record that was
-// read anew is hashed, which allocates.
+// read again is hashed, which allocates.
 func TestSpecIsHashedOnce(t *testing.T) {
 	spec := rendezvous.DefaultSpec(2)
 	n := &node{Agent: &Agent{}}
