@@ -77,7 +77,7 @@ func TestInstallCannot(t *testing.T) {
 		mount   oci.Mount
 		problem string
 	}{
-		{"not mounted", nil, oci.Mount{Path: "/not/mounted"}, "/not/mounted: no such file or directory"},
+		{"not mounted", nil, oci.Mount{Path: "/not/mounted"}, "/not/mounted: no such directory"},
 		{"read-only", volume, oci.Mount{Path: "/shared", ReadOnly: true}, "read-only file system"},
 		{"of somebody else", (*testing.T).TempDir, oci.Mount{Path: "/shared"}, "permission denied"},
 		{"full", small, oci.Mount{Path: "/shared"}, "no space left on device"},
