@@ -128,7 +128,7 @@ func (s *Supervisor) takeReports(all bool) {
 		}
 		s.round.reports[i] = node.Report{
 			Step: said.Step, At: said.At, Saving: said.Saving, Total: said.Total,
-			Most: said.Most, Looks: said.Looks, Blind: said.Blind, Leaving: said.Leaving,
+			Most: said.Most, MostAt: said.MostAt, Looks: said.Looks, Blind: said.Blind, Leaving: said.Leaving,
 		}
 		s.health.told(i, w.spec.Rank, w.notify.Reports(), now)
 		for _, r := range w.notify.TakeSteps() {

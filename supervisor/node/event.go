@@ -260,9 +260,10 @@ type Report struct {
 	Step   *int64    // that every rank of it has finished; nil when it has told none
 	At     time.Time // when the newest step of any came
 	Saving bool      // a rank saves a checkpoint
-	// Most is the step that the furthest rank has finished, Looks that all its ranks look at the file that tells the step
+	// Most is the step that the furthest rank has finished, MostAt when it told that, Looks that all its ranks look at the file that tells the step
 	// at which to save and leave, Blind which of them do not, and Leaving that all are about to end.
 	Most    *int64
+	MostAt  time.Time
 	Looks   bool
 	Blind   []int
 	Leaving bool

@@ -18,17 +18,28 @@ const (
 	paceKnown = 500 * time.Millisecond // a step of which nothing is heard for so long is slow
 )
 
-// told takes what the furthest rank has told.
-func (p *pace) told(step *int64, now time.Time) {
+// furthest is the step of the rank that has come furthest, and when it told that.
+func (all Reported) furthest() (step *int64, at time.Time) {
+	for _, r := range all {
+		if r.Most != nil && (step == nil || *r.Most > *step || *r.Most == *step && r.MostAt.Before(at)) {
+			step, at = r.Most, r.MostAt
+		}
+	}
+	return step, at
+}
+
+// told takes what the furthest rank has told, and when. Reports are handed on several at a time, and twice within a moment
+// where somebody asks: when that was tells nothing about how long a step takes.
+func (p *pace) told(step *int64, at time.Time) {
 	if step == nil || p.most != nil && *step <= *p.most {
 		return
 	}
 	if p.most != nil && p.many {
-		p.each = append(p.each, now.Sub(p.at)/time.Duration(*step-*p.most))
+		p.each = append(p.each, max(1, at.Sub(p.at)/time.Duration(*step-*p.most))) // 0 is unknown
 		p.each = p.each[max(0, len(p.each)-paceSteps):]
 	}
 	p.many = p.many || p.most != nil
-	p.most, p.at = step, now
+	p.most, p.at = step, at
 }
 
 // step is how long one takes mostly; 0 where it is not known.

@@ -42,9 +42,9 @@ func (n *Node) reported(reports Reported) {
 				w.stepAt = r.At
 			}
 			w.report = r
-			n.pace.told(r.Most, n.now)
 		}
 	}
+	n.pace.told(reports.furthest())
 	n.tellLooks()
 	n.checkResumed()
 	n.refresh()

@@ -152,6 +152,23 @@ func TestAnswersWhenItKnows(t *testing.T) {
 	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(0, looking(1, 5)).at(9*s, looking(1, 6)).at(9*s, Ask{Round: 0})
 	w.took()
 	w.at(9*s+time.Millisecond, looking(1, 7)).wants("serve at 7, 1ms each, within 25s")
+	// Ranks a step apart, of which is heard together.
+	w = newWorld(t, Policy{}, ranks(2)...).start(0, 0)
+	for i := range int64(6) {
+		at := time.Duration(i) * 200 * time.Millisecond
+		slow := Report{Most: step(2 * i), MostAt: noon.Add(at - 30*time.Millisecond), Looks: true}
+		fast := Report{Most: step(2*i + 1), MostAt: noon.Add(at - 10*time.Millisecond), Looks: true}
+		w.at(at, Reported{slow, fast})
+	}
+	w.took()
+	w.at(1*s, Ask{Round: 0}).wants("serve at 11, 100ms each, within 25s")
+	// Reports of steps of a second, handed on in one moment.
+	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0)
+	for i := range int64(4) {
+		w.at(3*s, Reported{{Most: step(i), MostAt: noon.Add(time.Duration(i) * s), Looks: true}})
+	}
+	w.took()
+	w.at(3*s, Ask{Round: 0}).wants("serve at 3, 1s each, within 25s")
 	w = newWorld(t, Policy{}, ranks(1)...).start(0, 0).at(0, Reported{{Looks: true}})
 	w.took()
 	w.at(1*s, Ask{Round: 0}).wants("serve at no step")

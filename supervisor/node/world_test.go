@@ -92,6 +92,13 @@ func (w *world) at(at time.Duration, events ...Event) *world {
 
 func (w *world) step(ev Event) {
 	w.t.Helper()
+	if all, reports := ev.(Reported); reports {
+		for i := range all {
+			if all[i].MostAt.IsZero() { // just now
+				all[i].MostAt = noon.Add(w.now)
+			}
+		}
+	}
 	w.do(w.n.Step(ev, noon.Add(w.now)))
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestStopping: all that report here have to look, the furthest counts, and who is about to end has told no step since.
@@ -14,6 +15,7 @@ func TestStopping(t *testing.T) {
 	}
 	defer s.Close()
 	c := dial(t, s.Path)
+	var mostAt time.Time // of step 6
 	for _, m := range []struct {
 		datagram string
 		want     string
@@ -33,6 +35,12 @@ func TestStopping(t *testing.T) {
 		said, most := s.Said(), int64(-1)
 		if said.Most != nil {
 			most = *said.Most
+		}
+		if most == 6 && mostAt.IsZero() {
+			mostAt = said.MostAt
+		}
+		if most == 6 && (said.MostAt != mostAt || mostAt.IsZero()) {
+			t.Errorf("after %q: step 6 was told at %v, and now at %v", m.datagram, mostAt, said.MostAt)
 		}
 		got := fmt.Sprintf("looks %v, blind %v, most %d, leaving %v", said.Looks, said.Blind, most, said.Leaving)
 		if got != m.want {
