@@ -63,7 +63,7 @@ func (n *simNode) trains(mine int) {
 		n.at = max(n.at, int64((s.now()-since)/simStep))
 	}
 	at := n.at
-	told := node.Report{Step: &at, Most: &at, Looks: true}
+	told := node.Report{Step: &at, Most: &at, MostAt: time.Now(), Looks: true}
 	n.step(node.Reported{told, told})
 	if stop, err := strconv.ParseInt(n.stopAt, 10, 64); n.stopAt != "" && (err != nil || n.at >= stop) {
 		n.savesAndLeaves()

@@ -123,7 +123,7 @@ func (m *InMemory) expire(l *memoryLease) {
 	if l.over {
 		return
 	}
-	l.over = true
+	l.last, l.over = l.renewed(), true
 	var ops []Op
 	for name, k := range m.keys {
 		if k.lease == l {

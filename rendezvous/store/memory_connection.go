@@ -205,8 +205,9 @@ type memoryLease struct {
 	lost chan struct{}
 
 	// Guarded by the memory's lock.
-	over   bool // its keys are gone
-	told   bool // and its holder knows
+	over   bool          // its keys are gone
+	told   bool          // and its holder knows
+	last   time.Duration // the last renewal, once it is over
 	expiry *time.Timer
 }
 
@@ -217,7 +218,16 @@ func (l *memoryLease) Lost() <-chan struct{} { return l.lost }
 func (l *memoryLease) Renewed() time.Duration {
 	l.conn.memory.mu.Lock()
 	defer l.conn.memory.mu.Unlock()
-	if l.conn.cut {
+	return l.renewed()
+}
+
+// renewed is when the lease was renewed last: a lease that is over is not renewed, whatever its connection does then. Call
+// with the lock held.
+func (l *memoryLease) renewed() time.Duration {
+	switch {
+	case l.over:
+		return l.last
+	case l.conn.cut:
 		return l.conn.since
 	}
 	return l.conn.clock()
@@ -236,7 +246,6 @@ func (l *memoryLease) Close(ctx context.Context) error {
 
 // end tells the holder, if the connection lets it through. Call with the lock held.
 func (l *memoryLease) end() {
-	l.over = true
 	if l.conn.cut || l.told {
 		return
 	}

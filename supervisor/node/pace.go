@@ -34,8 +34,8 @@ func (p *pace) told(step *int64, at time.Time) {
 	if step == nil || p.most != nil && *step <= *p.most {
 		return
 	}
-	if p.most != nil && p.many {
-		p.each = append(p.each, max(1, at.Sub(p.at)/time.Duration(*step-*p.most))) // 0 is unknown
+	if took := at.Sub(p.at); p.most != nil && p.many && took > 0 {
+		p.each = append(p.each, took/time.Duration(*step-*p.most))
 		p.each = p.each[max(0, len(p.each)-paceSteps):]
 	}
 	p.many = p.many || p.most != nil

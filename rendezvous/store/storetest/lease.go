@@ -59,6 +59,11 @@ func lostLease(t *testing.T, open func(string) store.Store) {
 	if err := l.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	sent := l.Renewed()
+	time.Sleep(10 * time.Millisecond)
+	if again := l.Renewed(); again != sent {
+		t.Errorf("renewed at %v, and at %v when it was over", sent, again)
+	}
 	_, err := s.Commit(t.Context(), store.Txn{Then: []store.Op{put("job", "x"), store.PutLeased("nodes/a", nil, l)}})
 	if !errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("a put on a revoked lease: %v", err)
