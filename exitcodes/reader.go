@@ -43,6 +43,11 @@ type origin struct {
 // keep back.
 const atTheEnd = 500 * time.Millisecond
 
+// stepLate is how much later than a line a step has to be reported to have come after it. Lines are read from pipes and
+// reports from a socket, each when a processor is free for it; and beneath a launcher, other ranks still end the step in
+// which one has failed.
+const stepLate = 500 * time.Millisecond
+
 // newReader reads o's output.
 func newReader(o Outcome, rules *Rules) *reader {
 	r := &reader{rules: rules, code: o.Status.Code, work: map[origin][]int{}, meter: o.meter}
@@ -173,6 +178,7 @@ func (r *reader) findWork(stepAt time.Time) {
 	if stepAt.IsZero() {
 		return
 	}
+	stepAt = stepAt.Add(-stepLate)
 	for i := len(r.lines) - 1; i >= 0; i-- { // a reported step is work, wherever it fell
 		if at := r.lines[i].at; !at.IsZero() && !at.After(stepAt) {
 			if !r.inside[i] {
