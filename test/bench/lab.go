@@ -107,14 +107,19 @@ func (l *lab) build(to, directory, ldflags string, flags ...string) error {
 
 // find looks for a peer in the place that the installer names.
 func (l *lab) find(name, piece, within string) {
-	place, err := exec.Command(filepath.Join(l.root, "test/peers/install"), "--where", piece).Output()
-	path := filepath.Join(string(bytes.TrimSpace(place)), within)
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err == nil {
+	path := filepath.Join(l.place(piece), within)
+	if _, err := os.Stat(path); err == nil {
 		l.peers[name] = path
 	}
+}
+
+// place is where the installer puts a piece, whether it is there or not.
+func (l *lab) place(piece string) string {
+	place, err := exec.Command(filepath.Join(l.root, "test/peers/install"), "--where", piece).Output()
+	if err != nil {
+		return "/nonexistent"
+	}
+	return string(bytes.TrimSpace(place))
 }
 
 // inits are the programs that run a command given after "--".

@@ -38,6 +38,7 @@ var measurements = []struct {
 	{"restart", "death of a worker to its successor's first instruction", (*lab).restart},
 	{"launch", "two ranks under launch: start, restart, and the memory beside eight", (*lab).launch},
 	{"hangs", "a rank that dies or stands still to its successor, and what it takes to watch", (*lab).hangs},
+	{"verdicts", "forty failures of real programs: who tries again those that it can help, and only those", (*lab).verdicts},
 	{"output", "a gibibyte of output through gangrun", (*lab).output},
 	{"rules", "the log rules on a line that none of them fits", (*lab).rules},
 	{"checkpoints", "choosing a checkpoint among many, of a large one, and in an object store", (*lab).checkpoints},
