@@ -15,6 +15,9 @@ func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	if l.level == levelNone {
 		l.level = spokenLevel(l.text)
 	}
+	if stack, at := escapedStack(l.text); at > 0 {
+		return expandStack(lines, l, stack, at, labels, m)
+	}
 	if at := bytes.Index(l.text, []byte(traceback)); at > 0 && !isHeader(l.text) {
 		first := l
 		first.text = clipped(l.text[:at])
