@@ -27,6 +27,9 @@ type parser struct {
 	rich    bool
 	between int
 	heading []int // the lines before that are not blank, the last two
+	headed  bool  // a heading of a traceback was seen
+	bare    bool  // the chain began without one
+	dump    bool  // within a stack that is no traceback
 	before  *int  // the last line that is not blank of the same tag, by whichever stream
 }
 
@@ -108,6 +111,9 @@ func (p *parser) header(i, base int) {
 	l := &p.r.lines[i]
 	group := bytes.Contains(l.text, []byte("Exception Group Traceback"))
 	nested := p.chain != nil && (p.state == stateMessage || p.state == stateAfter) && p.passedOn(i)
+	if p.headed = true; p.bare && p.state == stateFrames {
+		p.drop() // it was no traceback
+	}
 	switch {
 	case p.state == stateFrames && p.chain != nil: // cut off, or printed into each other
 	case p.chain != nil && (p.link != linkNone || nested || p.group > 0):
@@ -190,7 +196,7 @@ func (p *parser) frame(i int, text []byte) {
 		return
 	}
 	class, _, ok := exceptionHead(text)
-	if !ok || l.logged && !looksRaised(class) {
+	if !ok || (l.logged || p.bare) && !looksRaised(class) {
 		p.drop()
 		return
 	}
@@ -213,7 +219,7 @@ func (p *parser) name(i int, class string) {
 	}
 	p.chain.members = append(p.chain.members, member{class: class, lines: []int{i}, link: p.link})
 	p.chain.end = i
-	p.link = linkNone
+	p.link, p.bare = linkNone, false
 	p.state = stateMessage
 	if oneLine(class) {
 		p.state = stateAfter
@@ -222,7 +228,7 @@ func (p *parser) name(i int, class string) {
 
 // drop forgets a traceback that names no exception, but not what came before it in its chain.
 func (p *parser) drop() {
-	p.state, p.link = stateIdle, linkNone
+	p.state, p.link, p.bare = stateIdle, linkNone, false
 	if p.chain != nil && len(p.chain.members) > 0 {
 		p.state = stateAfter
 		return
@@ -303,15 +309,6 @@ const (
 	chainedCause   = "The above exception was the direct cause of the following exception"
 )
 
-// idle looks for a SyntaxError, which has a place in the source but no header.
-func (p *parser) idle(i int, text []byte) {
-	if bytes.HasPrefix(text, []byte(`  File "`)) && !bytes.Contains(text, []byte(", in ")) && bytes.Contains(text, []byte(", line ")) &&
-		!bytes.Contains(text[8:], []byte(" in ")) {
-		p.begin(i)
-		p.state, p.base = stateFrames, 0
-	}
-}
-
 // close ends the chain.
 func (p *parser) close() {
 	if p.chain != nil && len(p.chain.members) > 0 {
@@ -320,7 +317,7 @@ func (p *parser) close() {
 		}
 		p.r.chains = append(p.r.chains, *p.chain)
 	}
-	p.chain, p.state, p.link, p.group, p.rich = nil, stateIdle, linkNone, 0, false
+	p.chain, p.state, p.link, p.group, p.rich, p.bare = nil, stateIdle, linkNone, 0, false, false
 }
 
 // oneLine reports whether the messages of the class take one line. What follows such a line is something else.

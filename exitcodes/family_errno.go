@@ -35,7 +35,7 @@ func errnoFamily(_, _ string, message []byte, h heard) family {
 		return transient("errno", "NameResolution", RoleSuspect)
 	case 4, 11, 16, 26, 35, 105: // EINTR, EAGAIN, EBUSY, ETXTBSY, EDEADLK, ENOBUFS
 		return transient("errno", "ResourceBusy", RoleRoot)
-	case 5, 19, 107, 121, 70, 52: // EIO, ENODEV, ENOTCONN, EREMOTEIO, ECOMM, EBADE
+	case 5, 19, 107, 121, 70, 52, 14: // EIO, ENODEV, ENOTCONN, EREMOTEIO, ECOMM, EBADE, EFAULT (a file server's: no library passes a bad address)
 		return transient("errno", "InputOutputError", RoleRoot)
 	case 116: // ESTALE
 		return transient("errno", "StaleFileHandle", RoleRoot)

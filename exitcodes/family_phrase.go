@@ -6,7 +6,7 @@ var (
 		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted",
 		"connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost",
 		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes",
-		"remote end closed", "socket closed", "incompletebody", "fetchfailedexception")
+		"remote end closed", "socket closed", "horovod has been shut down", "incompletebody", "fetchfailedexception")
 	saysUnreachable = phrases.list("temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed",
 		"could not resolve host", "failed to lookup address", "cannot connect to", "check your connection",

@@ -68,7 +68,10 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		case o.brokenGPU() != nil:
 			return f.unhealthy(*o.brokenGPU())
 		}
-		return f // sent by somebody; no text can explain it better
+		if w, found := sentBy(o, rules); found {
+			return f.say(w, o)
+		}
+		return f // sent by somebody; no other text can explain it better
 	}
 	if signal == sigabrt {
 		f.Role = RoleSuspect // what survivors of another's death die of, unless their words say otherwise

@@ -64,6 +64,7 @@ type line struct {
 	own    bool   // torch's hook for uncaught exceptions has tagged it: its process has ended of what it says
 	logged bool   // a logger wrote it: it begins a record of its own
 	glog   bool   // glog wrote it, whose records may have more lines
+	fatal  bool   // glog's last line: it aborts the process after it
 	goesOn bool   // it goes on such a record about an error
 	level  level
 	clock  time.Time // what it says itself; zero when it does not

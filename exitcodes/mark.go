@@ -137,8 +137,15 @@ func errorLine(l *line) bool {
 	return l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || l.is(traitError) || shellKilled(l.text)
 }
 
-// gaveUp reports whether the line is about the last of several tries, after which its program did not go on.
+// opFailed begins what TensorFlow logs as a warning of an operation that fails: the error comes to the program as an exception.
+const opFailed = "OP_REQUIRES failed at "
+
+// gaveUp reports whether the line is about the last of several tries, after which its program did not go on, or about
+// something else that it calls a warning, or got over, though it did not.
 func (r *reader) gaveUp(l *line) bool {
+	if l.fatal || l.says(opFailed) || l.rule != nil && l.rule.Verdict == Preempted { // who is stopped warns of it
+		return true
+	}
 	if l.is(traitWithout) {
 		return false
 	}

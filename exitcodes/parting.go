@@ -27,7 +27,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {
 			break
 		}
-		if indent(l.text) == 0 {
+		if !indented(l.text) {
 			if heads++; heads > closing {
 				break
 			}
@@ -106,7 +106,7 @@ var noNames = map[string]bool{
 // speaksUp reports whether a line that tells of no error by its words may tell of one all the same: it is neither
 // information, nor goes on what is before it, nor takes its leave, nor advises.
 func speaksUp(l *line) bool {
-	return l.kind == kindOther && l.level != levelInfo && indent(l.text) == 0 && !l.says(advice...) &&
+	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !l.says(advice...) &&
 		!(l.says(leaves...) && len(bytes.Fields(l.text)) <= 3)
 }
 
@@ -116,6 +116,9 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 
 // advice begins lines about what to do.
 var advice = []string{"See ", "For more ", "Hint: ", "hint: ", "https://", "http://"}
+
+// indented reports whether a line goes on the one before it.
+func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
 
 // states reports whether a line is a statement of its own about something that it names: "config.yaml: line 4: no such key".
 func states(l *line) bool {

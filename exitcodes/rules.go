@@ -7,7 +7,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -234,7 +233,8 @@ type Match struct {
 	Line string
 }
 
-// signal is the number in the pattern's group of that name: which signal asked for the end. Without one it was SIGTERM.
+// signal is what the pattern's group of that name says, as a number or a name: which signal asked for the end. Without one it was
+// SIGTERM.
 func (m Match) signal() int {
 	if m.Rule.signal > 0 {
 		return m.Rule.signal
@@ -244,7 +244,11 @@ func (m Match) signal() int {
 	}
 	if i := m.Rule.Pattern.SubexpIndex("signal"); i > 0 {
 		if groups := m.Rule.Pattern.FindStringSubmatch(m.Line); groups != nil {
-			if n, err := strconv.Atoi(groups[i]); err == nil && n > 0 && n <= sigmax {
+			name := groups[i]
+			if name == "KeyboardInterrupt" {
+				name = "SIGINT"
+			}
+			if n, err := ParseSignal(name); err == nil {
 				return n
 			}
 		}

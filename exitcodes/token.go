@@ -3,7 +3,7 @@ package exitcodes
 import "bytes"
 
 // tokenize takes off, one after the other, what stands before the words of a line, and appends the line to lines; more
-// than one when the line is a record in JSON with a traceback in it, or when a traceback begins behind a progress bar.
+// than one when the line is a record in JSON with a traceback in it, or when something was printed behind a progress bar.
 func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	l.raw = stripEscapes(l.raw)
 	l.text = l.raw
@@ -15,14 +15,53 @@ func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	if l.level == levelNone {
 		l.level = spokenLevel(l.text)
 	}
+	if stack, at := escapedStack(l.text); at > 0 {
+		return expandStack(lines, l, stack, at, labels, m)
+	}
 	if at := bytes.Index(l.text, []byte(traceback)); at > 0 && !isHeader(l.text) {
 		first := l
 		first.text = clipped(l.text[:at])
 		lines = append(lines, first)
 		l.text, l.logged, l.level = l.text[at:], false, levelNone
 	}
+	if at := behindBar(l.text); at > 0 {
+		bar := l
+		bar.text = clipped(l.text[:at])
+		next := line{number: l.number, offset: l.offset, raw: l.text[at:], tag: l.tag, own: l.own}
+		return tokenize(append(lines, bar), next, labels, m)
+	}
 	l.text = clipped(l.text)
 	return append(lines, l)
+}
+
+// behindBar finds what was printed right behind a progress bar of tqdm, which ends no line: "3/9 [00:12<00:03, 2.1s/it]Killed".
+// 0 when there is nothing, or more of the bar.
+func behindBar(text []byte) int {
+	bar := bytes.Index(text, []byte("%|"))
+	if bar < 0 {
+		return 0
+	}
+	from := bytes.IndexByte(text[bar:], '[')
+	if from < 0 || bytes.IndexByte(text[bar+from:min(len(text), bar+from+24)], '<') < 0 {
+		return 0
+	}
+	depth := 0
+	for i := bar + from; i < len(text); i++ {
+		switch text[i] {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		if depth > 0 {
+			continue
+		}
+		if i++; i < len(text) && bytes.IndexByte([]byte(" ,.;:)]}\"'"), text[i]) < 0 {
+			return i
+		}
+		return 0
+	}
+	return 0
 }
 
 // maxPrefixes bounds how many prefixes are taken off one line.

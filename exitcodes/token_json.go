@@ -61,7 +61,10 @@ func jsonRecord(text []byte, m *meter) *record {
 			if text := stackText(v); text != "" {
 				r.parts, known = append(r.parts, text), true
 			}
-		case map[string]any: // structlog's and zerolog's nested errors
+		case map[string]any: // structlog's and zerolog's nested errors, torch's records
+			if extra, ok := v["extraInfo"].(map[string]any); ok {
+				v["stack"] = extra["py_callstack"]
+			}
 			for _, inner := range slices.Concat(messageKeys, exceptionKeys) {
 				if s, ok := v[inner].(string); ok {
 					r.parts = append(r.parts, s)

@@ -1,0 +1,32 @@
+package exitcodes
+
+import "bytes"
+
+// Only the end of an output is kept: it may begin in the middle of a traceback.
+
+// idle looks for a SyntaxError, which has a place in the source but no header, and for a traceback whose header came before
+// what is kept of the output.
+func (p *parser) idle(i int, text []byte) {
+	if !bytes.HasPrefix(text, []byte(`  File "`)) || !bytes.Contains(text, []byte(", line ")) {
+		return
+	}
+	cutOff := !p.headed && bytes.Contains(text, []byte(", in ")) && !p.dumped()
+	if cutOff || !bytes.Contains(text, []byte(", in ")) && !bytes.Contains(text[8:], []byte(" in ")) {
+		p.begin(i)
+		p.state, p.base, p.bare = stateFrames, 0, cutOff
+		p.chain.frames = append(p.chain.frames, i)
+	}
+}
+
+// dumped reports whether the line before says that a stack follows which is no traceback, or goes on one.
+func (p *parser) dumped() bool {
+	if len(p.heading) == 0 {
+		return false
+	}
+	last := &p.r.lines[p.heading[len(p.heading)-1]]
+	if indent(last.text) > 0 {
+		return p.dump
+	}
+	p.dump = last.contains("tack", "ost recent call")
+	return p.dump
+}

@@ -1,0 +1,42 @@
+package exitcodes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWarnedOf has programs that call a warning what they end of, or say it and go on.
+func TestWarnedOf(t *testing.T) {
+	const (
+		horovod = "Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor after one of the ranks finished execution."
+		tf      = "2026-07-30 06:41:52.525932: W tensorflow/core/framework/op_kernel.cc:1318] "
+		primary = "Primary job  terminated normally, but 1 process returned\na non-zero exit code. Per user-direction, the job has been aborted.\n"
+		stopped = "W0409 07:28:49.530000 1359 torch/distributed/elastic/agent/server/api.py:719] Received Signals.SIGTERM death signal, shutting down workers\n"
+	)
+	for name, tt := range map[string]struct {
+		output string
+		code   int
+		want   Verdict
+		says   string
+	}{
+		"an operation that fails":      {tf + "OP_REQUIRES failed at mpi_ops.cc:422 : Aborted: " + horovod + "\n" + primary, 1, Retry, "Horovod has been shut down"},
+		"another warning of the same":  {tf + "Slow allreduce: " + horovod + "\n" + primary, 1, Fatal, "exited 1"},
+		"as TensorFlow goes on":        {"Node: 'HorovodAllreduce_grads_0'\n" + horovod + "\n\t [[{{node HorovodAllreduce_grads_0}}]]\n" + primary, 1, Retry, "Horovod has been shut down"},
+		"an agent that is stopped":     {stopped, 1, Preempted, "SIGTERM death signal"},
+		"after its worker's exception": {wrap("ValueError: 3 is not 4") + stopped, 1, Fatal, "3 is not 4"},
+		"after any exception":          {wrap("RuntimeError: odd") + stopped, 1, Fatal, "odd"},
+		"a check that fails":           {"F tensorflow/stream_executor/lib/statusor.cc:34] Attempting to fetch value instead of handling error Internal: failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered\n", 134, Retry, "uncorrectable ECC"},
+		"an error that is handled":     {"E tensorflow/stream_executor/lib/statusor.cc:34] Using the CPU instead after CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered\n", 134, Retry, "SIGABRT"},
+		"a report whose head is gone":  {"  exitcode  : -11 (pid: 6421)\n  error_file: <N/A>\n  traceback : Signal 11 (SIGSEGV) received by PID 6421\n======\n", 1, Retry, "Signal 11 (SIGSEGV)"},
+		"a file server's bad address":  {wrap("safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 14, kind: Uncategorized, message: \"Bad address\" })"), 1, Retry, "Bad address"},
+		"an import, told by a library": {wrap("RuntimeError: Failed to import a.b because of the following error (look up to see its traceback):\n/v/x.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c10"), 1, Fatal, "undefined symbol"},
+		"a disk that is full on Windows' way": {wrap("OSError: [Errno 28] No space left on device") + "\n" + chainedContext + ":\n\n" +
+			wrap("RuntimeError: [enforce fail at ../caffe2/serialize/inline_container.cc:300] . unexpected pos 128 vs 22"), 1, Fatal, "No space left"},
+	} {
+		o := exited(tt.code)
+		o.Output = []byte(tt.output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Message, tt.says) {
+			t.Errorf("%s: %s, %q; want %s, %q", name, f.Verdict, f.Message, tt.want, tt.says)
+		}
+	}
+}
