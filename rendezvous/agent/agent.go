@@ -48,7 +48,8 @@ type Config struct {
 	// KeepRecord keeps the job's record beside its checkpoints, too, where the job has a name and they are on this machine.
 	KeepRecord bool
 	Clock      store.Clock // nil: the machine's
-	// Now is the time of day, which goes into records; nil: the machine's. No two machines need agree on it.
+	// Now is the time of day, which goes into records; nil: the machine's as it was when the agent began, and what has passed
+	// since. No two machines need agree on it.
 	Now func() time.Time
 	Log *slog.Logger
 }
@@ -144,7 +145,7 @@ func Join(ctx context.Context, cfg Config) *Agent {
 		a.clock = store.Boottime
 	}
 	if a.now == nil {
-		a.now = time.Now
+		a.now = steady(a.clock)
 	}
 	n := newNode(a, ctx)
 	crash.Go(func() {
@@ -152,6 +153,13 @@ func Join(ctx context.Context, cfg Config) *Agent {
 		n.run()
 	})
 	return a
+}
+
+// steady is the time of day as it is now, and what has passed since by the clock. Pauses, bans and budgets are written down as
+// times: one that ends in a second would end in an hour for whoever sets the clock of the day back by one.
+func steady(clock store.Clock) func() time.Time {
+	day, began := time.Now().Round(0), clock()
+	return func() time.Time { return day.Add(clock() - began) }
 }
 
 // Orders delivers what the node is to do, in order.

@@ -1,6 +1,8 @@
 package chaos_test
 
 import (
+	"bytes"
+	"context"
 	_ "embed"
 	"encoding/binary"
 	"encoding/json"
@@ -74,8 +76,13 @@ func TestClock(t *testing.T) {
 	if os.Getenv("CI") == "" && os.Getenv("GANGRUN_TEST_LONG") == "" {
 		t.Skip("compiles everything once more: make test-long")
 	}
-	c := clocks{t.TempDir()}
 	binary := buildWithClock(t)
+	t.Run("told", func(t *testing.T) { testClockTold(t, binary) })
+	t.Run("set back", func(t *testing.T) { testClockSetBack(t, binary) })
+}
+
+func testClockTold(t *testing.T, binary string) {
+	c := clocks{t.TempDir()}
 	for _, pick := range []uint64{0, 3000} {
 		if !c.set(0, pick) {
 			t.Fatal("the clock cannot be set")
@@ -99,5 +106,36 @@ func TestClock(t *testing.T) {
 		if off := time.Until(last.At); off < want-time.Minute || off > want {
 			t.Errorf("a clock set %d s ahead is %v ahead", pick, off)
 		}
+	}
+}
+
+// testClockSetBack sets the clock back by an hour while a job pauses for a second before its restart: that is not an hour then.
+func testClockSetBack(t *testing.T, binary string) {
+	c, failed := clocks{t.TempDir()}, filepath.Join(t.TempDir(), "failed")
+	if err := os.WriteFile(failed, nil, 0o644); err != nil || !c.set(0, apart) {
+		t.Fatal("the clock cannot be set")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "run", "--restart-backoff", "2s:2s", "--", "/bin/sh", "-c",
+		`if test "$(wc -c <"$FAILED")" -lt 2; then printf x >>"$FAILED"; kill -9 $$; fi`)
+	cmd.Env = append(os.Environ(), c.of(0), "FAILED="+failed)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for ctx.Err() == nil {
+		if s, err := os.Stat(failed); err == nil && s.Size() == 2 { // the first restart is at once
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(time.Second) // half of the pause
+	if !c.set(0, 0) {
+		t.Fatal("the clock cannot be set")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v:\n%s", err, &out)
 	}
 }
