@@ -220,6 +220,19 @@ func TestFull(t *testing.T) {
 		"a tracker":         {"wandb: ERROR " + full + raised + failed, Retry},
 		"warned of":         {"2024-05-01 10:00:01,001 - WARNING - cache.py - no cache\n" + raised + full + "epoch begins\n" + raised + failed, Retry},
 		"another condition": {"OSError: [Errno 5] Input/output error\n" + raised + failed, Retry},
+		"another file":      {"cannot cache: OSError: [Errno 28] No space left on device: '/scratch/cache/a.idx'\n" + raised + failed, Retry},
+		"the same place":    {"saving to /ckpt/step_10\nwriter: OSError: [Errno 28] No space left on device: '/ckpt/step_10/a.pt'\n" + raised + failed, Fatal},
 		"it goes on":        {"WARNING: cache not written, continuing without it: " + full + raised + failed, Retry},
 	})
+}
+
+func TestDirNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "full": "", "a/b": "", "/a": "", "/a/b": "/a", "full: '/a/b/c.pt'": "/a/b", "cp /x/y to /a/b: full": "/a",
+		"[Errno 28] full: \"/a/b c/d\"": "/a", "3/4 of /ckpt/x are full, read/write": "/ckpt",
+	} {
+		if got := string(dirNamed([]byte(text))); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 }
