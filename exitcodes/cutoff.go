@@ -7,6 +7,9 @@ import "bytes"
 // idle looks for a SyntaxError, which has a place in the source but no header, and for a traceback whose header came before
 // what is kept of the output.
 func (p *parser) idle(i int, text []byte) {
+	if p.unheaded(i) {
+		return
+	}
 	if !bytes.HasPrefix(text, []byte(`  File "`)) || !bytes.Contains(text, []byte(", line ")) {
 		return
 	}
@@ -29,4 +32,20 @@ func (p *parser) dumped() bool {
 	}
 	p.dump = last.contains("tack", "ost recent call")
 	return p.dump
+}
+
+// unheaded begins a chain whose first exception has lost its frames, too: the line before line i names it, and line i links it
+// to the next.
+func (p *parser) unheaded(i int) bool {
+	if p.headed || len(p.heading) == 0 || !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedContext)) && !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedCause)) {
+		return false
+	}
+	h := p.heading[len(p.heading)-1]
+	class, _, ok := exceptionHead(p.r.lines[h].text)
+	if !ok || !looksRaised(class) {
+		return false
+	}
+	p.begin(h)
+	p.name(h, class)
+	return p.linked(&p.r.lines[i])
 }

@@ -102,7 +102,7 @@ func exceptionHead(text []byte) (class, message string, ok bool) {
 		n += end + 1
 	}
 	class = string(text[:name])
-	rest := text[n:]
+	rest := bytes.TrimPrefix(text[n:], []byte(" (see above for traceback)")) // TensorFlow 1
 	if len(bytes.TrimSpace(rest)) == 0 {
 		return class, "", true
 	}

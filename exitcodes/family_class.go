@@ -11,7 +11,7 @@ var (
 	saysLogin       = phrases.list("password authentication failed", "access denied for user",
 		"invalid username or password", "invalid password", "wrongpass ", "noauth authentication required")
 	saysDatabaseMisuse = phrases.list("no such table", "no such column", "syntax error", "does not exist",
-		"unknown database", "unknown column")
+		"unknown database", "unknown column", "values were supplied", "has no column named", "readonly database")
 )
 
 // classFamily goes by the name of the class alone.

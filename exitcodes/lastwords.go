@@ -317,7 +317,7 @@ func (r *reader) thrown(s said) said {
 
 // withWhat is line i, and the next one where that tells what an exception of C++ says.
 func (r *reader) withWhat(i int) string {
-	text := r.lines[i].shown()
+	text := r.lines[i].shown() + r.lastError(i)
 	if i+1 < len(r.lines) && r.lines[i].says("terminate called after") && strings.HasPrefix(r.lines[i+1].shown(), "what(): ") {
 		text += " " + r.lines[i+1].shown()
 	}

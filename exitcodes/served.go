@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -28,16 +29,50 @@ func (r *reader) served(c *chain, i int, late said) said {
 }
 
 // full finds that the disk was full where that was said before the chain c, in a thread that writes or by a library that
-// only logs it: nothing was done since, and it was not said by a tracker, which writes elsewhere.
+// only logs it: nothing was done since, and it was not said by a tracker, which writes elsewhere, nor of a file in a directory
+// that nothing else names there.
 func (r *reader) full(c *chain, causes []string, late said) said {
 	for i := c.begin - 1; i >= r.explainsFrom(c.begin); i-- {
 		l := &r.lines[i]
-		if l.kind == kindSurvived || l.rule == nil || !slices.Contains(causes, l.rule.Reason) || l.is(traitTracker|traitHandled) || !related(l.tag, c.tag) {
+		if l.kind == kindSurvived || l.rule == nil || !slices.Contains(causes, l.rule.Reason) || l.is(traitTracker|traitHandled) || !related(l.tag, c.tag) || !r.sameDisk(i, c) {
 			continue
 		}
 		return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i, other: late.match.Line}
 	}
 	return late
+}
+
+// sameDisk reports whether line i, which says that a disk is full, may be about the one to which the chain c wrote: it names no
+// file, or one in a directory that is named up to the chain's end.
+func (r *reader) sameDisk(i int, c *chain) bool {
+	dir := dirNamed(r.lines[i].text)
+	if dir == nil {
+		return true
+	}
+	for j := r.explainsFrom(c.begin); j <= c.end; j++ {
+		if !r.meter.afford(1, len(r.lines[j].text)) {
+			return false
+		}
+		if j != i && bytes.Contains(r.lines[j].text, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// dirNamed is the directory of the last file that a line names by its whole path; nil where it names none.
+func dirNamed(text []byte) []byte {
+	for {
+		i := bytes.LastIndexByte(text, '/')
+		if i < 0 {
+			return nil
+		}
+		from := bytes.LastIndexAny(text[:i], " '\"=:(,") + 1
+		if text[from] == '/' && i > from {
+			return text[from:i]
+		}
+		text = text[:from]
+	}
 }
 
 // causesOf are the reasons that explain a reason which is only their effect on a file.

@@ -11,7 +11,7 @@ var tfFrom = lazy(`: From /job:\w+/replica:\d+/task:\d+:$`)
 
 // whole is line i of an exception, and TensorFlow's first error where the line only counts them, or tells from where.
 func (r *reader) whole(m member, i int) string {
-	text := r.lines[i].shown()
+	text := r.lines[i].shown() + r.lastError(i)
 	next := slices.Index(m.lines, i) + 1
 	if next < len(m.lines) && strings.Contains(text, "Error(s) in loading ") && strings.HasSuffix(text, ":") {
 		return text + " " + r.lines[m.lines[next]].shown()
@@ -21,6 +21,14 @@ func (r *reader) whole(m member, i int) string {
 		next++
 	}
 	return text
+}
+
+// lastError is what NCCL tells two lines below an error's name, which says little by itself.
+func (r *reader) lastError(i int) string {
+	if i+2 >= len(r.lines) || !r.lines[i].contains("nccl") || !r.lines[i+1].says("Last error:") || r.lines[i+1].tag != r.lines[i+2].tag || r.lines[i+2].blank() {
+		return ""
+	}
+	return " Last error: " + r.lines[i+2].shown()
 }
 
 // telling is the head of an exception, and the line of its message by which its family is known, where the head says

@@ -170,6 +170,10 @@ func TestFamilies(t *testing.T) {
 		"psycopg2.OperationalError: FATAL:  password authentication failed for user \"u\"":                                                        Fatal,
 		"psycopg2.OperationalError: server closed the connection unexpectedly":                                                                    Retry,
 		"pymysql.err.OperationalError: (1045, \"Access denied for user 'u'@'h' (using password: YES)\")":                                          Fatal,
+		"sqlite3.OperationalError: table runs has 11 columns but 7 values were supplied":                                                          Fatal,
+		"sqlite3.OperationalError: table runs has no column named lr":                                                                             Fatal,
+		"sqlite3.OperationalError: attempt to write a readonly database":                                                                          Fatal,
+		"sqlite3.OperationalError: table runs already exists":                                                                                     Retry,
 		"RuntimeError: RPCErr:1:RPC ran for more than set timeout (60000 ms) and will now be marked with an error":                                Retry,
 		"RuntimeError: the sampler ran for more than 3 epochs":                                                                                    Fatal,
 		"OSError: [Errno 26] Text file busy: '/bin/ptxas'":                                                                                        Retry,
@@ -220,6 +224,19 @@ func TestFull(t *testing.T) {
 		"a tracker":         {"wandb: ERROR " + full + raised + failed, Retry},
 		"warned of":         {"2024-05-01 10:00:01,001 - WARNING - cache.py - no cache\n" + raised + full + "epoch begins\n" + raised + failed, Retry},
 		"another condition": {"OSError: [Errno 5] Input/output error\n" + raised + failed, Retry},
+		"another file":      {"cannot cache: OSError: [Errno 28] No space left on device: '/scratch/cache/a.idx'\n" + raised + failed, Retry},
+		"the same place":    {"saving to /ckpt/step_10\nwriter: OSError: [Errno 28] No space left on device: '/ckpt/step_10/a.pt'\n" + raised + failed, Fatal},
 		"it goes on":        {"WARNING: cache not written, continuing without it: " + full + raised + failed, Retry},
 	})
+}
+
+func TestDirNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "full": "", "a/b": "", "/a": "", "/a/b": "/a", "full: '/a/b/c.pt'": "/a/b", "cp /x/y to /a/b: full": "/a",
+		"[Errno 28] full: \"/a/b c/d\"": "/a", "3/4 of /ckpt/x are full, read/write": "/ckpt",
+	} {
+		if got := string(dirNamed([]byte(text))); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 }
