@@ -191,7 +191,12 @@ func (p *parser) frame(i int, text []byte) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return
 	}
-	if indent(text) > p.base || text[0] == '\t' || bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("^")) {
+	if class, exception := unprinted(text); exception != nil {
+		l.text = clipped(exception)
+		p.name(i, class)
+		return
+	}
+	if isDumped(text) || indent(text) > p.base || text[0] == '\t' || bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("^")) {
 		p.chain.frames = append(p.chain.frames, i)
 		return
 	}
