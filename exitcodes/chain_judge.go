@@ -141,10 +141,11 @@ func (c *chain) grouped() bool {
 	return slices.ContainsFunc(c.members, func(m member) bool { return strings.HasSuffix(m.class, "ExceptionGroup") })
 }
 
-// pipeClosed reports whether a chain ends with the end of a pipe to another process of multiprocessing, which is gone.
+// pipeClosed reports whether a chain ends with the end of a pipe to another process of multiprocessing, which is gone. Where
+// nothing is left of its traceback (see unprinted), it was the signal of the child's end that came between.
 func (r *reader) pipeClosed(c *chain) bool {
 	return r.rules.families && c.last().class == "EOFError" && len(c.last().lines) == 1 &&
-		(r.through(c, "multiprocessing/connection.py\"") || r.through(c, "multiprocessing/reduction.py\"") && r.through(c, "in recvfds"))
+		(r.through(c, "multiprocessing/connection.py\"") || r.through(c, "object type name: EOFError") && !r.through(c, "  File \"") || r.through(c, "multiprocessing/reduction.py\"") && r.through(c, "in recvfds"))
 }
 
 // orphaned reports whether a chain is of a child of multiprocessing whose parent was gone before it had begun.

@@ -194,6 +194,7 @@ func (p *parser) frame(i int, text []byte) {
 	if class, exception := unprinted(text); exception != nil {
 		l.text = clipped(exception)
 		p.name(i, class)
+		p.state = stateAfter
 		return
 	}
 	if isDumped(text) || indent(text) > p.base || text[0] == '\t' || bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("^")) {

@@ -34,6 +34,9 @@ func unprinted(text []byte) (class string, exception []byte) {
 	if !looksRaised(string(name)) {
 		return "", nil
 	}
+	if len(said) == 0 {
+		return string(name), name
+	}
 	if number, what, two := bytes.Cut(said, []byte(", ")); two && len(bytes.Trim(number, "0123456789")) == 0 { // an OSError's
 		return string(name), fmt.Appendf(nil, "%s: [Errno %s] %s", name, number, bytes.Trim(what, `'"`))
 	}
