@@ -5,7 +5,7 @@ var (
 	saysPeerLost = phrases.list("stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted",
 		"connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost",
-		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes",
+		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "socket recv error", "socket send error",
 		"remote end closed", "socket closed", "horovod has been shut down", "incompletebody", "fetchfailedexception")
 	saysUnreachable = phrases.list("temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed",
@@ -28,7 +28,7 @@ var (
 		"server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests",
 		"try again later")
 	saysTries     = phrases.list("attempts", "retries", " tries")
-	saysChildGone = phrases.list("no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
+	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
 		"has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources = phrases.list("can't start new thread", "resource temporarily unavailable")
 )

@@ -67,6 +67,9 @@ func (r *reader) lastWords() said {
 	if m, at, ok := r.parting(len(r.lines)); ok {
 		return said{match: m, known: true, at: at}
 	}
+	if s, ok := r.stillTrying(); ok {
+		return s
+	}
 	return r.unknownLine()
 }
 

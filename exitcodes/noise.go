@@ -67,10 +67,12 @@ var (
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
 		"error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
-		"disabling", "disabled", "continuing", "trying again", "trying ", "recovered", "cleared", "using default", "not available, using",
+		"disabling", "disabled", "continuing", "trying again", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
-	wordsWrong = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
+	wordsTrying      = wordings.list("trying ")
+	wordsWhileTrying = wordings.list("while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
+	wordsWrong       = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
 		"illegal ")
 	// What a program prints again and again while it waits, tries again or ends.
@@ -97,7 +99,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitExit, h.any(wordsExit))
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
-	give(traitHandled, h.any(wordsHandled))
+	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
 	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitWithout, h.any(wordsWithout))

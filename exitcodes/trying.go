@@ -1,0 +1,50 @@
+package exitcodes
+
+// stillTrying finds what was said right before a traceback with which the output ends, so that it names no exception: a
+// condition that passes. Whatever the line says of trying again, it was not got over. It never makes an end fatal.
+func (r *reader) stillTrying() (said, bool) {
+	if !r.rules.families {
+		return said{}, false
+	}
+	to := r.cutTraceback()
+	if to == len(r.lines) {
+		return said{}, false
+	}
+	for i := to - 1; i >= 0 && to-i <= closing; i-- {
+		l := &r.lines[i]
+		switch {
+		case l.blank(), indented(l.text), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar):
+			continue
+		case r.inside[i], l.kind == kindWork, l.level == levelInfo, l.kind == kindOther && !l.is(traitTracker), l.is(traitWithout), r.longBefore(i, to):
+			return said{}, false
+		}
+		if rule := l.rule; rule != nil && rule.Role > RoleNoise {
+			return said{match: Match{Rule: *rule, Line: l.shown()}, known: true, at: i}, rule.Verdict == Retry
+		}
+		if !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+			return said{}, false
+		}
+		if f := familyOf("", l.text); f.verdict == Retry {
+			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
+		}
+		if !l.is(traitTracker) {
+			return said{}, false
+		}
+	}
+	return said{}, false
+}
+
+// cutTraceback is the first line of a traceback with which the output ends, before any exception is named; how many lines
+// there are where there is none.
+func (r *reader) cutTraceback() int {
+	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
+		l := &r.lines[i]
+		if isHeader(l.text) {
+			return i
+		}
+		if r.inside[i] || !l.blank() && !indented(l.text) {
+			break
+		}
+	}
+	return len(r.lines)
+}

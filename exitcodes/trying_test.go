@@ -1,0 +1,49 @@
+package exitcodes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestEndsInATraceback has an output end before the exception is named, and something said before it; the rest has nothing of the
+// kind, and is unknown.
+func TestEndsInATraceback(t *testing.T) {
+	const cut = "Traceback (most recent call last):\n  File \"/app/train.py\", line 77, in main\n    run = wandb.init(project=\"p\")\n"
+	for name, tt := range map[string]struct {
+		printed string
+		verdict Verdict
+		says    string
+	}{
+		"a tracker":              {"wandb: Network error (ReadTimeout), entering retry loop.\nwandb: ERROR Run initialization has timed out after 90.0 sec.\nwandb: ERROR Please refer to the documentation\n" + cut, Retry, "timed out after 90.0 sec"},
+		"a device":               {"Exception in device=TPU:7: mesh_service.cc:377 : Failed to meet rendezvous 'save': Socket closed (14)\n" + cut, Retry, "Socket closed (14)"},
+		"a tracker, and others":  {"wandb: ERROR Run initialization has timed out after 90.0 sec.\nepoch 3 begins now\n" + cut, Fatal, "exited 1"},
+		"a tracker alone":        {"wandb: ERROR Run initialization has timed out after 90.0 sec.\n", Fatal, "exited 1"},
+		"without it":             {"warning: connection refused by the cache, working without it\n" + cut, Fatal, "exited 1"},
+		"an exception after all": {"wandb: ERROR Run initialization has timed out after 90.0 sec.\n" + cut + "ValueError: heads must divide hidden\n", Fatal, "heads must divide hidden"},
+		"a bug":                  {"error: no such config: a.yaml\n" + cut, Fatal, "no such config"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := exited(1)
+			o.Output = []byte("step 11 loss 0.167\n" + tt.printed)
+			if f := Judge(o, BuiltinRules()); f.Verdict != tt.verdict || !strings.Contains(f.Message, tt.says) {
+				t.Errorf("%s by %q: %s", f.Verdict, f.Rule, f.Message)
+			}
+		})
+	}
+}
+
+// TestWhileTrying is about a failure that is told as what somebody tried, which is none that was got over.
+func TestWhileTrying(t *testing.T) {
+	const timeout = "The client socket has timed out after 1800000ms while trying to connect to (10.123.132.218, 38321).\n"
+	for printed, want := range map[string]Verdict{
+		"[E331 20:50:12.688969421 socket.cpp:1011] [c10d] " + timeout:                          Retry,
+		"mirror a: connection refused, trying b\nmirror b: no such package\n":                  Fatal,
+		"workers killed due to memory pressure (OOM), 0 crashed\nRefer to the documentation\n": Retry,
+	} {
+		o := exited(1)
+		o.Output = []byte("Size of train dataloader: 29\n" + printed)
+		if f := Judge(o, BuiltinRules()); f.Verdict != want {
+			t.Errorf("%q: %s by %q: %s", printed, f.Verdict, f.Rule, f.Message)
+		}
+	}
+}
