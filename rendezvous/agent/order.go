@@ -170,7 +170,10 @@ func (n *node) giveUp(at time.Duration) {
 	case f != nil && (at-f.since >= n.cfg.StoreTimeout || n.lostAt != 0 && at-n.lostAt >= n.cfg.StoreTimeout):
 		message = fmt.Sprintf("the store took nothing for %v: %v", n.cfg.StoreTimeout, f.err)
 	case n.lostAt != 0 && at-n.lostAt >= n.cfg.StoreTimeout:
-		message = fmt.Sprintf("the store did not answer for %v: %v", n.cfg.StoreTimeout, n.link.err)
+		message = fmt.Sprintf("the store did not answer for %v", n.cfg.StoreTimeout)
+		if n.link.err != nil { // the first attempt may still go on
+			message += ": " + n.link.err.Error()
+		}
 	default:
 		return
 	}

@@ -8,11 +8,13 @@ import (
 
 // Topology is what the environment says about the nodes of the job. The zero value is one node.
 type Topology struct {
-	Nodes    Value // "4" or "2:4"; empty when nobody says
-	Rank     Value // of this node, given by the operator; empty when it gives none
-	Endpoint Value // host[:port] at which the nodes can meet; empty when nobody says
-	Backend  Value // what listens there, in torchrun's words; empty when nobody says
-	RunUID   Value // of this run, where the operator has one
+	Nodes Value // "4" or "2:4"; empty when nobody says
+	// Bare is torchrun's number of nodes where no operator is known by its other variables, and BareRank torchrun's rank.
+	Bare, BareRank Value
+	Rank           Value // of this node, given by the operator; empty when it gives none
+	Endpoint       Value // host[:port] at which the nodes can meet; empty when nobody says
+	Backend        Value // what listens there, in torchrun's words; empty when nobody says
+	RunUID         Value // of this run, where the operator has one
 	// Unique is set where the operator never runs two containers with the same name at once.
 	Unique bool
 }
@@ -39,6 +41,9 @@ func (e environment) topology(kind Kind) Topology {
 		t.Rank = e.value("JOB_COMPLETION_INDEX")
 	case SLURM:
 		t = e.slurmTopology()
+	}
+	if t.Nodes.Value == "" {
+		t.Bare, t.BareRank = e.value("PET_NNODES"), e.value("PET_NODE_RANK")
 	}
 	return t
 }
@@ -76,24 +81,15 @@ func firstHost(list string) string {
 	return list[:end] + number + after
 }
 
-// Several reports whether there is, or may be, more than one node.
-func (t Topology) Several() bool {
-	_, most, elastic := strings.Cut(t.Nodes.Value, ":")
+// OneNode reports whether a number of nodes is that of one, or not given. What cannot be read is not.
+func (v Value) OneNode() bool {
+	least, most, elastic := strings.Cut(v.Value, ":")
 	if !elastic {
-		most = t.Nodes.Value
+		most = least
 	}
 	n, err := strconv.Atoi(most)
-	return err == nil && n > 1
-}
-
-// Unreadable reports whether the number of nodes is given, and is not one.
-func (t Topology) Unreadable() bool {
-	least, most, elastic := strings.Cut(t.Nodes.Value, ":")
-	_, err := strconv.Atoi(least)
-	if elastic && err == nil {
-		_, err = strconv.Atoi(most)
-	}
-	return t.Nodes.Value != "" && err != nil
+	_, leastErr := strconv.Atoi(least)
+	return v.Value == "" || err == nil && leastErr == nil && n <= 1
 }
 
 // Host is the endpoint's host, and its port or 0.

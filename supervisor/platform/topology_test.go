@@ -30,7 +30,7 @@ func TestTopology(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := Detect(func(name string) (string, bool) { v, ok := test.env[name]; return v, ok }, "host")
 			host, port := p.Host()
-			if p.Several() != test.several || p.Nodes.Value != test.nodes || p.Rank.Value != test.rank || host != test.host ||
+			if p.Nodes.OneNode() == test.several || p.Nodes.Value != test.nodes || p.Rank.Value != test.rank || host != test.host ||
 				port != test.port || p.Unique != test.unique {
 				t.Errorf("%+v", p.Topology)
 			}
@@ -56,7 +56,7 @@ func FuzzHosts(f *testing.F) {
 			t.Errorf("%q: %q", list, host)
 		}
 		of := Topology{Nodes: Value{Value: nodes}, Endpoint: Value{Value: endpoint}}
-		of.Several()
+		of.Nodes.OneNode()
 		if host, _ := of.Host(); len(host) > len(endpoint) {
 			t.Errorf("%q: %q", endpoint, host)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,11 @@ func TestMistakes(t *testing.T) {
 		{"a rule without a role", rules("pattern: x\n"), nil, []string{"has no role"}},
 		{"a rule of other types", rules("role: root\n    exitCodes: x\n    literals: 3\n"), nil, []string{"line 4: want a list, not the text `x`; line 5: "}},
 		{"-n of local", []string{"local", "-n2"}, nil, []string{"-n2; did you mean -n 2?"}},
+		{"a certificate for no store", []string{"run", "--store-ca", "/ca"}, nil, []string{"--store-ca goes with --store or --endpoint"}},
+		{"a token for no store", []string{"launch", "--store-token-file", "/t", "--no-python"}, nil, []string{"--store-token-file goes with"}},
+		{"a store that torchrun's flag rules out", []string{"launch", "--standalone", "--store", "http://127.0.0.1:1", "--no-python"}, nil, []string{"--store does not go with --standalone"}},
+		{"half a hook", []string{"local", "--hook-timeout", "3s"}, nil, []string{"--hook-timeout goes with --on-exit or --on-job-end"}},
+		{"a rank above the one node's", []string{"run", "--node-rank", "1"}, nil, []string{"--node-rank 1", "number of nodes, 1"}},
 		{"a help flag", []string{"run", "--help-al"}, nil, []string{"--help-all?"}},
 		{"an unknown command", []string{"rum"}, nil, []string{"rum", "run?"}},
 		{"an unknown flag of all", []string{"--verbose", "run"}, nil, []string{"--verbose"}},
@@ -127,15 +133,19 @@ func TestMistakesElsewhere(t *testing.T) {
 		{[]string{"version", "--json"}, "unknown flag --json"},
 		{[]string{"launch", "--bogus", "x.py"}, "gangrun launch --help-all lists them"},
 		{[]string{"checkpoint", "ls", "--bogus", "x"}, "gangrun help checkpoint ls lists them"},
-		{[]string{"install", "/no/such"}, "install: /no/such: no such directory"},
-		{[]string{"install-torchrun", "/no/such"}, "install-torchrun: /no/such: no such directory"},
+		{[]string{"install", "/dev/null"}, "install: /dev/null is not a directory"},
+		{[]string{"explain", "no-such-file"}, "no such file"},
+		{[]string{"explain", "rules", "--rules", "/no/such/rules"}, "--rules: open /no/such/rules"},
+		{[]string{"report", "/dev/null", "--html"}, "--html: a value is missing"},
+		{[]string{"status", "a", "--store", "http://127.0.0.1:1", "--endpoint", "b"}, "--store and --endpoint"},
+		{[]string{"status", "a", "--store", "http://127.0.0.1:1", "--store-token-file", "/t"}, "--store-token-file is for a store within gangrun"},
+		{[]string{"suspend", "a", "--endpoint", "b", "--store-user-file", "/t"}, "a store within gangrun has --store-token-file"},
 		{[]string{"status", "h"}, "--store"}, // a job of that name
 		{[]string{"unban", "help"}, "--store"},
 		{[]string{"local", "-n"}, "-n: a value is missing"},
 		{[]string{"explain", "256"}, "256"},
 		{[]string{"explain", "{"}, "message"},
 		{[]string{"explain", "1", "2"}, `"2"`},
-		{[]string{"explain", "--log", "/no/such/log"}, "/no/such/log"},
 		{[]string{"explain", "--output", "xml", "1"}, "json"},
 		{[]string{"explain", "--lgo", "x"}, "log?"},
 		{[]string{"explain", "--rules", "x"}, "explain rules"},
@@ -161,6 +171,69 @@ func TestMistakesElsewhere(t *testing.T) {
 			t.Parallel()
 			refused(t, harness.Run(t, limit, nil, append([]string{harness.Binary(t)}, tt.argv...)...), tt.says)
 		})
+	}
+}
+
+// TestNotThere: what a command is to look at, and that is not there, is 66, whichever command it is.
+func TestNotThere(t *testing.T) {
+	for _, argv := range [][]string{
+		{"explain", "--log", "/no/such"}, {"explain", "--log", "/no/such", "-o", "json"}, {"explain", "/no/such"}, {"install", "/no/such"},
+		{"install-torchrun", "/no/such"}, {"report", "/no/such"}, {"checkpoint", "ls", "/no/such"}, {"checkpoint", "verify", "/no/such"},
+		{"checkpoint", "select", "/no/such"},
+	} {
+		res := harness.Run(t, limit, nil, append([]string{harness.Binary(t)}, argv...)...)
+		if res.Code != 66 || !strings.Contains(res.Stderr, "/no/such: no such ") || strings.Count(res.Stderr, "\n") != 1 || res.Stdout != "" {
+			t.Errorf("%v: exit code %d: %q %q", argv, res.Code, res.Stderr, res.Stdout)
+		}
+	}
+}
+
+// TestNothingIsPassedOverInSilence: what was set and does nothing here is in one line of the log, and the job runs.
+func TestNothingIsPassedOverInSilence(t *testing.T) {
+	run, launch := []string{"run", "--"}, []string{"launch", "--no-python"}
+	for _, tt := range []struct {
+		argv []string
+		env  string
+		says string // empty: nothing
+	}{
+		{run, "X=1", ""},
+		{launch, "PET_NNODES=1", ""},
+		{run, "PET_NNODES=1", ""},
+		{run, "PET_NNODES=x", "PET_NNODES=x has no effect"},
+		{run, "PET_NNODES=2", "PET_NNODES=2 has no effect"},
+		{run, "gangrun_max_restarts=3", "did you mean GANGRUN_MAX_RESTARTS?"},
+		{launch, "gangrun_max_restarts=3", "did you mean GANGRUN_MAX_RESTARTS?"},
+		{run, "GANGRUN_STORE_CA=/ca", "without effect: GANGRUN_STORE_CA (goes with --store"},
+		{run, "GANGRUN_PREFLIGHT_TIMEOUT=3s", "without effect: GANGRUN_PREFLIGHT_TIMEOUT (goes with --preflight"},
+		{run, "GANGRUN_NNODES=2", "without effect: GANGRUN_NNODES (a setting of gangrun launch)"},
+		{launch, "GANGRUN_NODES=2", "without effect: GANGRUN_NODES (a setting of gangrun run)"},
+		{launch, "PET_MONITOR_INTERVAL=5", "without effect: PET_MONITOR_INTERVAL"},
+		{[]string{"launch", "--rdzv-conf", "timeout=3,last_call_timeout=3", "--no-python"}, "X=1", "without effect: --rdzv-conf timeout ("},
+		{[]string{"run", "--fence-timeout", "1m", "--"}, "X=1", "without effect: --fence-timeout (one node"},
+		{[]string{"launch", "--standalone", "--job", "j", "--no-python"}, "GANGRUN_STORE=http://127.0.0.1:1", "GANGRUN_STORE (does not go with --standalone"},
+	} {
+		res := harness.Run(t, limit, []string{tt.env}, append(append([]string{harness.Binary(t)}, tt.argv...), "true")...)
+		said := slices.DeleteFunc(strings.Split(strings.TrimSpace(res.Stderr), "\n"), func(line string) bool {
+			return line == "" || strings.Contains(line, "a hang ends the job with")
+		})
+		want := 1
+		if tt.says == "" {
+			want = 0
+		}
+		if res.Code != 0 || len(said) != want || !strings.Contains(strings.Join(said, ""), tt.says) {
+			t.Errorf("%s %v: exit code %d: %q", tt.env, tt.argv, res.Code, said)
+		}
+	}
+}
+
+// TestStoreOfOneNode: launch goes to the store that it is given with one node, too, as run does.
+func TestStoreOfOneNode(t *testing.T) {
+	for _, argv := range [][]string{{"run"}, {"launch", "--no-python"}} {
+		argv = append([]string{harness.Binary(t), argv[0], "--store", "http://127.0.0.1:1", "--job", "j", "--store-timeout", "500ms"}, argv[1:]...)
+		res := harness.Run(t, limit, nil, append(argv, "true")...)
+		if res.Code != exitcodes.CodeStoreLost || !strings.Contains(res.Stderr, "the store did not answer for 500ms") || strings.Contains(res.Stderr, "nil") {
+			t.Errorf("%v: exit code %d: %s", argv, res.Code, res.Stderr)
+		}
 	}
 }
 

@@ -60,6 +60,12 @@ func TestNothingIsPassedOver(t *testing.T) {
 	}{
 		{"no restart and some", map[string][]string{"no-restart": {"true"}, "max-restarts": {"3"}}, nil, "", "--no-restart and --max-restarts 3"},
 		{"quiet and loud", map[string][]string{"quiet": {"true"}, "log-level": {"debug"}}, nil, "", "--quiet and --log-level"},
+		{"quiet in a form", map[string][]string{"quiet": {"true"}, "log-format": {"json"}}, nil, "", "--quiet and --log-format"},
+		{"no hangs, and when they are some", map[string][]string{"hang": {"off"}, "hang-timeout": {"3s"}}, nil, "", "--hang off and --hang-timeout"},
+		{"hangs that the image has off", map[string][]string{"hang-timeout": {"3s"}}, map[string]string{"GANGRUN_HANG": "off"}, "", ""},
+		{"hooks that are none", map[string][]string{"hook-failure": {"ignore"}}, nil, "", "--hook-failure goes with --on-exit or --on-job-end"},
+		{"a state of one's own that is required", map[string][]string{"checkpoint-dir": {"/x"}, "resume": {"own"}, "checkpoint-require": {"always"}}, nil, "",
+			"--resume own and --checkpoint-require"},
 		{"a signal twice", map[string][]string{"signal-map": {"TERM:USR1,TERM:USR2"}}, nil, "", "SIGTERM is mapped to two signals"},
 		{"checkpoints that are nowhere", map[string][]string{"checkpoint-max-age": {"1h"}}, nil, "", "--checkpoint-max-age goes with --checkpoint-dir"},
 		{"a list", nil, nil, "max-restarts: [3, 4]\n", "c.yaml:1: max-restarts: want one value, not a list"},
@@ -115,6 +121,14 @@ func TestMisspeltVariablesAreNamed(t *testing.T) {
 	for entry, want := range map[string]string{
 		"GANGRUN_MAX_RESTART=3":                     "GANGRUN_MAX_RESTART is not known and does nothing; did you mean GANGRUN_MAX_RESTARTS?",
 		"GANGRUN_GRAEC=3s":                          "GANGRUN_GRAEC is not known and does nothing; did you mean GANGRUN_GRACE?",
+		"gangrun_max_restarts=3":                    "gangrun_max_restarts is not known and does nothing; did you mean GANGRUN_MAX_RESTARTS?",
+		"Gangrun_Max_Restart=3":                     "Gangrun_Max_Restart is not known and does nothing; did you mean GANGRUN_MAX_RESTARTS?",
+		"GANG_RUN_GRACE=3s":                         "GANG_RUN_GRACE is not known and does nothing; did you mean GANGRUN_GRACE?",
+		"GANRUN_GRACE=3s":                           "GANRUN_GRACE is not known and does nothing; did you mean GANGRUN_GRACE?",
+		"gangrun_mine=3":                            "",
+		"gangrun=/opt/gangrun":                      "",
+		"GANG_NAME=3":                               "",
+		"GANGWAY_STORE=3":                           "",
 		"GANGRUN_MAX_RESTARTS=3":                    "",
 		"GANGRUN_TTY_RANK=3":                        "", // local's
 		"GANGRUN_MINE=3":                            "",

@@ -28,7 +28,8 @@ func isURL(name string) bool {
 	return found && scheme != "" && !strings.ContainsAny(scheme, "/.")
 }
 
-// absentError says that what a user names is not there. What vanishes later is something else: a run may be at work.
+// absentError says that what a user names to look at, or to put something in, is not there. What vanishes later is something
+// else: a run may be at work. A file of settings that is not there is a mistake in the settings.
 type absentError struct{ text string }
 
 func (e *absentError) Error() string { return e.text }

@@ -78,7 +78,7 @@ func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
 			do = of.do
 		}
 	}
-	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout {
+	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout || m.Reason == exitcodes.ReasonStoreLost {
 		return do
 	}
 	return strings.TrimSuffix("allow restarts: --max-restarts 3; "+do, "; ")

@@ -75,11 +75,15 @@ func Run(args []string) (code int) {
 		},
 	}
 	err := app.Run(rearranged(args, app.Commands))
-	switch ce := (*configError)(nil); {
+	_, mistake := errors.AsType[*configError](err)
+	_, absent := errors.AsType[*absentError](err)
+	switch {
 	case err == nil:
 		return p.code
-	case errors.As(err, &ce):
+	case mistake:
 		code = exitcodes.CodeBadConfig
+	case absent:
+		code = codeNoInput
 	default:
 		code = exitcodes.CodeInternalError
 	}

@@ -35,7 +35,10 @@ is YAML, with the names of the flags as keys:
 
 ` + "```yaml\nmax-restarts: 5\ngrace: 50s\npod-grace: 60s\nsignal-map: [15:10, 2:0]\n```" + `
 
-An unknown flag or key, or an invalid value, ends gangrun with 64 and one line that names it; nothing is started.
+An unknown flag or key, or an invalid value, ends gangrun with 64 and one line that names it; nothing is started. So does a flag
+that would do nothing, such as --store-ca without a store. What may be meant for other jobs, too, is only named in the log, in
+one line that begins with ` + "`without effect:`" + `: a variable, a key, a flag for more nodes than there are.
+In every command a file or directory to look at that is not there is 66; a file of settings (--config, --rules) is 64.
 Durations are written as 500ms, 90s, 2m or 1h30m. Relative paths start at the directory in which gangrun was
 started. The variables are not passed on to the worker.
 

@@ -51,6 +51,9 @@ func doctorCommand(p *program) *cli.Command {
 			if err := o.settle(o.platform); err != nil {
 				return err
 			}
+			if err := o.refuseIdle(settings, o.idleAlone(o.platform.Endpoint.Value != "")); err != nil {
+				return err
+			}
 			o.Preflight.On = true
 			if err := o.settlePreflight(settings); err != nil {
 				return err
@@ -64,6 +67,9 @@ func doctorCommand(p *program) *cli.Command {
 			}
 			for _, w := range o.warnings {
 				checks = append(checks, check{"configuration", "warn", w})
+			}
+			for _, n := range o.noted {
+				checks = append(checks, check{"configuration", "warn", "without effect: " + n})
 			}
 			for _, c := range checks {
 				if c.State == "fail" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ type explaining struct {
 const explainNote = `Without arguments: all codes of gangrun. REASON and RULE are what its log shows as reason= and rule=; MESSAGE is a
 termination message, as JSON text or the name of a file that holds one; "rules" lists the rules that read logs. To judge
 a log as a run would: gangrun explain --log FILE --code CODE, with --rules FILE for your own rules.
+Exits 0, 64 for a mistake, 66 when FILE cannot be read.
 `
 
 func (x *explaining) settings() []*setting {
@@ -145,7 +147,10 @@ func (e explainer) argument(arg string) error {
 	text, where := []byte(arg), ""
 	if !strings.Contains(arg, "{") {
 		var err error
-		if text, err = readBounded(arg, 64<<10); err != nil {
+		if text, err = readBounded(arg, 64<<10); errors.Is(err, fs.ErrNotExist) && strings.Contains(arg, "/") { // nothing but a path has one
+			return &absentError{err.Error()}
+		}
+		if err != nil {
 			return &configError{fmt.Sprintf("%q is not a code, a reason, a rule, a signal, a termination message or a file that holds one%s (%v)",
 				arg, nearest(arg, slices.Concat(reasonNames(), e.ruleNames())), err)}
 		}

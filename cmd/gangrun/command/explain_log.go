@@ -52,7 +52,7 @@ func loggedLines(list []exitcodes.ReadLine) []loggedLine {
 func (e explainer) log(path string, code int, given bool) error {
 	text, err := readTail(path, output.TailSize)
 	if err != nil {
-		return &configError{"--log: " + err.Error()}
+		return &absentError{"--log: " + err.Error()}
 	}
 	status, ended := exitcodes.Status{Code: code}, fmt.Sprintf("with exit code %d", code)
 	part := withoutOwn(text)

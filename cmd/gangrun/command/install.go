@@ -18,7 +18,8 @@ func installCommand() *cli.Command {
 		Usage: "copy gangrun into a directory",
 		CustomHelpTemplate: help("install", "DIR", "install /shared",
 			"Makes the copy DIR/gangrun and prints its path. For an init container that puts gangrun into a volume, so that a\n"+
-				"training image without it can run as /shared/gangrun run -- ... A gangrun that is there already is replaced, even while it runs.\n", nil),
+				"training image without it can run as /shared/gangrun run -- ... A gangrun that is there already is replaced, even while it runs.\n"+
+				"Exits 66 when DIR is not there.\n", nil),
 		Before:       withoutSupervising,
 		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
@@ -27,7 +28,7 @@ func installCommand() *cli.Command {
 			}
 			path, err := install(c.Args().First())
 			if err != nil {
-				return &configError{"install: " + err.Error()}
+				return installFailed(c, err)
 			}
 			fmt.Println(path)
 			return nil
@@ -54,11 +55,20 @@ func install(dir string) (path string, err error) {
 	return path, err
 }
 
+// installFailed is the error with the command's name; what is not there stays what it is.
+func installFailed(c *cli.Context, err error) error {
+	text := c.Command.Name + ": " + err.Error()
+	if _, absent := errors.AsType[*absentError](err); absent {
+		return &absentError{text}
+	}
+	return &configError{text}
+}
+
 // directory complains of what is no directory, or not there.
 func directory(dir string) error {
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("%s: no such directory", dir)
+		return &absentError{dir + ": no such directory"}
 	case err != nil:
 		return err
 	case !info.IsDir():
@@ -73,7 +83,7 @@ func installTorchrunCommand() *cli.Command {
 		Usage: "make gangrun the torchrun of a directory",
 		CustomHelpTemplate: help("install-torchrun", "DIR", "install-torchrun /usr/local/bin",
 			"Makes the link DIR/torchrun, which is gangrun launch. DIR has to come before the directory of another torchrun on PATH; one that\n"+
-				"is in DIR already is left alone.\n", nil),
+				"is in DIR already is left alone. Exits 66 when DIR is not there.\n", nil),
 		Before:       withoutSupervising,
 		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },
 		Action: func(c *cli.Context) error {
@@ -82,7 +92,7 @@ func installTorchrunCommand() *cli.Command {
 			}
 			link, err := installTorchrun(c.Args().First())
 			if err != nil {
-				return &configError{"install-torchrun: " + err.Error()}
+				return installFailed(c, err)
 			}
 			fmt.Println(link)
 			return nil

@@ -98,9 +98,17 @@ func TestInstallRefused(t *testing.T) {
 	}
 	for name, args := range tests {
 		t.Run(name, func(t *testing.T) {
-			code := Run(append([]string{"gangrun", "install"}, args...))
-			if code != exitcodes.CodeBadConfig {
-				t.Errorf("exit code %d", code)
+			want := exitcodes.CodeBadConfig
+			if name == "not there" {
+				want = codeNoInput
+			}
+			for _, command := range []string{"install", "install-torchrun"} {
+				if command != "install" && name == "gangrun is a directory" { // where that makes another name
+					continue
+				}
+				if code := Run(append([]string{"gangrun", command}, args...)); code != want {
+					t.Errorf("%s: exit code %d, want %d", command, code, want)
+				}
 			}
 		})
 	}

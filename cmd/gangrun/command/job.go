@@ -127,7 +127,8 @@ const torchrunRole = "default"
 
 // settle decides where the nodes meet and what this node is called, from the flags and what the operator says.
 func (o *options) settle(p platform.Platform) error {
-	if o.nodes == "" && (p.Several() || p.Unreadable()) {
+	o.settleBare(&p)
+	if o.nodes == "" && !p.Nodes.OneNode() {
 		if err := o.parseNodes(p.Nodes.Value); err != nil {
 			return &configError{fmt.Sprintf("variable %s=%s: %v", p.Nodes.From, p.Nodes.Value, err)}
 		}
@@ -142,12 +143,12 @@ func (o *options) settle(p platform.Platform) error {
 	if err := checkAccess(o.location); err != nil {
 		return err
 	}
+	if o.pin >= o.spec.MaxNodes {
+		return &configError{fmt.Sprintf("--node-rank %d: want one below the number of nodes, %d: node ranks begin at 0", o.pin, o.spec.MaxNodes)}
+	}
 	if o.location.InProcess() { // a gang of one; what success needs is all there is
 		o.spec.Restarts.Never = o.spec.Restarts.Never || o.roles[o.role].Restart == rendezvous.RestartNever
 		return nil
-	}
-	if o.pin >= o.spec.MaxNodes {
-		return &configError{fmt.Sprintf("--node-rank %d: want one below the number of nodes, %d: node ranks begin at 0", o.pin, o.spec.MaxNodes)}
 	}
 	if o.pin < 0 && p.Rank.Value != "" {
 		if err := number(&o.pin, 0, 4095)(p.Rank.Value); err != nil {
@@ -174,6 +175,19 @@ func (o *options) settle(p platform.Platform) error {
 		return o.findAddress()
 	}
 	return nil
+}
+
+// settleBare takes torchrun's number of nodes from a variable that stands alone where gangrun's own settings say where
+// these meet, and else says that it has no effect: the command may know a place of its own.
+func (o *options) settleBare(p *platform.Platform) {
+	switch bare := p.Bare; {
+	case o.nodes != "" || bare.Value == "":
+	case o.endpoints != "" || o.endpoint != "":
+		p.Nodes, p.Rank = bare, cmp.Or(p.Rank, p.BareRank)
+	case !bare.OneNode():
+		o.warnings = append(o.warnings, fmt.Sprintf("%s=%s has no effect: no variable says where the nodes meet, so each is supervised by "+
+			"itself; with --nodes, and --store or --endpoint, all restart together", bare.From, printable(bare.Value)))
+	}
 }
 
 // settleStore decides where the nodes meet.

@@ -60,6 +60,11 @@ func TestWhereNodesMeet(t *testing.T) {
 		{"a user within gangrun", map[string]string{"nodes": "2", "endpoint": "h", "store-user-file": "f"}, nil, "", [2]int{}, 0, "--store-token-file"},
 		{"half of the certificates", map[string]string{"nodes": "2", "endpoint": "h", "store-cert": "f"}, nil, "", [2]int{}, 0, "all three of"},
 		{"an invalid rank", nil, map[string]string{"PET_NNODES": "2", "PET_NODE_RANK": "x", "MASTER_ADDR": "127.0.0.1"}, "", [2]int{}, 0, "PET_NODE_RANK=x"},
+		{"torchrun's number of nodes, and a place of gangrun's", map[string]string{"endpoint": "127.0.0.1"}, map[string]string{"PET_NNODES": "2:4", "PET_NODE_RANK": "1"},
+			"the store within gangrun at 127.0.0.1:29400", [2]int{2, 4}, 1, ""},
+		{"that is no number", map[string]string{"endpoint": "127.0.0.1"}, map[string]string{"PET_NNODES": "x"}, "", [2]int{}, 0, "PET_NNODES=x"},
+		{"that is no number, and no place", nil, map[string]string{"PET_NNODES": "x"}, "this process", [2]int{1, 1}, -1, ""},
+		{"a rank above the one node's", map[string]string{"node-rank": "1"}, nil, "", [2]int{}, 0, "--node-rank 1"},
 		{"no time to stop", map[string]string{"nodes": "2", "store": "http://127.0.0.1:1", "job": "j", "fence-timeout": "10s"}, nil, "", [2]int{}, 0, "--fence-timeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -77,6 +82,19 @@ func TestWhereNodesMeet(t *testing.T) {
 				t.Errorf("%s, %d:%d nodes, rank %d", o.location, o.spec.MinNodes, o.spec.MaxNodes, o.pin)
 			}
 		})
+	}
+}
+
+// TestNumberOfNodesAlone is torchrun's number of nodes where nobody says where they meet.
+func TestNumberOfNodesAlone(t *testing.T) {
+	for value, warns := range map[string]bool{"x": true, "2": true, "1:2": true, "1": false, "1:1": false, "": false} {
+		o, err := settled(t, nil, map[string]string{"PET_NNODES": value})
+		if err != nil || len(o.warnings) > 0 != warns || warns && !strings.Contains(o.warnings[0], "PET_NNODES="+value+" has no effect") {
+			t.Errorf("PET_NNODES=%s: %v, %q", value, err, o.warnings)
+		}
+	}
+	if o, err := settled(t, map[string]string{"nodes": "1"}, map[string]string{"PET_NNODES": "2"}); err != nil || len(o.warnings) > 0 {
+		t.Errorf("outranked: %v, %q", err, o.warnings)
 	}
 }
 

@@ -68,6 +68,12 @@ func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly, ofHost
 	if len(arguments) > 1 {
 		return &configError{fmt.Sprintf("one job at a time: %q is one too many", arguments[1])}
 	}
+	if w := misspelt(os.Environ()); w != "" {
+		fmt.Fprintln(os.Stderr, "gangrun:", w)
+	}
+	if err := r.onePlace(settings); err != nil {
+		return err
+	}
 	e := &r.location
 	e.Namespace, e.Job, e.ReadOnly, e.Visitor = cmp.Or(r.namespace, "default"), strings.Join(arguments, ""), readOnly, true
 	switch {
@@ -83,6 +89,29 @@ func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly, ofHost
 		return &configError{"where is the job's record? give --store, the URL of an etcd, or --endpoint, the address of a store within gangrun"}
 	}
 	return nil
+}
+
+// onePlace refuses two places, and what the one has no use for. A flag outranks a variable, also where the two name
+// different kinds of store.
+func (r *jobClient) onePlace(settings []*setting) error {
+	typed := func(name string) bool {
+		return slices.ContainsFunc(settings, func(s *setting) bool { return s.name == name && len(s.given) > 0 })
+	}
+	switch {
+	case r.endpoints == "" || r.endpoint == "":
+	case typed("store") == typed("endpoint"):
+		return &configError{"--store and --endpoint: the job's record is at one place, at an etcd or in a store within gangrun"}
+	case typed("store"):
+		r.endpoint = ""
+	default:
+		r.endpoints = ""
+	}
+	where := r.location
+	if r.endpoints != "" {
+		where.Endpoints = []string{r.endpoints}
+	}
+	where.Host, where.Cert, where.Key, where.CA = r.endpoint, "", "", "" // it is a client alone: any of the three is of use
+	return checkAccess(where)
 }
 
 // connect opens the store of the job.

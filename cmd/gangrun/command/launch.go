@@ -187,6 +187,9 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := o.place(t); err != nil {
 		return nil, err
 	}
+	if err := o.placeIdle(t, settings); err != nil {
+		return nil, err
+	}
 	if err := o.settleResume(append([]string{t.Script}, t.Args...), nproc); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,15 +25,17 @@ func (o *options) place(t torchrun.Options) error {
 		o.firstPort = t.MasterPort
 	}
 	o.address = cmp.Or(o.address, t.LocalAddr)
-	if t.Standalone || t.MaxNodes == 1 {
+	_, alone := t.Given["standalone"]
+	stored := (o.endpoints != "" || o.endpoint != "") && !(alone && t.Standalone)
+	if !stored && (t.Standalone || t.MaxNodes == 1) {
 		if addressGiven && static {
 			o.address = t.MasterAddr
 		}
 		return nil
 	}
 	o.spec.MinNodes, o.spec.MaxNodes, o.spec.Sizes = t.MinNodes, t.MaxNodes, t.Sizes
-	o.nodes = o.spec.NodesText()                                                                    // torchrun's flags have read the operator's variables
-	if _, given := t.Given["node-rank"]; given || static && o.endpoints == "" && o.endpoint == "" { // torchrun's default, where ranks are all that tells nodes apart
+	o.nodes = o.spec.NodesText()                                      // torchrun's flags have read the operator's variables
+	if _, given := t.Given["node-rank"]; given || static && !stored { // torchrun's default, where ranks are all that tells nodes apart
 		o.pin = t.NodeRank
 	}
 	o.meet(t, static)
@@ -44,6 +47,37 @@ func (o *options) place(t torchrun.Options) error {
 	}
 	return o.checkTimes()
 }
+
+// placeIdle refuses, or notes for the log, what was said about several nodes and does nothing.
+func (o *options) placeIdle(t torchrun.Options, settings []*setting) error {
+	list := o.idleAlone(t.Given["rdzv-endpoint"] != "" || t.Given["master-addr"] != "" || o.platform.Endpoint.Value != "")
+	if _, alone := t.Given["standalone"]; alone && t.Standalone {
+		list = append([]idle{{names: []string{"store", "endpoint"}, why: "does not go with --standalone, which is one node without a store"}},
+			list...)
+	}
+	if err := o.refuseIdle(settings, list); err != nil {
+		return err
+	}
+	var polls []string
+	for _, name := range []string{"monitor-interval", "start-method"} {
+		if as, given := t.Given[name]; given {
+			polls = append(polls, as)
+		}
+	}
+	o.noteIdle("nothing is polled, and no Python process forks", polls...)
+	var unused []string
+	for key := range t.Conf {
+		if !slices.Contains(usedConf, key) {
+			unused = append(unused, "--rdzv-conf "+key)
+		}
+	}
+	slices.Sort(unused)
+	o.noteIdle("a setting of torchrun's own rendezvous", unused...)
+	return nil
+}
+
+// usedConf are the keys of --rdzv-conf that are read, somewhere.
+var usedConf = []string{"protocol", "ca_cert", "cacert", "ssl_cert", "cert", "ssl_cert_key", "key", "join_timeout", "last_call_timeout", "store_type"}
 
 // meet says where the store is, unless gangrun's own flags do.
 func (o *options) meet(t torchrun.Options, static bool) {

@@ -80,6 +80,8 @@ func TestClosing(t *testing.T) {
 			"not restarted: the restart budget is spent (--max-restarts 3); exits with 210. What to do: fix"},
 		{"the store is lost", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost, ExitCode: 213}, supervisor.Config{MaxRestarts: 3},
 			"not restarted: a node can do nothing without the store; exits with 213. What to do: check"},
+		{"the store is lost, and no restarts", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost, ExitCode: 213}, supervisor.Config{},
+			"not restarted: a node can do nothing without the store; exits with 213. What to do: check"},
 		{"nodes are missing", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, ExitCode: 211}, supervisor.Config{},
 			"not restarted: no round can begin without the missing nodes; exits with 211. What to do: the message names them"},
 	} {

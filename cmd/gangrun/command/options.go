@@ -47,6 +47,7 @@ type options struct {
 	platform      platform.Platform
 	doctor        bool               // this container is checked, and nothing supervised
 	warnings      []string           // about the configuration, for the log
+	noted         []string           // settings that do nothing here, and why, for the log
 	started       func(*slog.Logger) // called once gangrun's own log is there; may be nil
 }
 
@@ -254,6 +255,8 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if w := misspelt(os.Environ()); w != "" {
 		o.warnings = append(o.warnings, w)
 	}
+	other, theirs := ofTheOther(settings, os.Environ())
+	o.noteIdle("a setting of gangrun "+other, theirs...)
 	if err := o.adaptGrace(); err != nil {
 		return err
 	}

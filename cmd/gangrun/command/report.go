@@ -39,9 +39,6 @@ func reportCommand(p *program) *cli.Command {
 			if err == nil {
 				r, err = report.Build(events, problems)
 			}
-			if err == nil && html != "" {
-				err = writePage(html, r)
-			}
 			if err != nil {
 				if errors.Is(err, report.ErrNoEvents) {
 					err = fmt.Errorf("%s: %w", strings.Join(c.Args().Slice(), ", "), err)
@@ -49,6 +46,11 @@ func reportCommand(p *program) *cli.Command {
 				fmt.Fprintln(os.Stderr, "gangrun:", err)
 				p.code = codeNoInput
 				return nil
+			}
+			if html != "" {
+				if err := writePage(html, r); err != nil {
+					return &configError{"--html: " + err.Error()}
+				}
 			}
 			if output == "json" {
 				enc := json.NewEncoder(os.Stdout)

@@ -43,6 +43,9 @@ func runCommand(p *program) *cli.Command {
 				err = o.settle(o.platform)
 			}
 			if err == nil {
+				err = o.refuseIdle(settings, o.idleAlone(o.platform.Endpoint.Value != ""))
+			}
+			if err == nil {
 				err = o.checkTimes()
 			}
 			if err == nil {

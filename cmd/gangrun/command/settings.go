@@ -37,6 +37,7 @@ type setting struct {
 	// mapping makes a mapping in the configuration file into values for parse; nil where there can be none.
 	mapping func(*yaml.Node) ([]string, error)
 	given   []string // values of the flag, as often as it was given
+	from    string   // where its value is from, as it is written there; "" where nobody has set it
 }
 
 const variablePrefix = "GANGRUN_"
@@ -150,6 +151,7 @@ func (s *setting) value(lookup func(string) (string, bool)) string {
 
 func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[string]fileValue) error {
 	if len(s.given) > 0 {
+		s.from = "--" + s.name
 		for _, value := range s.given {
 			if err := s.parse(value); err != nil {
 				return wrong("--%s %s: %v", s.name, orQuotes(value), err)
@@ -158,12 +160,14 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 		return nil
 	}
 	if value, found := lookup(s.variable()); found && !serviceLink(s.variable(), value) {
+		s.from = s.variable()
 		if err := s.parse(value); err != nil {
 			return wrong("variable %s=%s: %v", s.variable(), value, err)
 		}
 		return nil
 	}
 	for _, value := range fromFile[s.name].values {
+		s.from = s.name + " in " + fromFile[s.name].where
 		if err := s.parse(value); err != nil {
 			return wrong("%s: %s: %s: %v", fromFile[s.name].where, s.name, orQuotes(value), err)
 		}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -55,6 +56,9 @@ func supervise(o *options) (code int) {
 	o.Log = slog.New(o.logHandler(stderr))
 	for _, w := range o.warnings {
 		o.Log.Warn(w)
+	}
+	if len(o.noted) > 0 {
+		o.Log.Info("without effect: " + strings.Join(o.noted, "; "))
 	}
 	if o.started != nil {
 		o.started(o.Log)

@@ -46,20 +46,49 @@ func misspelt(environ []string) string {
 	var found []string
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		own, ours := strings.CutPrefix(name, variablePrefix)
-		if !ours || serviceLink(name, value) || slices.Contains(workersOwn, own) || slices.Contains(knownVariables(), name) {
+		upper := strings.ToUpper(name)
+		if !nearlyOurs(upper) || serviceLink(name, value) || slices.Contains(workersOwn, strings.TrimPrefix(name, variablePrefix)) ||
+			slices.Contains(knownVariables(), name) {
 			continue
 		}
 		best, at := "", 3
 		for _, known := range knownVariables() {
-			if d := distance(name, known); d < at {
+			if d := distance(upper, known); d < at {
 				best, at = known, d
 			}
 		}
 		if best != "" {
-			found = append(found, fmt.Sprintf("%s is not known and does nothing; did you mean %s?", name, best))
+			found = append(found, fmt.Sprintf("%s is not known and does nothing; did you mean %s?", printable(name), best))
 		}
 	}
 	slices.Sort(found)
 	return strings.Join(found, " ")
+}
+
+// nearlyOurs reports whether a name in capitals begins nearly as all of gangrun's do; that is found out in no time.
+func nearlyOurs(upper string) bool {
+	begins := upper[:min(len(upper), len(variablePrefix))]
+	return begins == variablePrefix || len(upper) > len(variablePrefix) && upper[0] == 'G' && distance(begins, variablePrefix) <= 2
+}
+
+// ofTheOther are the variables that only launch knows where the settings are run's, and the other way round.
+func ofTheOther(settings []*setting, environ []string) (other string, found []string) {
+	other, its := "launch", defaultOptions().launchSettings
+	switch names := settingNames(settings); {
+	case slices.Contains(names, "nnodes"):
+		other, its = "run", defaultOptions().runSettings
+	case !slices.Contains(names, "nodes"):
+		return "", nil
+	}
+	for _, s := range its() {
+		if slices.ContainsFunc(settings, func(own *setting) bool { return own.name == s.name }) {
+			continue
+		}
+		for _, entry := range environ {
+			if strings.HasPrefix(entry, s.variable()+"=") && !serviceLink(s.variable(), entry[len(s.variable())+1:]) {
+				found = append(found, s.variable())
+			}
+		}
+	}
+	return other, found
 }
