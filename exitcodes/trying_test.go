@@ -32,7 +32,7 @@ func TestEndsInATraceback(t *testing.T) {
 	}
 }
 
-// TestWhileTrying is about a failure that is told as what somebody tried, which is none that was got over.
+// TestWhileTrying is about a failure that is told as what somebody tried; that does not say it was got over.
 func TestWhileTrying(t *testing.T) {
 	const timeout = "The client socket has timed out after 1800000ms while trying to connect to (10.123.132.218, 38321).\n"
 	for printed, want := range map[string]Verdict{

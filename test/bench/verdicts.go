@@ -36,7 +36,7 @@ type failure struct {
 }
 
 // verdicts counts who tries again exactly what trying again can help. The failures are those that the rules were checked
-// against, provoked anew: real libraries against servers on loopback, with errors that are got over before, and the noise of
+// against, provoked again: real libraries against servers on loopback, with errors that are got over before, and the noise of
 // a dying interpreter after. Each launcher may restart once.
 func (l *lab) verdicts() error {
 	failures, err := l.failures()

@@ -65,7 +65,7 @@ func misspelt(environ []string) string {
 	return strings.Join(found, " ")
 }
 
-// nearlyOurs reports whether a name in capitals begins nearly as all of gangrun's do; that is found out in no time.
+// nearlyOurs reports whether a name in capitals almost begins with the prefix of our variables; it is a cheap first look.
 func nearlyOurs(upper string) bool {
 	begins := upper[:min(len(upper), len(variablePrefix))]
 	return begins == variablePrefix || len(upper) > len(variablePrefix) && upper[0] == 'G' && distance(begins, variablePrefix) <= 2
