@@ -12,6 +12,7 @@ import (
 type proxy struct {
 	listener net.Listener
 	target   string
+	tap      func() io.Writer // makes what gets what is sent over a connection to the server, too; nil: nobody does
 
 	mu    sync.Mutex
 	open  bool
@@ -48,7 +49,11 @@ func (p *proxy) serve() {
 			continue
 		}
 		if p.keep(conn, to) {
-			go func() { _, _ = io.Copy(to, conn); to.Close() }()
+			from := io.Reader(conn)
+			if p.tap != nil {
+				from = io.TeeReader(conn, p.tap())
+			}
+			go func() { _, _ = io.Copy(to, from); to.Close() }()
 			go func() { _, _ = io.Copy(conn, to); conn.Close() }()
 		}
 	}

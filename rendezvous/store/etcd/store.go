@@ -31,6 +31,10 @@ const (
 	keepAliveTimeout = 3 * time.Second
 )
 
+// window is how much may be on its way to us unread. Left to itself gRPC finds out what the connection could take, with a
+// ping after each message that comes in, which costs both sides as much as the message.
+const window = 1 << 20
+
 // maxAnswer bounds what is read at once: page keys of the usual size, or a few of the largest.
 const maxAnswer = 64 << 20
 
@@ -89,6 +93,8 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 		}),
 		grpc.WithReadBufferSize(8 << 10),
 		grpc.WithWriteBufferSize(8 << 10),
+		grpc.WithInitialWindowSize(window),
+		grpc.WithInitialConnWindowSize(window),
 	}
 	if a.token != "" {
 		options = append(options, grpc.WithPerRPCCredentials(bearer(a.token)))
