@@ -203,7 +203,8 @@ func (s *Server) Store(ctx context.Context, namespace, job string) (store.Store,
 	}
 	client := v3client.New(s.etcd.Server)
 	leases := adapter.LeaseServerToLeaseClient(v3rpc.NewQuotaLeaseServer(s.etcd.Server))
-	return etcd.New(ctx, client, leases, s.where, prefix, s.log)
+	watches := adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(s.etcd.Server))
+	return etcd.New(ctx, client, leases, watches, s.where, prefix, s.log)
 }
 
 // Close stops the server and removes its files. Close the stores first.

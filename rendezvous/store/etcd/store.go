@@ -42,6 +42,7 @@ const maxAnswer = 64 << 20
 type Store struct {
 	client  *clientv3.Client
 	leases  pb.LeaseClient
+	watches pb.WatchClient
 	access  access // without endpoints in an embedded store
 	where   string // for errors
 	prefix  string
@@ -118,7 +119,7 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 		s.stop()
 		return nil, err
 	}
-	s.leases = clientv3.RetryLeaseClient(s.client)
+	s.leases, s.watches = clientv3.RetryLeaseClient(s.client), pb.NewWatchClient(s.client.ActiveConnection())
 	if s, err = s.meetFirst(ctx); err == nil {
 		s.askVersions(ctx)
 	}
@@ -127,10 +128,10 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 
 // New makes a Store of clients that are connected already, those of a server in this process. Where is for errors, the
 // prefix one of store.Prefix. The Store closes the client.
-func New(ctx context.Context, client *clientv3.Client, leases pb.LeaseClient, where, prefix string,
+func New(ctx context.Context, client *clientv3.Client, leases pb.LeaseClient, watches pb.WatchClient, where, prefix string,
 	log *slog.Logger) (*Store, error) {
 	s := newStore(prefix, requestTimeout, log)
-	s.client, s.leases, s.where = client, leases, where
+	s.client, s.leases, s.watches, s.where = client, leases, watches, where
 	return s.meetFirst(ctx)
 }
 
