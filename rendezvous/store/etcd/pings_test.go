@@ -36,14 +36,13 @@ func countPings(from io.Reader, pings *atomic.Int64) {
 func TestNoPingForEachMessage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
-	way := newProxy(t, c.Servers[0].Client)
 	var pings atomic.Int64
-	way.tap = func() io.Writer {
+	way := newTappedProxy(t, c.Servers[0].Client, func() io.Writer {
 		read, write := io.Pipe()
 		t.Cleanup(func() { write.Close() })
 		go countPings(read, &pings)
 		return write
-	}
+	})
 	conf := c.config("job")
 	conf.Endpoints = []string{way.endpoint()}
 	s := open(t, conf)

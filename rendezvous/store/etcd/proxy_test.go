@@ -21,6 +21,11 @@ type proxy struct {
 
 func newProxy(t *testing.T, target string) *proxy {
 	t.Helper()
+	return newTappedProxy(t, target, nil)
+}
+
+func newTappedProxy(t *testing.T, target string, tap func() io.Writer) *proxy {
+	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +34,7 @@ func newProxy(t *testing.T, target string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, target: u.Host, open: true, conns: make(map[net.Conn]struct{})}
+	p := &proxy{listener: l, target: u.Host, tap: tap, open: true, conns: make(map[net.Conn]struct{})}
 	t.Cleanup(func() { l.Close(); p.cut() })
 	go p.serve()
 	return p
