@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -74,7 +75,7 @@ func newNode(a *Agent, ctx context.Context) *node {
 	}
 	n.link.leases = make(chan leased, 1)
 	n.checkpoints = checkpoints{results: make(chan func(*node)), round: -1}
-	n.writer.results = make(chan written, 1)
+	n.writer.work, n.writer.results = make(chan func(), 1), make(chan written, 1)
 	n.check = check{results: make(chan checked, 1), at: n.clock() + time.Duration(rand.Int64N(int64(a.cfg.Lease)/3))}
 	return n
 }
@@ -85,6 +86,8 @@ const tick = time.Second
 
 func (n *node) run() {
 	defer n.finish()
+	crash.Go(n.writer.wait)
+	defer close(n.writer.work)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	n.reservePort()
