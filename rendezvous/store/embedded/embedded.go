@@ -201,10 +201,13 @@ func (s *Server) Store(ctx context.Context, namespace, job string) (store.Store,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.where, err)
 	}
-	client := v3client.New(s.etcd.Server)
-	leases := adapter.LeaseServerToLeaseClient(v3rpc.NewQuotaLeaseServer(s.etcd.Server))
-	watches := adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(s.etcd.Server))
-	return etcd.New(ctx, client, leases, watches, s.where, prefix, s.log)
+	server := s.etcd.Server
+	return etcd.New(ctx, etcd.Clients{
+		Client:  v3client.New(server),
+		Keys:    adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(server)),
+		Leases:  adapter.LeaseServerToLeaseClient(v3rpc.NewQuotaLeaseServer(server)),
+		Watches: adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server)),
+	}, s.where, prefix, s.log)
 }
 
 // Close stops the server and removes its files. Close the stores first.

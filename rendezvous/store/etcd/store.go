@@ -41,6 +41,7 @@ const maxAnswer = 64 << 20
 // Store is the record of one job in an etcd cluster. It implements store.Store.
 type Store struct {
 	client  *clientv3.Client
+	keys    pb.KVClient
 	leases  pb.LeaseClient
 	watches pb.WatchClient
 	access  access // without endpoints in an embedded store
@@ -119,19 +120,27 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 		s.stop()
 		return nil, err
 	}
-	s.leases, s.watches = clientv3.RetryLeaseClient(s.client), pb.NewWatchClient(s.client.ActiveConnection())
+	s.keys, s.leases = clientv3.RetryKVClient(s.client), clientv3.RetryLeaseClient(s.client)
+	s.watches = pb.NewWatchClient(s.client.ActiveConnection())
 	if s, err = s.meetFirst(ctx); err == nil {
 		s.askVersions(ctx)
 	}
 	return s, err
 }
 
+// Clients are those of a server.
+type Clients struct {
+	Client  *clientv3.Client
+	Keys    pb.KVClient
+	Leases  pb.LeaseClient
+	Watches pb.WatchClient
+}
+
 // New makes a Store of clients that are connected already, those of a server in this process. Where is for errors, the
 // prefix one of store.Prefix. The Store closes the client.
-func New(ctx context.Context, client *clientv3.Client, leases pb.LeaseClient, watches pb.WatchClient, where, prefix string,
-	log *slog.Logger) (*Store, error) {
+func New(ctx context.Context, c Clients, where, prefix string, log *slog.Logger) (*Store, error) {
 	s := newStore(prefix, requestTimeout, log)
-	s.client, s.leases, s.watches, s.where = client, leases, watches, where
+	s.client, s.keys, s.leases, s.watches, s.where = c.Client, c.Keys, c.Leases, c.Watches, where
 	return s.meetFirst(ctx)
 }
 

@@ -60,10 +60,8 @@ func (s *stream) open() (err error) {
 	if s.raw, err = s.store.watches.Watch(s.ctx, grpc.WaitForReady(true), grpc.MaxCallRecvMsgSize(maxAnswer)); err != nil {
 		return fmt.Errorf("open a stream: %w", rpctypes.Error(err))
 	}
-	key := s.store.prefix + s.selector
-	create := &pb.WatchCreateRequest{Key: []byte(key), StartRevision: s.at.rev + 1}
-	if store.IsPrefix(s.selector) {
-		create.RangeEnd = []byte(clientv3.GetPrefixRangeEnd(key))
+	create := &pb.WatchCreateRequest{
+		Key: []byte(s.store.prefix + s.selector), RangeEnd: s.store.end(s.selector), StartRevision: s.at.rev + 1,
 	}
 	_ = s.send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}) // else Recv says why
 	return nil
