@@ -27,10 +27,7 @@ const (
 // ParseJob reads the value of the key "job". Its errors, like those of the other parsers, name the key and what is
 // wrong with it.
 func ParseJob(key string, b []byte) (*Job, error) {
-	j, err := parse(key, b, maxJobBytes, (*Job).check)
-	if err == nil {
-		j.understand()
-	}
+	j, _, err := ParseBeginning(key, b)
 	return j, err
 }
 
@@ -58,7 +55,7 @@ func ParseControl(key string, b []byte) (*Control, error) {
 }
 
 // Encode writes a record as the parsers read it, as one line of JSON. It sets nothing: V must be 1.
-func Encode[R Job | Round | Node | Control | MemberList | Reached | Host](r *R) ([]byte, error) {
+func Encode[R Job | beginning | Round | Node | Control | MemberList | Reached | Host](r *R) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

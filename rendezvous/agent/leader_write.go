@@ -24,18 +24,17 @@ func (l *leader) commit(d rendezvous.Decision) error {
 		return nil
 	}
 	txn := store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}
+	header, err := l.round(&txn, d.Round)
+	if err != nil {
+		return err
+	}
 	if d.Job != nil {
 		l.sign(d.Job)
-		value, err := rendezvous.Encode(d.Job)
+		value, err := rendezvous.EncodeBeginning(d.Job, header)
 		if err != nil {
 			return err
 		}
 		if err := l.lasting(&txn, d, value); err != nil {
-			return err
-		}
-	}
-	if d.Round != nil {
-		if err := l.round(&txn, d.Round); err != nil {
 			return err
 		}
 	}
@@ -81,15 +80,19 @@ func (l *leader) commit(d rendezvous.Decision) error {
 	return nil
 }
 
-// round adds a round's record to a transaction, and its list of members unless that is there; older lists go.
-func (l *leader) round(txn *store.Txn, r *rendezvous.Round) error {
+// round adds a round's record to a transaction, if there is one, and its list of members unless that is there; older lists
+// go. It returns the record as it is stored.
+func (l *leader) round(txn *store.Txn, r *rendezvous.Round) (header *rendezvous.Round, err error) {
+	if r == nil {
+		return nil, nil
+	}
 	header, list, err := r.Split()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	value, err := rendezvous.Encode(header)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	txn.Then = append(txn.Then, store.Put(roundKey(r.Number), value))
 	named, there := lists+header.MemberList, false
@@ -103,13 +106,13 @@ func (l *leader) round(txn *store.Txn, r *rendezvous.Round) error {
 		}
 	}
 	if list == nil || there {
-		return nil
+		return header, nil
 	}
 	if value, err = rendezvous.Encode(list); err != nil {
-		return err
+		return nil, err
 	}
 	txn.Then = append(txn.Then, store.Put(named, value))
-	return nil
+	return header, nil
 }
 
 // keeps reports whether a key belongs to the round.

@@ -2,12 +2,9 @@ package agent
 
 import (
 	"context"
-	"maps"
-	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
-	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
@@ -31,7 +28,7 @@ type link struct {
 	joining bool
 	heard   bool // the watch has begun
 
-	job, rounds <-chan store.Update
+	job <-chan store.Update
 
 	stopLead context.CancelFunc
 	leadDone chan struct{}
@@ -95,7 +92,6 @@ func (l *link) follow(n *node, s store.Store) {
 	}
 	l.store = s
 	l.job = s.Watch(n.ctx, jobKey).Updates()
-	l.rounds = s.Watch(n.ctx, roundsKey).Updates()
 }
 
 // lost is closed when the lease is; it blocks while there is none.
@@ -190,162 +186,7 @@ func (n *node) jobUpdate(u store.Update, ok bool) {
 			n.jobGone()
 		}
 	}
-}
-
-// roundUpdate handles an update of a round. It may come before or after that of the job which makes it the current one.
-func (n *node) roundUpdate(u store.Update, ok bool) {
-	if !ok {
-		n.link.rounds = nil
-		return
-	}
-	for _, kv := range u.Changed {
-		n.readRound(kv)
-	}
-}
-
-// readJob handles the job's record, unless an earlier one has come back instead of the one that is known.
-func (n *node) readJob(kv store.KV, known *rendezvous.Job) {
-	n.jobRev, n.older = kv.ModRev, false
-	job, err := rendezvous.ParseJob(kv.Key, kv.Value)
-	if err != nil {
-		n.cannotUse(err)
-		return
-	}
-	if n.older = wentBack(known, job); n.older {
-		return
-	}
-	if job.Same(n.lastJob) {
-		job = job.Moved(n.lastJob.At.Sub(job.At))
-	} else {
-		job = job.Moved(n.now().UTC().Sub(job.At))
-	}
-	n.heard.Store(job)
-	// A new store may hold a record already that others have begun there. It is not what this node brings.
-	if j := n.lastJob; j != nil && j.Store != job.Store && (n.earlierJob == nil || j.NextRound >= n.earlierJob.NextRound) {
-		n.earlierJob = j
-	}
-	n.tellRestart(n.lastJob, job)
-	if k := n.keeper.Load(); k != nil && job.End != nil && (n.lastJob == nil || n.lastJob.End == nil) {
-		k.forget(job)
-	}
-	n.reading.Job, n.goneAt = job, 0
-	n.lastJob = job
-	n.record.ReadSeq = job.Seq
-	n.matchRound()
-}
-
-// tellRestart logs the decision to restart: what it is charged to, and how long the pause is.
-func (n *node) tellRestart(before, job *rendezvous.Job) {
-	if n.record.Leaving || before == nil || before.RunUID != job.RunUID ||
-		job.Budget.Total+job.Budget.Preemptions <= before.Budget.Total+before.Budget.Preemptions {
-		return
-	}
-	lost := job.Stop != nil && job.Stop.Kind == rendezvous.StopLoss && job.Stop.Node == n.cfg.Name
-	if lost || job.Phase == rendezvous.Running && (n.started || n.cutOff) {
-		return // the others have continued without this node
-	}
-	round, after := job.Round, time.Duration(0)
-	if job.Phase == rendezvous.Forming || job.Phase == rendezvous.Stopping {
-		round = job.NextRound
-		if !job.NotBefore.IsZero() {
-			after = max(0, job.NotBefore.Sub(n.now()))
-		}
-	}
-	args := []any{
-		"round", round, "after", after.Round(time.Millisecond), "used", job.Budget.Used, "max", job.Spec.Restarts.Max,
-	}
-	if s := job.Stop; s != nil && (s.Kind == rendezvous.StopLoss || s.Kind == rendezvous.StopDeparture) {
-		// Too few may be left.
-		args = append(args, "needs_nodes", job.Spec.MinNodes)
-	}
-	n.log.Info("restarting", args...)
-}
-
-func (n *node) readRound(kv store.KV) {
-	round, err := rendezvous.ParseRound(kv.Key, kv.Value)
-	if err != nil {
-		n.cannotUse(err)
-		return
-	}
-	if !round.Whole() {
-		list := n.lists[round.MemberList]
-		if j := n.reading.Job; list == nil && j != nil && j.RunUID == round.RunUID && round.Number < j.Round {
-			return // it is over, and its list may be gone
-		}
-		if list == nil {
-			n.fetchList(round)
-			return
-		}
-		round = round.With(list)
-	}
-	n.takeRound(round)
-}
-
-// readList reads a list of members. Rounds name it by what is in it, so that it never changes.
-func (n *node) readList(kv store.KV) {
-	list, err := rendezvous.ParseMemberList(kv.Key, kv.Value)
-	if err != nil {
-		n.cannotUse(err)
-		return
-	}
-	n.lists[strings.TrimPrefix(kv.Key, lists)] = list
-}
-
-// fetchList reads the list that a round names, once: with a thousand nodes it is the longest that there is to read.
-// Rounds of the same members that come meanwhile wait for it, too. Where that fails, missing reads everything again.
-func (n *node) fetchList(round *rendezvous.Round) {
-	if u := n.unlisted; u == nil || u.Store != round.Store || u.Number < round.Number {
-		n.unlisted = round
-	}
-	if n.fetching == round.MemberList {
-		return
-	}
-	st := n.link.store
-	n.fetching = round.MemberList
-	n.inBackground(func() func(*node) {
-		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
-		defer cancel()
-		res, err := st.Commit(ctx, store.Txn{Token: round.Store, Read: []string{lists + round.MemberList}})
-		return func(n *node) {
-			if n.fetching == round.MemberList {
-				n.fetching = ""
-			}
-			if err != nil || len(res.Read) == 0 {
-				n.log.Debug("the members of a round could not be read", "round", round.Number, "err", err)
-				return
-			}
-			n.readList(res.Read[0])
-			if u := n.unlisted; u != nil && u.Store == round.Store && u.MemberList == round.MemberList {
-				round, n.unlisted = u, nil
-			}
-			if list := n.lists[round.MemberList]; list != nil {
-				n.takeRound(round.With(list))
-			}
-		}
-	})
-}
-
-// takeRound reads a round with its members.
-func (n *node) takeRound(round *rendezvous.Round) {
-	maps.DeleteFunc(n.lists, func(name string, _ *rendezvous.MemberList) bool { return name != round.MemberList })
-	if n.round == nil || round.Store != n.round.Store || round.Number >= n.round.Number {
-		n.round = round
-		n.newest.Store(round)
-	}
-	n.matchRound()
-}
-
-// cannotUse tells of a record that cannot be read, once: nothing is ever decided on it, and nobody overwrites it.
-func (n *node) cannotUse(err error) {
-	if text := err.Error(); text != n.unusable {
-		n.unusable = text
-		n.log.Warn("a record in the store cannot be used", "err", err)
-	}
-}
-
-// matchRound puts the round's record beside the job's when they belong together.
-func (n *node) matchRound() {
-	if j, r := n.reading.Job, n.round; j != nil && r != nil && r.Number == j.Round && r.RunUID == j.RunUID {
-		n.reading.Round = r
+	if n.lacksRound() && n.fetching == "" { // whoever leads has not written it along
+		n.writer.rejoin, n.writer.dirty = true, true
 	}
 }

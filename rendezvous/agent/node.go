@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -19,7 +20,7 @@ type node struct {
 	// readRev is the revision as of which the job is known, from a transaction or the watch: older news is dropped.
 	readRev int64
 	lists   map[string]*rendezvous.MemberList // that were read, by name
-	round   *rendezvous.Round                 // the newest that was heard of, perhaps before the job's record
+	round   *rendezvous.Round                 // the newest that was heard of
 
 	fetching string            // the list of members that is being read
 	unlisted *rendezvous.Round // the newest that waits for such a list; nil: none does
@@ -74,7 +75,7 @@ func newNode(a *Agent, ctx context.Context) *node {
 	}
 	n.link.leases = make(chan leased, 1)
 	n.checkpoints = checkpoints{results: make(chan func(*node)), round: -1}
-	n.writer.results = make(chan written, 1)
+	n.writer.work, n.writer.results = make(chan func(), 1), make(chan written, 1)
 	n.check = check{results: make(chan checked, 1), at: n.clock() + time.Duration(rand.Int64N(int64(a.cfg.Lease)/3))}
 	return n
 }
@@ -85,6 +86,8 @@ const tick = time.Second
 
 func (n *node) run() {
 	defer n.finish()
+	crash.Go(n.writer.wait)
+	defer close(n.writer.work)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	n.reservePort()
@@ -113,8 +116,6 @@ func (n *node) run() {
 			n.link.connect(n)
 		case u, ok := <-n.link.job:
 			n.jobUpdate(u, ok)
-		case u, ok := <-n.link.rounds:
-			n.roundUpdate(u, ok)
 		case c := <-n.check.results:
 			n.checked(c)
 		case w := <-n.writer.results:
@@ -132,17 +133,22 @@ func (n *node) run() {
 // missing reads again what should have come a tick ago: the round that the job's record speaks of. Who has missed it
 // until it stops has to say, too, that nothing of it runs.
 func (n *node) missing() {
-	j, r := n.reading.Job, n.reading.Round
-	if j == nil || j.Phase != rendezvous.Running && j.Phase != rendezvous.Stopping ||
-		r != nil && r.Number == j.Round && r.RunUID == j.RunUID {
+	if !n.lacksRound() {
 		n.missedAt = 0
 		return
 	}
-	if n.fetching != "" || n.missedAt != j.Seq { // it may be on its way
+	if j := n.reading.Job; n.fetching != "" || n.missedAt != j.Seq { // it may be on its way
 		n.missedAt = j.Seq
 		return
 	}
 	n.writer.rejoin, n.writer.dirty = true, true
+}
+
+// lacksRound reports whether the job's record speaks of a round that the node does not know.
+func (n *node) lacksRound() bool {
+	j, r := n.reading.Job, n.reading.Round
+	return j != nil && (j.Phase == rendezvous.Running || j.Phase == rendezvous.Stopping) &&
+		!(r != nil && r.Number == j.Round && r.RunUID == j.RunUID)
 }
 
 // finish gives back what the node holds.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
@@ -15,6 +14,7 @@ import (
 // writer keeps the node's key as the record says. One write is under way at a time; what changes meanwhile goes with
 // the next.
 type writer struct {
+	work    chan func() // one at a time, for the goroutine that waits for the store
 	results chan written
 	busy    bool
 	dirty   bool   // the record has changed since the last write began
@@ -125,12 +125,21 @@ func (n *node) claim() {
 func (n *node) commit(txn store.Txn, out written) {
 	n.writer.busy = true
 	out.known = n.readRev
-	crash.Go(func() {
+	st := n.link.store
+	n.writer.work <- func() {
 		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
 		defer cancel()
-		out.Result, out.err = n.link.store.Commit(ctx, txn)
+		out.Result, out.err = st.Commit(ctx, txn)
 		n.writer.results <- out
-	})
+	}
+}
+
+// wait does the work that waits for the store. It is one goroutine all the time: what a request needs of stack it would
+// otherwise be given again, piece by piece, each time.
+func (w *writer) wait() {
+	for f := range w.work {
+		f()
+	}
 }
 
 // written handles the result of a write.
@@ -227,12 +236,12 @@ func (n *node) revoke(lease string) {
 	n.log.Info("giving back the lease of an earlier gangrun of this name, which has ended here")
 	n.writer.busy, n.writer.dirty = true, true
 	out, st := written{revoked: true, lease: n.link.lease}, n.link.store
-	crash.Go(func() {
+	n.writer.work <- func() {
 		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
 		defer cancel()
 		out.err = st.Revoke(ctx, lease)
 		n.writer.results <- out
-	})
+	}
 }
 
 // lostKey finds out why the key is not as we left it.

@@ -46,12 +46,13 @@ type Config struct {
 
 // What the server may use. A job's record is far below 1 MiB for 1,000 nodes.
 const (
-	quota       = 64 << 20 // of the data base
-	segment     = 1 << 20  // of the write-ahead log: etcd reserves 64 MB, twice, which in a tmpfs is memory
-	snapshots   = 1000     // changes between two snapshots: what is in between is kept in memory
-	catchUp     = 10       // and this many beyond: there is no other member that could ask for them
-	compactions = "1000"   // revisions that stay readable for watches that are behind
-	buffer      = 4 << 10  // for each direction of each connection
+	quota       = 64 << 20  // of the data base
+	segment     = 1 << 20   // of the write-ahead log: etcd reserves 64 MB, twice, which in a tmpfs is memory
+	snapshots   = 1000      // changes between two snapshots: what is in between is kept in memory
+	catchUp     = 10        // and this many beyond: there is no other member that could ask for them
+	compactions = "1000"    // revisions that stay readable for watches that are behind
+	buffer      = 4 << 10   // for each direction of each connection
+	window      = 256 << 10 // of what may be on its way to it unread: else it sends a ping for each request that comes in
 )
 
 // Server is a running server.
@@ -150,6 +151,7 @@ func (s *Server) config(given Config, host, port string) (*embed.Config, error) 
 	c.TickMs, c.ElectionMs = 50, 250
 	c.GRPCAdditionalServerOptions = []grpc.ServerOption{
 		grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer), grpc.ChainStreamInterceptor(s.endStreams),
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window),
 	}
 	if given.TokenFile != "" {
 		token, err := etcd.Line("the store's token", given.TokenFile)
@@ -199,9 +201,13 @@ func (s *Server) Store(ctx context.Context, namespace, job string) (store.Store,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.where, err)
 	}
-	client := v3client.New(s.etcd.Server)
-	leases := adapter.LeaseServerToLeaseClient(v3rpc.NewQuotaLeaseServer(s.etcd.Server))
-	return etcd.New(ctx, client, leases, s.where, prefix, s.log)
+	server := s.etcd.Server
+	return etcd.New(ctx, etcd.Clients{
+		Client:  v3client.New(server),
+		Keys:    adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(server)),
+		Leases:  adapter.LeaseServerToLeaseClient(v3rpc.NewQuotaLeaseServer(server)),
+		Watches: adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server)),
+	}, s.where, prefix, s.log)
 }
 
 // Close stops the server and removes its files. Close the stores first.

@@ -9,6 +9,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
@@ -40,28 +41,25 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Result, error)
 		return store.Result{}, err
 	}
 	if txn.Ends != nil || txn.Lasts {
-		token, err := s.ops([]store.Op{{Key: tokenKey, Value: []byte(token), Lease: txn.Ends}})
+		own, err := s.ops([]store.Op{{Key: tokenKey, Value: []byte(token), Lease: txn.Ends}})
 		if err != nil {
 			return store.Result{}, err
 		}
-		ops = append(ops, token...)
+		ops = append(ops, own...)
 	}
-	whose := clientv3.OpGet(s.prefix + tokenKey)
-	var reads []clientv3.Op
-	for _, selector := range txn.Read {
-		reads = append(reads, s.get(selector))
-	}
-	otherwise := append([]clientv3.Op{whose}, reads...)
-	for _, selector := range txn.Else {
-		otherwise = append(otherwise, s.get(selector))
-	}
+	whose := s.get(tokenKey)
 	told := token == "" || deletes(txn.Then, tokenKey) // else its condition has shown it
 	if told {
 		ops = append(ops, whose)
 	}
+	reads := s.gets(txn.Read)
+	r := &pb.TxnRequest{
+		Compare: s.conds(txn.If, token), Success: slices.Concat(ops, reads),
+		Failure: slices.Concat([]*pb.RequestOp{whose}, reads, s.gets(txn.Else)),
+	}
 	req, done := s.request(ctx)
 	defer done()
-	res, err := s.client.Txn(req).If(s.conds(txn.If, token)...).Then(append(ops, reads...)...).Else(otherwise...).Commit()
+	res, err := s.keys.Txn(req, r, grpc.MaxCallRecvMsgSize(maxAnswer))
 	if err != nil {
 		return store.Result{}, s.explain(ctx, "commit", err)
 	}
@@ -107,43 +105,69 @@ func value(read *pb.ResponseOp) string {
 	return ""
 }
 
-func (s *Store) ops(ops []store.Op) ([]clientv3.Op, error) {
-	var out []clientv3.Op
+func (s *Store) ops(ops []store.Op) ([]*pb.RequestOp, error) {
+	out := make([]*pb.RequestOp, 0, len(ops)+1)
 	for _, op := range ops {
-		switch {
-		case op.Delete:
-			out = append(out, clientv3.OpDelete(s.prefix+op.Key, s.below(op.Key)...))
-		case op.Lease == nil:
-			out = append(out, clientv3.OpPut(s.prefix+op.Key, string(op.Value)))
-		default:
+		key := []byte(s.prefix + op.Key)
+		if op.Delete {
+			out = append(out, &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
+				RequestDeleteRange: &pb.DeleteRangeRequest{Key: key, RangeEnd: s.end(op.Key)},
+			}})
+			continue
+		}
+		put := &pb.PutRequest{Key: key, Value: op.Value}
+		if op.Lease != nil {
 			l, ok := op.Lease.(*lease)
 			if !ok {
 				return nil, fmt.Errorf("put %q: %w: the lease is of another store", op.Key, store.ErrLeaseLost)
 			}
-			out = append(out, clientv3.OpPut(s.prefix+op.Key, string(op.Value), clientv3.WithLease(l.id)))
+			put.Lease = int64(l.id)
 		}
+		out = append(out, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: put}})
 	}
 	return out, nil
 }
 
-func (s *Store) conds(conds []store.Cond, token string) []clientv3.Cmp {
-	var out []clientv3.Cmp
+func (s *Store) conds(conds []store.Cond, token string) []*pb.Compare {
+	out := make([]*pb.Compare, 0, len(conds)+1)
 	if token != "" {
-		out = append(out, clientv3.Compare(clientv3.Value(s.prefix+tokenKey), "=", token))
+		out = append(out, &pb.Compare{
+			Key: []byte(s.prefix + tokenKey), Target: pb.Compare_VALUE, TargetUnion: &pb.Compare_Value{Value: []byte(token)},
+		})
 	}
 	for _, c := range conds {
-		of := clientv3.ModRevision(s.prefix + c.Key)
-		if c.Create {
-			of = clientv3.CreateRevision(s.prefix + c.Key)
+		is := &pb.Compare{
+			Key: []byte(s.prefix + c.Key), Target: pb.Compare_MOD, TargetUnion: &pb.Compare_ModRevision{ModRevision: c.Rev},
 		}
-		out = append(out, clientv3.Compare(of, "=", c.Rev))
+		if c.Create {
+			is.Target, is.TargetUnion = pb.Compare_CREATE, &pb.Compare_CreateRevision{CreateRevision: c.Rev}
+		}
+		out = append(out, is)
 	}
 	return out
 }
 
 // get reads what a selector stands for.
-func (s *Store) get(selector string) clientv3.Op {
-	return clientv3.OpGet(s.prefix+selector, s.below(selector)...)
+func (s *Store) get(selector string) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{
+		RequestRange: &pb.RangeRequest{Key: []byte(s.prefix + selector), RangeEnd: s.end(selector)},
+	}}
+}
+
+func (s *Store) gets(selectors []string) []*pb.RequestOp {
+	out := make([]*pb.RequestOp, len(selectors))
+	for i, selector := range selectors {
+		out[i] = s.get(selector)
+	}
+	return out
+}
+
+// end is where the keys end for which a selector stands; nil: it stands for one.
+func (s *Store) end(selector string) []byte {
+	if store.IsPrefix(selector) {
+		return []byte(clientv3.GetPrefixRangeEnd(s.prefix + selector))
+	}
+	return nil
 }
 
 func (s *Store) below(selector string) []clientv3.OpOption {

@@ -12,6 +12,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/rendezvous/store/internal/mailbox"
@@ -20,8 +21,7 @@ import (
 // earlyCluster has one key, and tells how far a watch is before it tells of the event, as etcd 3.4.23 does.
 type earlyCluster struct {
 	clientv3.KV
-	clientv3.Watcher
-	stream chan clientv3.WatchResponse
+	stream chan *pb.WatchResponse
 	key    atomic.Int64 // revision of the key
 	rev    atomic.Int64
 }
@@ -33,20 +33,8 @@ func (c *earlyCluster) Get(context.Context, string, ...clientv3.OpOption) (*clie
 	}, nil
 }
 
-func (c *earlyCluster) Watch(context.Context, string, ...clientv3.OpOption) clientv3.WatchChan {
-	return c.stream
-}
-
-func (c *earlyCluster) RequestProgress(context.Context) error {
-	c.stream <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: c.rev.Load()}}
-	return nil
-}
-
-func (c *earlyCluster) event(rev int64) clientv3.WatchResponse {
-	return clientv3.WatchResponse{
-		Header: &pb.ResponseHeader{Revision: rev},
-		Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Key: []byte("/p/job"), ModRevision: rev}}},
-	}
+func (c *earlyCluster) Watch(ctx context.Context, _ ...grpc.CallOption) (pb.Watch_WatchClient, error) {
+	return &fakeStream{ctx: ctx, feed: c.stream, asked: func() { c.stream <- at(c.rev.Load()) }}, nil
 }
 
 // early is a watch of such a cluster at revision 5, and how it ends.
@@ -56,19 +44,20 @@ func early(t *testing.T, suspect bool) (*watch, *earlyCluster, chan error) {
 	s := newStore("/p/", time.Second, slog.New(slog.DiscardHandler))
 	s.clock = func() time.Duration { return time.Since(began) }
 	s.token, s.rev, s.suspect = "a", 5, suspect
-	c := &earlyCluster{stream: make(chan clientv3.WatchResponse)}
+	c := &earlyCluster{stream: make(chan *pb.WatchResponse)}
 	c.rev.Store(5)
 	c.key.Store(5)
 	s.client = clientv3.NewCtxClient(t.Context())
-	s.client.KV, s.client.Watcher = c, c
+	s.client.KV, s.watches = c, c
 	w := &watch{
 		store: s, selector: "job", box: mailbox.New(store.Update.With), wake: make(chan struct{}, 1),
-		proofs: make(chan proof, 1), keys: map[string]bool{"/p/job": true},
+		keys: map[string]bool{"/p/job": true},
 	}
 	go w.box.Run(t.Context())
 	_, replaced := s.identity()
 	ended := make(chan error, 1)
 	go func() { ended <- w.stream(t.Context(), &position{rev: 5, token: "a", replaced: replaced}) }()
+	c.stream <- created
 	return w, c, ended
 }
 
@@ -79,14 +68,14 @@ func TestAnEarlyAnswerProvesNothing(t *testing.T) {
 		c.key.Store(7)
 		c.rev.Store(9)
 		w.Sync(9)
-		c.stream <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: 9}} // too early
+		c.stream <- at(9) // too early
 		time.Sleep(time.Second)
 		select {
 		case u := <-w.box.Out():
 			t.Fatalf("told of %s, and an event is on its way", text(u))
 		default:
 		}
-		c.stream <- c.event(7)
+		c.stream <- at(7, changed(7))
 		if got := text(<-w.box.Out()); got != "7:+job7" {
 			t.Errorf("got %s", got)
 		}
@@ -105,7 +94,7 @@ func TestOldNewsShowThatTheViewIsWrong(t *testing.T) {
 		if got := text(<-w.box.Out()); got != "9:" {
 			t.Errorf("got %s", got)
 		}
-		c.stream <- c.event(7)
+		c.stream <- at(7, changed(7))
 		if err := <-ended; !errors.Is(err, errOld) {
 			t.Errorf("ended with %v, want %v", err, errOld)
 		}

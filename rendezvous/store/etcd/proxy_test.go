@@ -12,6 +12,7 @@ import (
 type proxy struct {
 	listener net.Listener
 	target   string
+	tap      func() io.Writer // makes what gets what is sent over a connection to the server, too; nil: nobody does
 
 	mu    sync.Mutex
 	open  bool
@@ -19,6 +20,11 @@ type proxy struct {
 }
 
 func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	return newTappedProxy(t, target, nil)
+}
+
+func newTappedProxy(t *testing.T, target string, tap func() io.Writer) *proxy {
 	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {
@@ -28,7 +34,7 @@ func newProxy(t *testing.T, target string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, target: u.Host, open: true, conns: make(map[net.Conn]struct{})}
+	p := &proxy{listener: l, target: u.Host, tap: tap, open: true, conns: make(map[net.Conn]struct{})}
 	t.Cleanup(func() { l.Close(); p.cut() })
 	go p.serve()
 	return p
@@ -48,7 +54,11 @@ func (p *proxy) serve() {
 			continue
 		}
 		if p.keep(conn, to) {
-			go func() { _, _ = io.Copy(to, conn); to.Close() }()
+			from := io.Reader(conn)
+			if p.tap != nil {
+				from = io.TeeReader(conn, p.tap())
+			}
+			go func() { _, _ = io.Copy(to, from); to.Close() }()
 			go func() { _, _ = io.Copy(conn, to); conn.Close() }()
 		}
 	}

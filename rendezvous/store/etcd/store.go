@@ -31,13 +31,19 @@ const (
 	keepAliveTimeout = 3 * time.Second
 )
 
+// window is how much may be on its way to us unread. Left to itself gRPC finds out what the connection could take, with a
+// ping after each message that comes in, which costs both sides as much as the message.
+const window = 1 << 20
+
 // maxAnswer bounds what is read at once: page keys of the usual size, or a few of the largest.
 const maxAnswer = 64 << 20
 
 // Store is the record of one job in an etcd cluster. It implements store.Store.
 type Store struct {
 	client  *clientv3.Client
+	keys    pb.KVClient
 	leases  pb.LeaseClient
+	watches pb.WatchClient
 	access  access // without endpoints in an embedded store
 	where   string // for errors
 	prefix  string
@@ -89,6 +95,8 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 		}),
 		grpc.WithReadBufferSize(8 << 10),
 		grpc.WithWriteBufferSize(8 << 10),
+		grpc.WithInitialWindowSize(window),
+		grpc.WithInitialConnWindowSize(window),
 	}
 	if a.token != "" {
 		options = append(options, grpc.WithPerRPCCredentials(bearer(a.token)))
@@ -112,19 +120,27 @@ func open(ctx context.Context, c Config, prefix string) (*Store, error) {
 		s.stop()
 		return nil, err
 	}
-	s.leases = clientv3.RetryLeaseClient(s.client)
+	s.keys, s.leases = clientv3.RetryKVClient(s.client), clientv3.RetryLeaseClient(s.client)
+	s.watches = pb.NewWatchClient(s.client.ActiveConnection())
 	if s, err = s.meetFirst(ctx); err == nil {
 		s.askVersions(ctx)
 	}
 	return s, err
 }
 
+// Clients are those of a server.
+type Clients struct {
+	Client  *clientv3.Client
+	Keys    pb.KVClient
+	Leases  pb.LeaseClient
+	Watches pb.WatchClient
+}
+
 // New makes a Store of clients that are connected already, those of a server in this process. Where is for errors, the
 // prefix one of store.Prefix. The Store closes the client.
-func New(ctx context.Context, client *clientv3.Client, leases pb.LeaseClient, where, prefix string,
-	log *slog.Logger) (*Store, error) {
+func New(ctx context.Context, c Clients, where, prefix string, log *slog.Logger) (*Store, error) {
 	s := newStore(prefix, requestTimeout, log)
-	s.client, s.leases, s.where = client, leases, where
+	s.client, s.keys, s.leases, s.watches, s.where = c.Client, c.Keys, c.Leases, c.Watches, where
 	return s.meetFirst(ctx)
 }
 

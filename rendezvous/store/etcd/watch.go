@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -26,18 +25,15 @@ const (
 	quietFor = 5 * time.Second
 )
 
-// watch is one watch. etcd's own goes on by itself after a lost connection, and does not notice when the store it
-// then talks to is another one, or when the member at the other end does nothing any more. So each stream is followed
+// watch is one watch. That of etcd's client goes on by itself after a lost connection, and does not notice when the store
+// it then talks to is another one, or when the member at the other end does nothing any more. So each stream is followed
 // with suspicion, and given up for a new one at another endpoint when it falls behind.
 type watch struct {
 	store    *Store
 	selector string
 	box      *mailbox.Mailbox[store.Update]
 	wake     chan struct{}
-	asking   atomic.Bool
-
-	keys   map[string]bool // that there are, as etcd names them: kept where progress has to be proven
-	proofs chan proof
+	keys     map[string]bool // that there are, as etcd names them: kept where progress has to be proven
 
 	mu   sync.Mutex
 	sync int64 // the newest revision that the reader has asked for
@@ -47,8 +43,7 @@ type watch struct {
 // Watch implements store.Store.
 func (s *Store) Watch(ctx context.Context, selector string) store.Watcher {
 	w := &watch{
-		store: s, selector: selector, box: mailbox.New(store.Update.With),
-		wake: make(chan struct{}, 1), proofs: make(chan proof, 1),
+		store: s, selector: selector, box: mailbox.New(store.Update.With), wake: make(chan struct{}, 1),
 	}
 	ctx, stop := context.WithCancel(ctx)
 	started := s.spawn(func() {
@@ -88,8 +83,8 @@ func (w *watch) wanted() int64 {
 	return 0
 }
 
-// send hands an update to the reader.
-func (w *watch) send(u store.Update) {
+// tell hands an update to the reader.
+func (w *watch) tell(u store.Update) {
 	u.Token, _ = w.store.identity()
 	w.mu.Lock()
 	w.told = u.Rev
@@ -151,7 +146,7 @@ func (w *watch) snapshot(ctx context.Context) (position, error) {
 	if token, at.replaced = w.store.identity(); token != at.token {
 		return at, errReplaced // between the two lines above
 	}
-	w.send(store.Update{Reset: true, Changed: kvs, Rev: at.rev})
+	w.tell(store.Update{Reset: true, Changed: kvs, Rev: at.rev})
 	return at, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
 	"github.com/gangrun/gangrun/rendezvous/store"
 	"github.com/gangrun/gangrun/rendezvous/store/internal/mailbox"
@@ -31,13 +33,13 @@ func TestUpdates(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := &watch{store: &Store{prefix: "/p/", log: slog.New(slog.DiscardHandler)}}
-			var events []*clientv3.Event
+			var events []*mvccpb.Event
 			for _, e := range strings.Fields(tt.events) {
 				key, rev := e[1:len(e)-1], int64(e[len(e)-1]-'0')
 				kv := &mvccpb.KeyValue{Key: []byte("/p/" + key), ModRevision: rev}
-				event := &clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}
+				event := &mvccpb.Event{Type: mvccpb.Event_PUT, Kv: kv}
 				if e[0] == '-' {
-					event.Type = clientv3.EventTypeDelete
+					event.Type = mvccpb.Event_DELETE
 				}
 				events = append(events, event)
 			}
@@ -63,13 +65,39 @@ func text(u store.Update) string {
 	return s
 }
 
+// fakeStream is a stream that the test feeds; asked is called when somebody asks how far it is.
+type fakeStream struct {
+	pb.Watch_WatchClient
+	ctx   context.Context
+	feed  chan *pb.WatchResponse
+	asked func()
+}
+
+func (f *fakeStream) Send(r *pb.WatchRequest) error {
+	if r.GetProgressRequest() != nil {
+		f.asked()
+	}
+	return nil
+}
+
+func (f *fakeStream) Recv() (*pb.WatchResponse, error) {
+	select {
+	case r, ok := <-f.feed:
+		if !ok {
+			return nil, io.EOF
+		}
+		return r, nil
+	case <-f.ctx.Done():
+		return nil, f.ctx.Err()
+	}
+}
+
 // fakeCluster answers reads and opens watches that the test feeds.
 type fakeCluster struct {
 	clientv3.KV
-	clientv3.Watcher
 	token   atomic.Pointer[string]
 	rev     atomic.Int64
-	watches chan chan clientv3.WatchResponse
+	watches chan chan *pb.WatchResponse
 }
 
 func (f *fakeCluster) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
@@ -77,13 +105,22 @@ func (f *fakeCluster) Get(context.Context, string, ...clientv3.OpOption) (*clien
 	return &clientv3.GetResponse{Header: &pb.ResponseHeader{Revision: f.rev.Load()}, Kvs: []*mvccpb.KeyValue{kv}}, nil
 }
 
-func (f *fakeCluster) Watch(context.Context, string, ...clientv3.OpOption) clientv3.WatchChan {
-	ch := make(chan clientv3.WatchResponse)
-	f.watches <- ch
-	return ch
+func (f *fakeCluster) Watch(ctx context.Context, _ ...grpc.CallOption) (pb.Watch_WatchClient, error) {
+	s := &fakeStream{ctx: ctx, feed: make(chan *pb.WatchResponse, 1), asked: func() {}} // and no answer
+	s.feed <- created
+	f.watches <- s.feed
+	return s, nil
 }
 
-func (f *fakeCluster) RequestProgress(context.Context) error { return nil } // and no answer
+var created = &pb.WatchResponse{Header: &pb.ResponseHeader{Revision: 100}, Created: true} // which says nothing of the events
+
+func at(rev int64, events ...*mvccpb.Event) *pb.WatchResponse {
+	return &pb.WatchResponse{Header: &pb.ResponseHeader{Revision: rev}, Events: events}
+}
+
+func changed(rev int64) *mvccpb.Event {
+	return &mvccpb.Event{Kv: &mvccpb.KeyValue{Key: []byte("/p/job"), ModRevision: rev}}
+}
 
 // TestFollow: a stream that says nothing any more is given up when the store is known to be further, and only then; one
 // of a store that has been replaced is not continued.
@@ -93,11 +130,11 @@ func TestFollow(t *testing.T) {
 		s := newStore("/p/", time.Second, slog.New(slog.DiscardHandler))
 		s.clock = func() time.Duration { return time.Since(began) }
 		s.token, s.rev = "a", 5
-		f := &fakeCluster{watches: make(chan chan clientv3.WatchResponse, 1)}
+		f := &fakeCluster{watches: make(chan chan *pb.WatchResponse, 1)}
 		f.rev.Store(5)
 		f.token.Store(new("a"))
 		s.client = clientv3.NewCtxClient(t.Context())
-		s.client.KV, s.client.Watcher = f, f
+		s.client.KV, s.watches = f, f
 		w := &watch{store: s, selector: "job", box: mailbox.New(store.Update.With), wake: make(chan struct{}, 1)}
 		go w.box.Run(t.Context())
 		_, replaced := s.identity()
@@ -114,15 +151,12 @@ func TestFollow(t *testing.T) {
 		f.rev.Store(9)
 		s.saw("a", 9)
 		second := <-f.watches
-		second <- clientv3.WatchResponse{
-			Header: &pb.ResponseHeader{Revision: 9}, // which other keys have brought about
-			Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Key: []byte("/p/job"), ModRevision: 8}}},
-		}
+		second <- at(9, changed(8)) // other keys have brought the rest about
 		if got := text(<-w.box.Out()); got != "8:+job8" {
 			t.Errorf("got %s", got)
 		}
 		w.Sync(9)
-		second <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: 9}}
+		second <- at(9)
 		if got := text(<-w.box.Out()); got != "9:" {
 			t.Errorf("got %s", got)
 		}

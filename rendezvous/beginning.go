@@ -1,0 +1,35 @@
+package rendezvous
+
+// beginning is the job's record as it is written when a round begins: with that of the round, which has a key of its own,
+// too. So whoever watches the job's record hears of both in one event, and need not watch the rounds.
+type beginning struct {
+	Job
+	Begins *Round `json:"begins,omitempty"`
+}
+
+// EncodeBeginning is Encode of the job's record, and of the round that begins with it, as that is stored; nil: none does.
+// One that does not fit in is left out: who needs it has to read it.
+func EncodeBeginning(j *Job, r *Round) ([]byte, error) {
+	b, err := Encode(&beginning{*j, r})
+	if err == nil && r != nil && len(b) > maxJobBytes {
+		return Encode(j)
+	}
+	return b, err
+}
+
+// ParseBeginning is ParseJob, and the round that begins with the record; nil: none does.
+func ParseBeginning(key string, b []byte) (*Job, *Round, error) {
+	both, err := parse(key, b, maxJobBytes, (*beginning).check)
+	if err != nil {
+		return nil, nil, err
+	}
+	both.understand()
+	return &both.Job, both.Begins, nil
+}
+
+func (b *beginning) check() error {
+	if err := b.Job.check(); err != nil || b.Begins == nil {
+		return err
+	}
+	return b.Begins.check()
+}
