@@ -166,17 +166,9 @@ func (s *Supervisor) look() {
 		}
 		dirs := s.torchDirs()
 		s.watching(h, func() func() {
-			nccl := make(chan answers, 1)
-			crash.Go(func() {
-				var a answers
-				torch := askTorch(dirs)
-				if asks { // else it may well go on
-					a = askNCCL(env, pids)
-				}
-				a.torch = torch
-				nccl <- a
-			})
-			state, asked := stateOf(pids), <-nccl
+			answered := make(chan answers, 1)
+			crash.Go(func() { answered <- ask(dirs, asks, env, pids) })
+			state, asked := stateOf(pids), <-answered
 			return func() {
 				h.state = state
 				h.answers.nccl, h.answers.says, h.answers.torch = asked.nccl, asked.says, asked.torch
