@@ -277,8 +277,14 @@ func TestTakeSteps(t *testing.T) {
 	}
 	for i := range 10 * mostSteps {
 		fmt.Fprintf(c, "X_GANGRUN_STEP=%d", i)
+		fmt.Fprintf(c, "X_GANGRUN_STEP=%d", i) // again
 	}
 	s.CatchUp()
+	for _, r := range s.Reports() {
+		if want := map[int]int{-1: 10 * mostSteps, 0: 2, 1: 1}[r.Rank]; r.Steps != want {
+			t.Errorf("rank %d has told %d steps, want %d", r.Rank, r.Steps, want)
+		}
+	}
 	if steps = s.TakeSteps(); len(steps) > mostSteps || *steps[len(steps)-1].Step != 10*mostSteps-1 {
 		t.Errorf("%d steps, to %d", len(steps), *steps[len(steps)-1].Step)
 	}

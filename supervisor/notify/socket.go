@@ -46,6 +46,7 @@ type Socket struct {
 // rank is what one rank has said last.
 type rank struct {
 	step    *int64
+	steps   int // that were told, each another than the one before
 	phase   string
 	stepped bool // since the phase was told
 	looks   bool
@@ -135,6 +136,9 @@ func (s *Socket) hear(datagram []byte) error {
 		return errors.New("too many ranks on one socket")
 	}
 	if m.Step != nil {
+		if r.step == nil || *r.step != *m.Step {
+			r.steps++
+		}
 		r.step, r.stepped, r.own, r.at = m.Step, true, m.Own, time.Now()
 	}
 	if m.Phase != "" {
@@ -206,6 +210,7 @@ func (s *Socket) Said() (said Said) {
 type Report struct {
 	Rank  int    // -1 for a worker that does not say which it is
 	Step  *int64 // nil when it has told none
+	Steps int    // that it has told so far, each another than the one before
 	Phase string // "" when it has told none
 	// Stepped tells that the step came after the phase.
 	Stepped bool
@@ -226,7 +231,7 @@ func (s *Socket) Reports() []Report {
 }
 
 func (r rank) report(n int) Report {
-	return Report{Rank: n, Step: r.step, Phase: r.phase, Stepped: r.stepped, Own: r.own, At: r.at}
+	return Report{Rank: n, Step: r.step, Steps: r.steps, Phase: r.phase, Stepped: r.stepped, Own: r.own, At: r.at}
 }
 
 // TakeSteps are the steps that were told since the last call, one after the other as they came. Of very many the oldest are
