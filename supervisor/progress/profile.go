@@ -27,7 +27,7 @@ type Pattern struct {
 	Phase   string   // that the line begins, or belongs to; empty: train
 	Literal []string // all of which the line contains: what is cheap comes first
 	RE      string   // a group that is called of is how many steps its loop has
-	Example string // such a line, as the framework prints it
+	Example string   // such a line, as the framework prints it
 
 	once     *sync.Once
 	compiled *regexp.Regexp
