@@ -22,6 +22,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/process"
 	"github.com/gangrun/gangrun/supervisor/straggler"
@@ -42,6 +43,7 @@ type Supervisor struct {
 
 	inbox       chan func()   // what was done beside the loop continues here, in it
 	heard       chan struct{} // poked when a worker has reported something
+	ears        *notify.Ears  // that hear it; nil where none can be made
 	gathering   *time.Timer   // runs from the first report on that was not handed on yet
 	gathers     bool          // it runs
 	done        chan struct{} // closed when nobody reads inbox any more
@@ -92,6 +94,10 @@ func newSupervisor(cfg Config, reaper *process.Reaper, stdout, stderr *output.Co
 	s.examiner = &examiner{Preflight: cfg.Preflight, children: s.children}
 	s.node, s.first = node.New(cfg.policy(s.terminal.found()), time.Now())
 	s.records.open(cfg, s.log)
+	var err error
+	if s.ears, err = notify.NewEars(s.heard); err != nil {
+		s.log.Debug("workers cannot report their steps", "err", err)
+	}
 	return s
 }
 
@@ -129,6 +135,7 @@ func (s *Supervisor) Run() int {
 	}
 	s.relay()
 	s.machine.close()
+	s.ears.Close()
 	s.scratch.remove()
 	return s.node.ExitCode()
 }

@@ -38,9 +38,15 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	}
 	s.node, _ = node.New(node.Policy{}, time.Now())
 	s.round.start = &agent.Start{Round: &rendezvous.Round{}}
+	ears, err := notify.NewEars(s.heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ears.Close()
+	s.ears = ears
 	var ranks []net.Conn
 	for i := range 2 {
-		socket, err := notify.Listen(filepath.Join(t.TempDir(), "s"), s.heard)
+		socket, err := ears.Listen(filepath.Join(t.TempDir(), "s"))
 		if err != nil {
 			t.Fatal(err)
 		}
