@@ -46,10 +46,3 @@ func (s *Supervisor) firstStep() bool {
 	}
 	return false
 }
-
-// stoppedTimer is one that does not run yet.
-func stoppedTimer() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
-}

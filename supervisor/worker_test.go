@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/timer"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/node"
@@ -19,7 +20,7 @@ import (
 func TestReportsAreTakenOnce(t *testing.T) {
 	var got []string
 	s := &Supervisor{
-		log: slog.New(slog.DiscardHandler), heard: make(chan struct{}, 1), gathering: stoppedTimer(), timer: time.NewTimer(time.Hour),
+		log: slog.New(slog.DiscardHandler), heard: make(chan struct{}, 1), gathering: timer.Stopped(), timer: timer.Stopped(),
 		cfg: Config{Agent: &agent.Agent{}, Observe: func(_ time.Time, ev node.Event, _ []node.Effect) {
 			reports, ok := ev.(node.Reported)
 			if !ok {

@@ -85,8 +85,8 @@ const tick = time.Second
 
 func (n *node) run() {
 	defer n.finish()
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
+	ticks := n.cfg.Timer(tick)
+	defer ticks.Close()
 	n.reservePort()
 	n.recall()
 	n.lost()
@@ -122,7 +122,8 @@ func (n *node) run() {
 		case result := <-n.checkpoints.results:
 			result(n)
 		case <-n.wake:
-		case <-ticker.C:
+		case <-ticks.C:
+			ticks.Reset(tick)
 			n.missing()
 			n.compare()
 		}

@@ -297,4 +297,3 @@ func TestTakeSteps(t *testing.T) {
 		t.Errorf("%d steps, to %d", len(steps), *steps[len(steps)-1].Step)
 	}
 }
-
