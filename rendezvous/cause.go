@@ -17,7 +17,9 @@ const evidenceTime = time.Second
 
 // How long a hang waits for the other members, all of whose workers wait for each other.
 const (
-	foundTime  = 2 * time.Second  // to find it, too: that takes one of them a second longer than another
+	// foundTime is to find it, too. With the second in which the first has confirmed it, and the way through the store, that is
+	// two: as long after the limit as anybody is promised.
+	foundTime  = 900 * time.Millisecond
 	stacksTime = 10 * time.Second // to end theirs, and to know where those stood or what they had said
 )
 

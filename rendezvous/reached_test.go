@@ -111,12 +111,15 @@ func TestHangsTogether(t *testing.T) {
 	s := reachedStage(t, nil, 0)
 	s.fails("b", hang)
 	s.settle()
-	s.sleep(1500 * time.Millisecond)
+	s.sleep(800 * time.Millisecond)
 	s.fails("a", hang)
 	s.settle()
 	s.fails("c", hang)
 	s.settle(ActStop)
 
+	if foundTime >= time.Second { // which the confirmation before it takes: together two
+		t.Errorf("one that finds it alone acts %v later", foundTime)
+	}
 	s = reachedStage(t, nil, 0)
 	s.fails("b", hang)
 	s.settle()

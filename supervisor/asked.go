@@ -28,8 +28,10 @@ import (
 
 // How long what is asked about a hang may take.
 const (
-	rasTime   = 900 * time.Millisecond // less than the confirmation
-	torchTime = 900 * time.Millisecond
+	askTime = 900 * time.Millisecond // of torch and NCCL together: less than the confirmation
+	// headStart is how long NCCL is asked later than torch at most: to be asked has crashed jobs, and torch answers at once, or
+	// not at all.
+	headStart = 200 * time.Millisecond
 	gpuTime   = 5 * time.Second
 
 	mostAsked = 64 // ranks
@@ -48,8 +50,30 @@ type answers struct {
 	unread error
 }
 
+// ask asks torch, and NCCL where nccl says so: else the job may well go on. Neither waits for the other for long, so that what
+// does not answer costs the time of one.
+func ask(dirs []string, nccl bool, env []string, pids []int) (a answers) {
+	deadline := time.Now().Add(askTime)
+	torch := make(chan map[int]flight.Record, 1)
+	crash.Go(func() { torch <- askTorch(dirs, deadline) })
+	if !nccl {
+		a.torch = <-torch
+		return a
+	}
+	var records map[int]flight.Record
+	select {
+	case records = <-torch:
+	case <-time.After(headStart):
+	}
+	a = askNCCL(env, pids, deadline)
+	if a.torch = records; records == nil {
+		a.torch = <-torch
+	}
+	return a
+}
+
 // askTorch asks the ranks that listen, all at the same time.
-func askTorch(dirs []string) map[int]flight.Record {
+func askTorch(dirs []string, deadline time.Time) map[int]flight.Record {
 	type one struct {
 		rank   int
 		record flight.Record
@@ -60,7 +84,6 @@ func askTorch(dirs []string) map[int]flight.Record {
 		sockets = append(sockets, flight.Sockets(dir)...)
 	}
 	sockets = sockets[:min(len(sockets), mostAsked)]
-	deadline := time.Now().Add(torchTime)
 	results := make(chan one, len(sockets))
 	for _, s := range sockets {
 		crash.Go(func() {
@@ -79,7 +102,7 @@ func askTorch(dirs []string) map[int]flight.Record {
 
 // askNCCL asks NCCL how far the ranks have come, once, where a worker has loaded it, and only if it is they who
 // listen: to be asked has crashed jobs, and on a machine of several jobs another one's may listen there.
-func askNCCL(env []string, pids []int) (a answers) {
+func askNCCL(env []string, pids []int, deadline time.Time) (a answers) {
 	if environ.Get(env, "NCCL_RAS_ENABLE") == "0" {
 		return a
 	}
@@ -99,7 +122,7 @@ func askNCCL(env []string, pids []int) (a answers) {
 		a.unasked = err
 		return a
 	}
-	answer, err := ras.Ask(address, time.Now().Add(rasTime))
+	answer, err := ras.Ask(address, deadline)
 	if err != nil {
 		a.says = fmt.Sprintf("NCCL's RAS at %s: %v\n%s", address, err, answer.Text)
 		return a

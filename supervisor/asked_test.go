@@ -83,9 +83,9 @@ func fakeGPUs(t *testing.T, does string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// TestAsked: where the workers have loaded NCCL it is asked once for each suspicion, and never while steps arrive; one that
-// does not answer holds nothing up. So with nvidia-smi.
-func TestAsked(t *testing.T) {
+// sleepsWithNCCL is a program that sleeps, and has loaded NCCL by what its memory map shows.
+func sleepsWithNCCL(t *testing.T) string {
+	t.Helper()
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
@@ -94,10 +94,17 @@ func TestAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nccl := filepath.Join(t.TempDir(), "libnccl.so.2") // which its memory map shows
+	nccl := filepath.Join(t.TempDir(), "libnccl.so.2")
 	if err := os.WriteFile(nccl, program, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	return nccl
+}
+
+// TestAsked: where the workers have loaded NCCL it is asked once for each suspicion, and never while steps arrive; one that
+// does not answer holds nothing up. So with nvidia-smi.
+func TestAsked(t *testing.T) {
+	nccl := sleepsWithNCCL(t)
 	const gpus = `echo '<gpu id="3B:00"><gpu_recovery_action>Reset</gpu_recovery_action></gpu>'`
 	for name, test := range map[string]struct {
 		stuck  bool
@@ -123,6 +130,7 @@ func TestAsked(t *testing.T) {
 			dir := t.TempDir()
 			steps := "for i in 1 2 3 4 5; do echo step $i; sleep 0.4; done; exec " + test.end
 			r := newTrial(t, shell(steps, steps))
+			var err error
 			if r.cfg.StepLines, err = progress.Custom(`step (\d+)`); err != nil {
 				t.Fatal(err)
 			}
@@ -147,6 +155,31 @@ func TestAsked(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 		})
+	}
+}
+
+// TestAskedTogether: neither torch nor NCCL answers, and both together take the time of one.
+func TestAskedTogether(t *testing.T) {
+	address, asked := fakeRAS(t, true, true)
+	cmd := exec.Command(sleepsWithNCCL(t), "60")
+	if err := cmd.Start(); err != nil { // it holds the socket of NCCL, as what it inherits
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	dir := t.TempDir()
+	torch, err := net.Listen("unix", filepath.Join(dir, fmt.Sprintf("0-%d.sock", cmd.Process.Pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer torch.Close()
+	began := time.Now()
+	a := ask([]string{dir}, true, []string{"NCCL_RAS_ADDR=" + address}, []int{cmd.Process.Pid})
+	if took := time.Since(began); took < askTime || took > askTime*3/2 {
+		t.Errorf("it took %v", took)
+	}
+	if asked.Load() != 1 || len(a.torch) != 0 || !strings.Contains(a.says, "no answer to CLIENT PROTOCOL") {
+		t.Errorf("asked %d times: %+v", asked.Load(), a)
 	}
 }
 

@@ -83,10 +83,10 @@ func (s *Supervisor) torchSockets(index, number int) string {
 // write to, or one with too long a name) trains all the same.
 func (s *Supervisor) listen(index, number int) *notify.Socket {
 	path := s.scratch.path(fmt.Sprintf("notify-%d-%d", number, index))
-	if path == "" {
+	if path == "" || s.ears == nil {
 		return nil
 	}
-	socket, err := notify.Listen(path, s.heard)
+	socket, err := s.ears.Listen(path)
 	if err != nil {
 		s.log.Debug("workers cannot report their steps", "err", err)
 		return nil

@@ -11,8 +11,12 @@ import (
 const gatherTime = 100 * time.Millisecond
 
 // gatherReports has what was heard handed on within gatherTime. A worker's first step is at once: with it the start, or the
-// recovery, is over. So is each where a failure is rehearsed at a step, which the next step must not come before.
+// recovery, is over. So is each where a failure is rehearsed at a step, which the next step must not come before. What follows
+// is not even read before, and wakes nobody, unless it is too much to lie for so long.
 func (s *Supervisor) gatherReports() {
+	if s.silentWorker() || !s.ears.MayWait() {
+		s.ears.Hear()
+	}
 	if s.firstStep() || slices.ContainsFunc(s.cfg.Kills, func(k Kill) bool { return k.AtStep != nil }) {
 		s.takeReports(false)
 		return
@@ -23,6 +27,16 @@ func (s *Supervisor) gatherReports() {
 	}
 }
 
+// silentWorker reports whether a worker is there of which no step was handed on: the next report may be its first.
+func (s *Supervisor) silentWorker() bool {
+	for i, w := range s.round.workers {
+		if w.notify != nil && (i >= len(s.round.reports) || s.round.reports[i].Step == nil) {
+			return true
+		}
+	}
+	return false
+}
+
 // firstStep reports whether a worker of the round has told a step, and none was handed on of it.
 func (s *Supervisor) firstStep() bool {
 	for i, w := range s.round.workers {
@@ -31,11 +45,4 @@ func (s *Supervisor) firstStep() bool {
 		}
 	}
 	return false
-}
-
-// stoppedTimer is one that does not run yet.
-func stoppedTimer() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
 }

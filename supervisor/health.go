@@ -101,7 +101,7 @@ func (h *health) told(i, rank int, reports []notify.Report, now time.Time) {
 			if r.Rank < 0 {
 				r.Rank = rank
 			}
-			sign := hang.Sign{Rank: r.Rank, Step: r.Step, Phase: r.Phase}
+			sign := hang.Sign{Rank: r.Rank, Step: r.Step, Steps: r.Steps, Phase: r.Phase}
 			if r.Stepped { // whatever it did before, it trains
 				sign.Phase = ""
 			}
@@ -166,17 +166,9 @@ func (s *Supervisor) look() {
 		}
 		dirs := s.torchDirs()
 		s.watching(h, func() func() {
-			nccl := make(chan answers, 1)
-			crash.Go(func() {
-				var a answers
-				torch := askTorch(dirs)
-				if asks { // else it may well go on
-					a = askNCCL(env, pids)
-				}
-				a.torch = torch
-				nccl <- a
-			})
-			state, asked := stateOf(pids), <-nccl
+			answered := make(chan answers, 1)
+			crash.Go(func() { answered <- ask(dirs, asks, env, pids) })
+			state, asked := stateOf(pids), <-answered
 			return func() {
 				h.state = state
 				h.answers.nccl, h.answers.says, h.answers.torch = asked.nccl, asked.says, asked.torch
@@ -208,9 +200,9 @@ func (h *health) read(d *hang.Detector, i int, w *worker, now time.Time) {
 	if w.notify != nil && w.notify.Told() || sign.Steps == before.Steps && sign.Phase == before.Phase {
 		return
 	}
-	told := hang.Sign{Rank: w.spec.Rank, Phase: sign.Phase}
+	told := hang.Sign{Rank: w.spec.Rank, Phase: sign.Phase, At: sign.At}
 	if sign.Steps > 0 {
-		told.Step = &sign.Step
+		told.Step, told.Steps = &sign.Step, sign.Steps
 	}
 	if sign.Stepped {
 		told.Phase = ""

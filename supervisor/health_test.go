@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gangrun/gangrun/internal/shared"
 	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
@@ -46,6 +48,43 @@ func TestHangs(t *testing.T) {
 				if text, err := os.ReadFile(kept[0]); err != nil || !strings.Contains(string(text), "(sleep) state S") {
 					t.Errorf("%v: %s", err, text)
 				}
+			}
+		})
+	}
+}
+
+// TestShortEpochs: of epochs that are shorter than the time between two looks the same step is seen every time, whichever
+// way it is told. They are no hang.
+func TestShortEpochs(t *testing.T) {
+	lines, err := progress.Custom(`step (\d+)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			d := hang.New(hang.Policy{Timeout: 5 * time.Second}, 1, time.Now())
+			h := &health{log: slog.New(slog.DiscardHandler), detector: d, endings: hang.NewEndings(0, 1, time.Now()), signs: make([]progress.Sign, 1)}
+			w := &worker{progress: progress.NewReader(lines)}
+			prints, last := w.progress.Stream(), int64(2)
+			for epoch := range 20 {
+				if told {
+					h.told(0, 0, []notify.Report{{Step: &last, Steps: 2 * (epoch + 1), Stepped: true}}, time.Now())
+				} else {
+					prints([]byte("step 1\nstep 2\n"))
+					h.read(d, 0, w, time.Now())
+				}
+				if epoch == 0 { // two different ones are seen
+					first := int64(1)
+					h.tells(d, 0, hang.Sign{Step: &first}, time.Now())
+				}
+				time.Sleep(time.Second)
+				if do := d.Tick(time.Now()); do.Suspect != nil {
+					t.Fatalf("told %t, epoch %d: %s", told, epoch, do.Suspect)
+				}
+			}
+			time.Sleep(5 * time.Second)
+			if do := d.Tick(time.Now()); do.Suspect == nil {
+				t.Error("the end of them is a hang")
 			}
 		})
 	}

@@ -19,9 +19,11 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/timer"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/output"
 	"github.com/gangrun/gangrun/supervisor/process"
 	"github.com/gangrun/gangrun/supervisor/straggler"
@@ -42,7 +44,8 @@ type Supervisor struct {
 
 	inbox       chan func()   // what was done beside the loop continues here, in it
 	heard       chan struct{} // poked when a worker has reported something
-	gathering   *time.Timer   // runs from the first report on that was not handed on yet
+	ears        *notify.Ears  // that hear it; nil where none can be made
+	gathering   *timer.Timer  // runs from the first report on that was not handed on yet
 	gathers     bool          // it runs
 	done        chan struct{} // closed when nobody reads inbox any more
 	preparing   *preparation  // the one that is awaited, or was and has not been started yet
@@ -62,7 +65,7 @@ type Supervisor struct {
 	own         *straggler.Own     // what of their steps is their own; likewise
 	first       []node.Effect
 	oneInUse    bool // of the machine's processors
-	timer       *time.Timer
+	timer       *timer.Timer
 
 	logTrouble atomic.Pointer[string] // the last thing that was said about a log file
 }
@@ -83,15 +86,19 @@ func newSupervisor(cfg Config, reaper *process.Reaper, stdout, stderr *output.Co
 		machine:   findMachine(),
 		inbox:     make(chan func(), 16),
 		heard:     make(chan struct{}, 1),
-		gathering: stoppedTimer(),
+		gathering: timer.Stopped(),
 		done:      make(chan struct{}),
-		timer:     time.NewTimer(0),
+		timer:     timer.New(0),
 		scratch:   scratch{log: cfg.Log},
 		children:  newChildren(reaper),
 	}
 	s.examiner = &examiner{Preflight: cfg.Preflight, children: s.children}
 	s.node, s.first = node.New(cfg.policy(s.terminal.found()), time.Now())
 	s.records.open(cfg, s.log)
+	var err error
+	if s.ears, err = notify.NewEars(s.heard); err != nil {
+		s.log.Debug("workers cannot report their steps", "err", err)
+	}
 	return s
 }
 
@@ -129,6 +136,9 @@ func (s *Supervisor) Run() int {
 	}
 	s.relay()
 	s.machine.close()
+	s.ears.Close()
+	s.gathering.Close()
+	s.timer.Close()
 	s.scratch.remove()
 	return s.node.ExitCode()
 }

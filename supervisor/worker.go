@@ -87,18 +87,11 @@ func (s *Supervisor) forget() {
 }
 
 // hear hands on what the workers have reported, if any can, also right before the call.
-func (s *Supervisor) hear() {
-	for _, w := range s.round.workers {
-		if w.notify != nil {
-			w.notify.CatchUp()
-		}
-	}
-	s.takeReports(true)
-}
+func (s *Supervisor) hear() { s.takeReports(true) }
 
-// takeReports hands on what was heard of the workers, or only of those of which anything was. It reads no socket: each
-// one's reader has done so, and only where there was something to read.
+// takeReports hands on what was heard of the workers, also right before the call, or only of those of which anything was.
 func (s *Supervisor) takeReports(all bool) {
+	s.ears.Hear()
 	if s.gathers {
 		s.gathers = false
 		s.gathering.Stop()

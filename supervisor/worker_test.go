@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/timer"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/node"
@@ -19,8 +21,14 @@ import (
 func TestReportsAreTakenOnce(t *testing.T) {
 	var got []string
 	s := &Supervisor{
-		log: slog.New(slog.DiscardHandler), heard: make(chan struct{}, 1), gathering: stoppedTimer(), timer: time.NewTimer(time.Hour),
+		log: slog.New(slog.DiscardHandler), heard: make(chan struct{}, 1), gathering: timer.Stopped(), timer: timer.Stopped(),
 		cfg: Config{Agent: &agent.Agent{}, Observe: func(_ time.Time, ev node.Event, _ []node.Effect) {
+			if _, ok := ev.(node.Save); ok {
+				got = append(got, "save")
+			}
+			if _, ok := ev.(node.Ask); ok {
+				got = append(got, "ask")
+			}
 			reports, ok := ev.(node.Reported)
 			if !ok {
 				return
@@ -38,9 +46,15 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	}
 	s.node, _ = node.New(node.Policy{}, time.Now())
 	s.round.start = &agent.Start{Round: &rendezvous.Round{}}
+	ears, err := notify.NewEars(s.heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ears.Close()
+	s.ears = ears
 	var ranks []net.Conn
 	for i := range 2 {
-		socket, err := notify.Listen(filepath.Join(t.TempDir(), "s"), s.heard)
+		socket, err := ears.Listen(filepath.Join(t.TempDir(), "s"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,9 +73,17 @@ func TestReportsAreTakenOnce(t *testing.T) {
 		}
 		got = nil
 	}
+	awakes := func() {
+		t.Helper()
+		select {
+		case <-s.heard:
+		case <-time.After(10 * time.Second):
+			t.Fatal("nobody is woken")
+		}
+	}
 	tells := func(i, step int) {
 		fmt.Fprintf(ranks[i], "X_GANGRUN_STEP=%d", step)
-		<-s.heard
+		awakes()
 		s.gatherReports() // at once: each one's first
 	}
 	s.takeReports(false)
@@ -70,9 +92,10 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	wants("one has told", " 5 -")
 	s.takeReports(false)
 	wants("nothing is new")
+	time.Sleep(2 * gatherTime)
 	for range 2 {
 		fmt.Fprint(ranks[0], "X_GANGRUN_STEP=5")
-		<-s.heard
+		awakes()
 		s.gatherReports()
 	}
 	wants("they are gathered")
@@ -101,4 +124,67 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	wants("all run", " 5 4")
 	s.hear()
 	wants("a look at all of them", " 5 4")
+
+	// Who asks how far they are hears of what was reported right before, and does not wait for it.
+	fmt.Fprint(ranks[0], "X_GANGRUN_STEP=6")
+	s.ordered(agent.Order{Save: &agent.Save{Round: 7}}) // of another round: nothing follows
+	wants("a save", " 6 4", "save")
+	fmt.Fprint(ranks[1], "X_GANGRUN_STEP=6")
+	s.ordered(agent.Order{Ask: &agent.Ask{Round: 7}})
+	wants("a question", " 6 6", "ask")
+
+	// From now on what comes within a moment wakes nobody twice, and is not read before somebody looks.
+	time.Sleep(2 * gatherTime)
+	select {
+	case <-s.heard:
+	default:
+	}
+	for i := range ranks {
+		fmt.Fprint(ranks[i], "X_GANGRUN_STEP=7")
+		if i == 0 {
+			awakes()
+			s.gatherReports()
+		}
+	}
+	select {
+	case <-s.heard:
+		t.Error("woken again")
+	case <-time.After(gatherTime / 2):
+	}
+	wants("they lie")
+	<-s.gathering.C
+	s.takeReports(false)
+	wants("both at once", " 7 7")
+}
+
+// TestOneProcessor: while workers run gangrun uses one processor, and before and after that as many as it may.
+func TestOneProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, one := range []bool{true, false} {
+		runtime.GOMAXPROCS(3)
+		r := newTrial(t, shell("exit 0"))
+		seen := map[string]int{}
+		r.cfg.OneProcessor = one
+		r.cfg.Observe = func(_ time.Time, ev node.Event, _ []node.Effect) {
+			seen[fmt.Sprintf("%T", ev)] = runtime.GOMAXPROCS(0)
+		}
+		if code := r.run(t); code != 0 {
+			t.Fatal(code)
+		}
+		want := map[bool]int{true: 1, false: 3}[one]
+		if seen["node.Prepared"] != 3 || seen["node.Exited"] != want {
+			t.Errorf("one %t: %v", one, seen)
+		}
+		if after := runtime.GOMAXPROCS(0); one && after != defaultProcessors() || !one && after != 3 {
+			t.Errorf("one %t: %d afterwards", one, after)
+		}
+	}
+}
+
+// defaultProcessors is how many Go uses by itself.
+func defaultProcessors() int {
+	n := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(n)
+	runtime.SetDefaultGOMAXPROCS()
+	return runtime.GOMAXPROCS(0)
 }

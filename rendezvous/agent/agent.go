@@ -10,6 +10,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/timer"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/port"
 	"github.com/gangrun/gangrun/rendezvous/store"
@@ -51,7 +52,9 @@ type Config struct {
 	// Now is the time of day, which goes into records; nil: the machine's as it was when the agent began, and what has passed
 	// since. No two machines need agree on it.
 	Now func() time.Time
-	Log *slog.Logger
+	// Timer makes the timers by which the node looks at the clock while nothing happens; nil: Go's own.
+	Timer func(time.Duration) *timer.Timer
+	Log   *slog.Logger
 }
 
 // Order is what the node is to do next. Exactly one of Start, Ask, Save, Slow, Stop and End is set.
@@ -146,6 +149,9 @@ func Join(ctx context.Context, cfg Config) *Agent {
 	}
 	if a.now == nil {
 		a.now = steady(a.clock)
+	}
+	if a.cfg.Timer == nil {
+		a.cfg.Timer = timer.Soft
 	}
 	n := newNode(a, ctx)
 	crash.Go(func() {

@@ -83,8 +83,8 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 	l.watch = st.Watch(ctx, "")
 	defer l.comparesNoMore()
 	a.log.Debug("this node leads")
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	timer := a.cfg.Timer(0)
+	defer timer.Close()
 	for {
 		select {
 		case <-ctx.Done():

@@ -88,8 +88,8 @@ func (n *node) run() {
 	defer n.finish()
 	crash.Go(n.writer.wait)
 	defer close(n.writer.work)
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
+	ticks := n.cfg.Timer(tick)
+	defer ticks.Close()
 	n.reservePort()
 	n.recall()
 	n.lost()
@@ -123,7 +123,8 @@ func (n *node) run() {
 		case result := <-n.checkpoints.results:
 			result(n)
 		case <-n.wake:
-		case <-ticker.C:
+		case <-ticks.C:
+			ticks.Reset(tick)
 			n.missing()
 			n.compare()
 		}

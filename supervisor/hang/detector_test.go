@@ -164,6 +164,40 @@ func TestAnyProgress(t *testing.T) {
 	}
 }
 
+// TestEpochs: who looks now and then may see the same step every time, as the last of each short epoch. That others were told
+// in between is progress, and that none was is not.
+func TestEpochs(t *testing.T) {
+	w := newWatch(t, Policy{Timeout: 3 * s}, 1).steps(1, 2, s)
+	last := int64(20)
+	tells := func(steps int) {
+		w.until(w.now + s)
+		w.d.Told(0, Sign{Rank: 0, Step: &last, Steps: steps}, noon.Add(w.now))
+	}
+	for n := range 10 {
+		tells(20 * (n + 1))
+	}
+	w.wants("")
+	for range 5 {
+		tells(200)
+	}
+	w.wants("warn 13.6s, suspect 15s, hang 16s")
+}
+
+// TestToldBefore: a silence begins when the step was told, and not when that was read; what did not count as time since then
+// does not.
+func TestToldBefore(t *testing.T) {
+	w := newWatch(t, Policy{Timeout: 3 * s}, 1).steps(1, 2, s)
+	step := int64(3)
+	w.until(4 * s)
+	w.d.Told(0, Sign{Rank: 0, Step: &step, At: noon.Add(3500 * time.Millisecond)}, noon.Add(4*s))
+	w.until(20 * s).wants("warn 3.5s, warn 5.2s, suspect 6.5s, hang 7.5s")
+
+	w = newWatch(t, Policy{Timeout: 3 * s}, 1).steps(1, 2, s)
+	w.now += time.Hour // nothing ran
+	w.d.Told(0, Sign{Rank: 0, Step: &step, At: noon.Add(3 * s)}, noon.Add(w.now))
+	w.until(w.now + 2900*time.Millisecond).wants("warn 1h0m3.5s")
+}
+
 // TestBehind names who has come least far, when half of the limit has passed.
 func TestBehind(t *testing.T) {
 	w := newWatch(t, Policy{}, 3).steps(1, 9, s)

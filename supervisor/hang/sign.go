@@ -9,8 +9,13 @@ type Sign struct {
 	// Step is the one that was just finished; nil where none was told. Any other than the one before is progress: it may
 	// start from 0 in each epoch.
 	Step *int64
+	// Steps is how many were told so far, each another than the one before. What is asked for now and then may see the same
+	// one again and again, as the last of each epoch.
+	Steps int
 	// Phase is what the rank does from now on; empty: what it did, and train after another step.
 	Phase string
+	// At is when it was told; zero: now.
+	At time.Time
 }
 
 // Usage is what a worker's processes have used since they were started.
@@ -37,7 +42,8 @@ type worker struct {
 // rank is what one rank has told so far.
 type rank struct {
 	step  *int64
-	steps int // how often one was told
+	told  int // of its signs: how many it has told
+	steps int // how often another one was seen
 	phase string
 	at    time.Time // of the newest progress
 	// stepAt is when the newest step was told; zero once a phase was told after it, since what follows is no step's time.
@@ -59,13 +65,17 @@ func (d *Detector) Told(i int, s Sign, now time.Time) (moved bool) {
 		r = &rank{phase: Train}
 		w.ranks[s.Rank] = r
 	}
-	if s.Step != nil && (r.step == nil || *r.step != *s.Step) {
+	at := now
+	if !s.At.IsZero() { // what did not count as time since then does not
+		at = earlier(later(s.At, d.toldAt), now)
+	}
+	if s.Step != nil && (r.step == nil || *r.step != *s.Step || r.told != s.Steps) {
 		step := *s.Step
 		// What I/O has put off was more than a step: a checkpoint of which nothing was told.
-		if took := now.Sub(r.stepAt); !r.stepAt.IsZero() && took > d.slowest && (!d.told() || took <= d.limit()) {
+		if took := at.Sub(r.stepAt); !r.stepAt.IsZero() && took > d.slowest && (!d.told() || took <= d.limit()) {
 			d.slowest = took
 		}
-		r.step, r.stepAt, r.phase, moved = &step, now, Train, true
+		r.step, r.told, r.stepAt, r.phase, moved = &step, s.Steps, at, Train, true
 		r.steps++ // once for several read at once: who prints through a buffer is silent then, for a time that is not known yet
 		d.steps = max(d.steps, r.steps)
 	}
@@ -73,8 +83,8 @@ func (d *Detector) Told(i int, s Sign, now time.Time) (moved bool) {
 		r.phase, r.stepAt, moved = s.Phase, time.Time{}, true
 	}
 	if moved {
-		r.at = now
-		d.progress(now)
+		r.at = at
+		d.progress(at)
 	}
 	return moved
 }

@@ -5,23 +5,15 @@ package notify
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
 const (
 	maxDatagram = 4 << 10 // bytes; what is longer is refused
 	maxRanks    = 4096    // that may report to one socket
 	mostSteps   = 1024    // that are kept until somebody takes them
-	atOnce      = 4096    // datagrams that are read before somebody else gets a turn
 )
 
 // Socket is where one worker and its descendants report to.
@@ -29,14 +21,11 @@ type Socket struct {
 	// Path is the socket's, for NOTIFY_SOCKET.
 	Path string
 
-	conn *net.UnixConn
-	raw  syscall.RawConn
-	done chan struct{}
+	ears *Ears
+	fd   int // -1: it is closed
 
 	mu      sync.Mutex
-	buf     [maxDatagram + 1]byte
 	fresh   bool         // something was heard since somebody asked
-	reads   int          // of the socket, for tests: they are what a report costs
 	ranks   map[int]rank // -1 for a worker that does not say which it is
 	steps   []Report     // since somebody took them, the oldest first
 	total   *int64       // steps of the training run, as told last
@@ -46,6 +35,7 @@ type Socket struct {
 // rank is what one rank has said last.
 type rank struct {
 	step    *int64
+	steps   int // that were told, each another than the one before
 	phase   string
 	stepped bool // since the phase was told
 	looks   bool
@@ -53,70 +43,17 @@ type rank struct {
 	at      time.Time // the step was told
 }
 
-// Listen makes the socket at path, which must not exist. Something is put into changed, without waiting, whenever
-// something was heard.
-func Listen(path string, changed chan<- struct{}) (*Socket, error) {
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		return nil, fmt.Errorf("notify: %w", err)
-	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("notify: %w", err)
-	}
-	s := &Socket{Path: path, conn: conn, raw: raw, done: make(chan struct{}), ranks: map[int]rank{}}
-	crash.Go(func() { s.listen(changed) })
-	return s, nil
-}
-
-func (s *Socket) listen(changed chan<- struct{}) {
-	defer close(s.done)
-	_ = s.raw.Read(func(fd uintptr) bool { // until it is closed
-		for n := atOnce; n == atOnce; { // else what is left would wake nobody
-			if n = s.drain(int(fd)); n == 0 {
-				break
-			}
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		}
-		return false
-	})
-}
-
-// drain reads what has come, at most so many datagrams that a flood does not hold everything else up.
-func (s *Socket) drain(fd int) (n int) {
+// heard takes a datagram that came at that time.
+func (s *Socket) heard(datagram []byte, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n < atOnce {
-		s.reads++
-		size, err := s.read(fd)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != 0 {
-			return n
-		}
-		n++
-		s.fresh = true
-		if err := s.hear(s.buf[:size]); err != nil && s.problem == nil {
-			s.problem = err
-		}
+	s.fresh = true
+	if err := s.hear(datagram, at); err != nil && s.problem == nil {
+		s.problem = err
 	}
-	return n
 }
 
-// read reads one datagram, if there is one: it never waits. So Go's scheduler need not be told of it, which costs more
-// than all the rest: it wakes another thread.
-func (s *Socket) read(fd int) (size int, err unix.Errno) {
-	n, _, err := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&s.buf[0])), uintptr(len(s.buf)),
-		unix.MSG_DONTWAIT, 0, 0)
-	return int(n), err
-}
-
-func (s *Socket) hear(datagram []byte) error {
+func (s *Socket) hear(datagram []byte, at time.Time) error {
 	if len(datagram) > maxDatagram {
 		return fmt.Errorf("a message of more than %d bytes", maxDatagram)
 	}
@@ -135,7 +72,10 @@ func (s *Socket) hear(datagram []byte) error {
 		return errors.New("too many ranks on one socket")
 	}
 	if m.Step != nil {
-		r.step, r.stepped, r.own, r.at = m.Step, true, m.Own, time.Now()
+		if r.step == nil || *r.step != *m.Step {
+			r.steps++
+		}
+		r.step, r.stepped, r.own, r.at = m.Step, true, m.Own, at
 	}
 	if m.Phase != "" {
 		r.phase, r.stepped = m.Phase, false
@@ -206,6 +146,7 @@ func (s *Socket) Said() (said Said) {
 type Report struct {
 	Rank  int    // -1 for a worker that does not say which it is
 	Step  *int64 // nil when it has told none
+	Steps int    // that it has told so far, each another than the one before
 	Phase string // "" when it has told none
 	// Stepped tells that the step came after the phase.
 	Stepped bool
@@ -226,7 +167,7 @@ func (s *Socket) Reports() []Report {
 }
 
 func (r rank) report(n int) Report {
-	return Report{Rank: n, Step: r.step, Phase: r.phase, Stepped: r.stepped, Own: r.own, At: r.at}
+	return Report{Rank: n, Step: r.step, Steps: r.steps, Phase: r.phase, Stepped: r.stepped, Own: r.own, At: r.at}
 }
 
 // TakeSteps are the steps that were told since the last call, one after the other as they came. Of very many the oldest are
@@ -252,9 +193,7 @@ func (s *Socket) Told() bool {
 }
 
 // CatchUp reads what was sent before the call.
-func (s *Socket) CatchUp() {
-	_ = s.raw.Control(func(fd uintptr) { s.drain(int(fd)) }) // closed: what was heard before counts
-}
+func (s *Socket) CatchUp() { s.ears.Hear() }
 
 // Problem is the first message that could not be understood, once: nil until there is one, and after it was told.
 func (s *Socket) Problem() error {
@@ -272,10 +211,8 @@ func (s *Socket) Problem() error {
 
 var errTold = errors.New("told already")
 
-// Close ends the socket and removes it.
+// Close ends the socket and removes it. What was heard before stays.
 func (s *Socket) Close() {
-	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
-	_ = s.conn.Close()
-	<-s.done
+	s.ears.forget(s)
 	_ = os.Remove(s.Path) // or the directory's owner does it
 }

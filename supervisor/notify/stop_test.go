@@ -2,18 +2,13 @@ package notify
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 )
 
 // TestStopping: all that report here have to look, the furthest counts, and who is about to end has told no step since.
 func TestStopping(t *testing.T) {
-	s, err := Listen(filepath.Join(t.TempDir(), "notify"), make(chan struct{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := listen(t)
 	c := dial(t, s.Path)
 	var mostAt time.Time // of step 6
 	for _, m := range []struct {

@@ -5,6 +5,7 @@
 package progress
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -25,8 +26,8 @@ type Profile struct {
 type Pattern struct {
 	Phase   string   // that the line begins, or belongs to; empty: train
 	Literal []string // all of which the line contains: what is cheap comes first
-	RE      string
-	Example string // such a line, as the framework prints it
+	RE      string   // a group that is called of is how many steps its loop has
+	Example string   // such a line, as the framework prints it
 
 	once     *sync.Once
 	compiled *regexp.Regexp
@@ -37,16 +38,17 @@ const (
 	eval       = "eval"
 	checkpoint = "checkpoint"
 	train      = "train"
+	loopEnd    = "loop-end" // after the last step of a loop, whichever it was: nobody knows how long what follows takes
 )
 
 // bar is a progress bar of tqdm, without its description.
-const bar = `\d+%\|[^|]*\| *(\d+)/\d+ \[`
+const bar = `\d+%\|[^|]*\| *(\d+)/(?P<of>\d+) \[`
 
 // profiles are tried in this order where none is named: those whose lines could be another's come last.
 var profiles = []Profile{
 	{Name: "megatron",
 		Steps: []Pattern{{
-			Literal: []string{"iteration", "elapsed time per iteration"}, RE: `\biteration +(\d+)/ *\d+ \|`,
+			Literal: []string{"iteration", "elapsed time per iteration"}, RE: `\biteration +(\d+)/ *(?P<of>\d+) \|`,
 			Example: " [2025-03-01 10:00:00] iteration       20/     100 | consumed samples:          320 | elapsed time per iteration (ms): 512.3 | learning rate: 1.5E-04 | global batch size:    16 |",
 		}, {
 			Phase: eval, Literal: []string{"Evaluating iter "}, RE: `Evaluating iter (\d+)/\d+`,
@@ -97,7 +99,7 @@ var profiles = []Profile{
 			Literal: []string{"Epoch ", "it/s"}, RE: `\bEpoch \d+: +` + bar,
 			Example: "Epoch 0:  12%|█▏        | 120/1000 [00:30<03:40,  4.00it/s, v_num=0, train_loss=0.512]",
 		}, {
-			Literal: []string{"Epoch ", "it/s"}, RE: `\bEpoch \d+/\d+ .*? (\d+)/\d+ \d+:\d\d:\d\d • `,
+			Literal: []string{"Epoch ", "it/s"}, RE: `\bEpoch \d+/\d+ .*? (\d+)/(?P<of>\d+) \d+:\d\d:\d\d • `,
 			Example: "Epoch 0/9  ━━━━━━━━━━━━━━━━━━━━━━ 120/1000 0:00:30 • 0:03:40 4.00it/s v_num: 0.000",
 		}, {
 			Phase: eval, Literal: []string{"DataLoader ", "|"}, RE: `\b(?:Validation|Sanity Checking) DataLoader \d+: +` + bar,
@@ -106,10 +108,10 @@ var profiles = []Profile{
 	},
 	{Name: "keras",
 		Steps: []Pattern{{
-			Literal: []string{"/step - "}, RE: `(?:^|\s)(\d+)/(?:\d+|Unknown) [━=\[>.\]\x1b\[0-9m]* *\d+[a-z]+ \d+[a-zµ]+/step - `,
+			Literal: []string{"/step - "}, RE: `(?:^|\s)(\d+)/(?:(?P<of>\d+)|Unknown) [━=\[>.\]\x1b\[0-9m]* *\d+[a-z]+ \d+[a-zµ]+/step - `,
 			Example: " 12/938 ━━━━━━━━━━━━━━━━━━━━ 1s 2ms/step - accuracy: 0.1042 - loss: 2.3041",
 		}, {
-			Literal: []string{" - ETA: "}, RE: `(?:^|\s)(\d+)/\d+ \[[=>.]+\] - ETA: `,
+			Literal: []string{" - ETA: "}, RE: `(?:^|\s)(\d+)/(?P<of>\d+) \[[=>.]+\] - ETA: `,
 			Example: " 12/938 [..............................] - ETA: 1:02 - loss: 2.3041 - accuracy: 0.1042",
 		}},
 	},
@@ -125,13 +127,13 @@ var profiles = []Profile{
 	},
 	{Name: "fairseq",
 		Steps: []Pattern{{
-			Literal: []string{"| train_inner | epoch"}, RE: `\| train_inner \| epoch \d+: +(\d+) / \d+ `,
+			Literal: []string{"| train_inner | epoch"}, RE: `\| train_inner \| epoch \d+: +(\d+) / (?P<of>\d+) `,
 			Example: "2025-03-01 10:00:00 | INFO | train_inner | epoch 001:    100 / 1000 loss=10.2, ppl=1176.3, wps=1234.5",
 		}},
 	},
 	{Name: "composer",
 		Steps: []Pattern{{
-			Literal: []string{"[batch="}, RE: `\[batch=(\d+)/\d+\]`,
+			Literal: []string{"[batch="}, RE: `\[batch=(\d+)/(?P<of>\d+)\]`,
 			Example: "[batch=10/1000]:",
 		}},
 	},
@@ -198,18 +200,18 @@ func Custom(re string) (*Profile, error) {
 	return p, nil
 }
 
-// find returns what the pattern's first group finds in the line.
-func (p *Pattern) find(line []byte) ([]byte, bool) {
+// find returns what the pattern's first group finds in the line, and whether that is the last of its loop.
+func (p *Pattern) find(line []byte) (number []byte, last, found bool) {
 	if !containsAll(line, p.Literal) {
-		return nil, false
+		return nil, false, false
 	}
 	p.once.Do(func() { p.compiled = regexp.MustCompile(p.RE) })
 	m := p.compiled.FindSubmatch(line)
-	if m == nil {
-		return nil, false
-	}
 	if len(m) < 2 {
-		return nil, true
+		return nil, false, m != nil
 	}
-	return m[1], true
+	if of := p.compiled.SubexpIndex("of"); of > 1 {
+		last = bytes.Equal(m[1], m[of])
+	}
+	return m[1], last, true
 }

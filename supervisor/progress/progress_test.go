@@ -14,7 +14,7 @@ func TestExamples(t *testing.T) {
 	for i := range profiles {
 		p := &profiles[i]
 		for k, pattern := range p.Steps {
-			if number, found := p.Steps[k].find([]byte(pattern.Example)); !found || len(number) == 0 {
+			if number, _, found := p.Steps[k].find([]byte(pattern.Example)); !found || len(number) == 0 {
 				t.Errorf("%s: %q is not found in %q", p.Name, pattern.RE, pattern.Example)
 			}
 			for j := range profiles {
@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 		for k, pattern := range p.Phases {
-			if _, found := p.Phases[k].find([]byte(pattern.Example)); !found || pattern.Phase == "" {
+			if _, _, found := p.Phases[k].find([]byte(pattern.Example)); !found || pattern.Phase == "" {
 				t.Errorf("%s: %q is not found in %q", p.Name, pattern.RE, pattern.Example)
 			}
 		}
@@ -89,6 +89,46 @@ func TestReader(t *testing.T) {
 	wants(10, 5, "eval", true)
 	if s := r.Sign(); s.Bytes < 2<<20 {
 		t.Error(s.Bytes)
+	}
+}
+
+// TestTables: what is printed at once with a step is no reason to miss it.
+func TestTables(t *testing.T) {
+	for _, p := range []*Profile{nil, Find("torchtitan")} {
+		r := NewReader(p)
+		write := r.Stream()
+		table := strings.Repeat("| layer | norm | 0.123 | 0.456 |\n", 200)
+		for n := range 5 {
+			write(fmt.Appendf(nil, "step: %d  loss: 7.1  tps: 12,345\n%s", n, table))
+		}
+		if s := r.Sign(); s.Step != 4 || s.Steps != 5 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestLoopEnd: after the last step of a loop comes what nobody knows: an evaluation, a compilation, the training for which all
+// that was the preparation.
+func TestLoopEnd(t *testing.T) {
+	for name, lines := range map[string][3]string{
+		"hf":        {" 50%|#| 1/3 [00:01<00:02,  1.00it/s]", " 67%|#| 2/3 [00:02<00:01,  1.00it/s]", "100%|#| 3/3 [00:03<00:00,  1.00it/s]"},
+		"keras":     {"1/3 ━━━ 0s 2ms/step - loss: 2.3", "2/3 ━━━ 0s 2ms/step - loss: 2.3", "3/3 ━━━ 0s 2ms/step - loss: 2.3"},
+		"lightning": {"Epoch 0:  50%|#| 1/3 [00:01<00:02,  1.00it/s]", "Epoch 0:  67%|#| 2/3 [00:02<00:01,  1.00it/s]", "Epoch 0: 100%|#| 3/3 [00:03<00:00,  1.00it/s]"},
+	} {
+		r := NewReader(nil)
+		write := r.Stream()
+		fmt.Fprintf(writer(write), "%s\n%s\n", lines[0], lines[1])
+		if s := r.Sign(); s.Profile != name || !s.Stepped || s.Phase != "" {
+			t.Errorf("%s: %+v", name, s)
+		}
+		fmt.Fprintf(writer(write), "%s\n", lines[2])
+		if s := r.Sign(); s.Step != 3 || s.Stepped || s.Phase != loopEnd {
+			t.Errorf("%s: at the end of the loop: %+v", name, s)
+		}
+		fmt.Fprintf(writer(write), "%s\n", lines[0])
+		if s := r.Sign(); s.Step != 1 || !s.Stepped {
+			t.Errorf("%s: in the next one: %+v", name, s)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Sign is the newest that a worker's output has shown.
@@ -13,13 +14,17 @@ type Sign struct {
 	Phase string // the newest phase; empty before the first
 	// Stepped tells that the newest step came after the newest phase began.
 	Stepped bool
-	Bytes   int64  // printed
-	Profile string // that fits; empty: none does yet
+	At      time.Time // the newest step or phase was shown
+	Bytes   int64     // printed
+	Profile string    // that fits; empty: none does yet
 }
 
-// mostLooked is how much of the end of what was printed at once is read: who prints that much prints no steps in between
-// that matter.
-const mostLooked = 2 << 10
+// mostLooked is how much of the end of what was printed at once is read in any case, mostEach how much in a second of what
+// comes before it. Between its steps a program prints tables; who prints more than that shows no steps there that matter.
+const (
+	mostLooked = 2 << 10
+	mostEach   = 256 << 10
+)
 
 // Reader reads the output of one worker, of its two streams. Its methods may be called from any goroutine.
 type Reader struct {
@@ -30,6 +35,8 @@ type Reader struct {
 	profile *Profile
 	tried   map[*Profile]int64 // the last step that each may have shown, where none is named
 	sign    Sign
+	since   time.Time // the second began
+	looked  int       // in it
 }
 
 // NewReader reads by that profile; without one, by the first that fits: of which there were two lines with different
@@ -58,7 +65,7 @@ func (r *Reader) Stream() func(p []byte) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.sign.Bytes += int64(len(p))
-		if len(p) > mostLooked {
+		if len(p) > mostLooked && !r.mayLook(len(p)) {
 			p, held = p[len(p)-mostLooked:], held[:0]
 		}
 		for len(p) > 0 {
@@ -85,6 +92,18 @@ func (r *Reader) Stream() func(p []byte) {
 
 var percent = []byte("%|")
 
+// mayLook reports whether so much may be read, too.
+func (r *Reader) mayLook(size int) bool {
+	if now := time.Now(); now.Sub(r.since) >= time.Second {
+		r.since, r.looked = now, 0
+	}
+	if r.looked+size > mostEach {
+		return false
+	}
+	r.looked += size
+	return true
+}
+
 // line looks at one line.
 func (r *Reader) line(line []byte) {
 	if len(line) < 3 {
@@ -102,7 +121,7 @@ func (r *Reader) line(line []byte) {
 		}
 		if before, again := r.tried[p]; again && before != step {
 			r.profile, r.tried, r.sign.Profile = p, nil, p.Name
-			r.sign.Steps, r.sign.Step, r.sign.Stepped = 2, step, true
+			r.sign.Steps, r.sign.Step, r.sign.Stepped, r.sign.At = 2, step, true, time.Now()
 			if r.Fits != nil {
 				r.Fits(p.Name)
 			}
@@ -120,30 +139,33 @@ func (r *Reader) by(p *Profile, line []byte) {
 			return
 		}
 		r.sign.Steps++
-		r.sign.Step = step
+		r.sign.Step, r.sign.At = step, time.Now()
 		if r.sign.Stepped = phase == ""; phase != "" {
 			r.sign.Phase = phase
 		}
 		return
 	}
 	for i := range p.Phases {
-		if _, found := p.Phases[i].find(line); found {
-			r.sign.Phase, r.sign.Stepped = p.Phases[i].Phase, false
+		if _, _, found := p.Phases[i].find(line); found {
+			r.sign.Phase, r.sign.Stepped, r.sign.At = p.Phases[i].Phase, false, time.Now()
 			return
 		}
 	}
 }
 
-// step is the step that a line shows, and in which phase; empty is train.
+// step is the step that a line shows, and in which phase, from then on; empty is train.
 func (p *Profile) step(line []byte) (step int64, phase string, found bool) {
 	for i := range p.Steps {
-		number, ok := p.Steps[i].find(line)
+		number, last, ok := p.Steps[i].find(line)
 		if !ok {
 			continue
 		}
 		step, err := strconv.ParseInt(string(number), 10, 64)
 		if err != nil || step < 0 {
 			continue // the user's own pattern may find anything
+		}
+		if last {
+			return step, loopEnd, true
 		}
 		return step, p.Steps[i].Phase, true
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/timer"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/location"
@@ -37,7 +38,7 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	o.Alone = o.location.InProcess()
 	cfg := agent.Config{
 		Connect: o.joiner(), Name: cmp.Or(o.Node, "node"), Spec: spec, Log: log, Job: o.Job, Namespace: cmp.Or(o.namespace, "default"), KeepRecord: !o.nameless, Checkpoints: o.directory(log),
-		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort,
+		StopTime: o.RestartGrace + stopMargin, StoreTimeout: o.storeTimeout, FirstPort: o.firstPort, Timer: timer.New,
 		Node: rendezvous.Node{
 			Incarnation: rand.Text(), Slots: o.slots, Role: o.role, Address: cmp.Or(o.address, "127.0.0.1"),
 			RunUID: o.runUID, Unique: o.unique, Host: o.host,

@@ -1,0 +1,72 @@
+package notify
+
+import (
+	"encoding/binary"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// receiver receives datagrams. Its calls of the kernel never wait, so Go's scheduler need not be told of them, which costs more
+// than all the rest: it wakes another thread.
+type receiver struct {
+	buf     [maxDatagram + 1]byte
+	control [64]byte
+}
+
+// receive takes one datagram, if there is one, and when it came.
+func (r *receiver) receive(fd int) (datagram []byte, at time.Time, found bool) {
+	iov := unix.Iovec{Base: &r.buf[0]}
+	iov.SetLen(len(r.buf))
+	msg := unix.Msghdr{Iov: &iov, Control: &r.control[0]}
+	msg.SetIovlen(1)
+	for {
+		msg.SetControllen(len(r.control))
+		n, _, err := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
+		switch err {
+		case 0:
+			return r.buf[:n], stamped(r.control[:msg.Controllen], time.Now()), true
+		case unix.EINTR:
+		default:
+			return nil, time.Time{}, false
+		}
+	}
+}
+
+// stamped is when a datagram came, as the kernel has noted it: by the wall's clock, which may have been set since. Then, and where
+// nothing was noted, it came now.
+func stamped(control []byte, now time.Time) time.Time {
+	for len(control) >= unix.SizeofCmsghdr {
+		header, data, rest, err := unix.ParseOneSocketControlMessage(control)
+		if err != nil {
+			return now
+		}
+		if header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS && len(data) == 16 { // two words of 64 bits
+			seconds, nano := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
+			if ago := now.Sub(time.Unix(int64(seconds), int64(nano))); ago > 0 && ago < mostLate {
+				return now.Add(-ago)
+			}
+			return now
+		}
+		control = rest
+	}
+	return now
+}
+
+// mostLate is how long a datagram lies at most before it is read.
+const mostLate = 5 * time.Second
+
+// pollNow says of which descriptors of a set there is something to read now.
+func pollNow(set int, events []unix.EpollEvent) int {
+	n, _, err := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(set), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+	if err != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// armed has the gate tell of the set again.
+func armed(gate, set int) {
+	_, _, _ = unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(gate), unix.EPOLL_CTL_MOD, uintptr(set), uintptr(unsafe.Pointer(once(set))), 0, 0)
+}
