@@ -86,22 +86,35 @@ func (l *lab) gangRounds() error {
 	return nil
 }
 
-// roundsOf measures a job of one size, and then its bare messages.
-func (l *lab) roundsOf(size roundsSize, to, bare roundsRows) error {
-	server, err := l.startEtcd()
+// roundsOf measures a job of one size, and its bare messages. They take turns, each with an etcd of its own: what else this
+// machine does meets both.
+func (l *lab) roundsOf(size roundsSize, to, bareTo roundsRows) error {
+	ctx, cancel := context.WithTimeout(l.ctx, 6*patience)
+	defer cancel()
+	ours, err := l.session(ctx, size)
 	if err != nil {
 		return err
 	}
-	defer server.stop()
-	ctx, cancel := context.WithTimeout(l.ctx, 5*patience)
-	defer cancel()
-	s := session{lab: l, ctx: ctx, server: server, nodes: size.nodes, rounds: l.times(size.usual, 2)}
-	lengths, err := s.agents(to)
+	defer ours.server.stop()
+	bare, err := l.session(ctx, size)
+	if err != nil {
+		return err
+	}
+	defer bare.server.stop()
+	g, err := ours.begin(share{})
 	if err != nil {
 		return fmt.Errorf("gangrun: %w", err)
 	}
-	if err := s.bare(lengths, bare); err != nil {
-		return fmt.Errorf("etcd alone: %w", err)
+	defer g.leave()
+	round, n, err := ours.warm(g, to)
+	if err != nil {
+		return fmt.Errorf("gangrun: %w", err)
+	}
+	if err := ours.turns(g, round, bare, n, to, bareTo); err != nil {
+		return err
+	}
+	if err := ours.cost(g, round+ours.rounds, to); err != nil {
+		return fmt.Errorf("gangrun: %w", err)
 	}
 	return nil
 }
@@ -113,67 +126,86 @@ type session struct {
 	server *etcdServer
 	nodes  int
 	rounds int
+	always load // what the idle job asks
 }
 
-// agents measures the rounds of gangrun's agents, and counts the requests of the last ones. It returns how long
-// the values are that each round writes.
-func (s *session) agents(to roundsRows) (n lengths, err error) {
-	g, err := s.begin(share{})
-	if err != nil {
-		return n, err
-	}
-	defer g.leave()
-	// Some requests come only seconds after a round: a node hears with the answer to a renewal that the store has gone on,
-	// and makes sure that it has missed nothing. And an idle node asks now and then whether all is as it knows it.
-	window := 12 * time.Second
+func (l *lab) session(ctx context.Context, size roundsSize) (*session, error) {
+	server, err := l.startEtcd()
+	return &session{lab: l, ctx: ctx, server: server, nodes: size.nodes, rounds: l.times(size.usual, 2)}, err
+}
+
+// window is how long is counted what an idle job asks, and a few rounds. Some requests come only seconds after a round: a
+// node hears with the answer to a renewal that the store has gone on, and makes sure that it has missed nothing. And an idle
+// node asks now and then whether all is as it knows it.
+func (s *session) window() time.Duration {
 	if s.quick {
-		window = 5 * time.Second
+		return 5 * time.Second
 	}
-	if err := sleep(s.ctx, window/2); err != nil {
-		return n, err
+	return 12 * time.Second
+}
+
+// warm counts what an idle job asks, and then goes through as many rounds as it takes until its record is as long as it
+// gets. It returns how many those were, and how long the values are that each round writes.
+func (s *session) warm(g *scattered, to roundsRows) (rounds int, n lengths, err error) {
+	if err = sleep(s.ctx, s.window()/2); err != nil {
+		return rounds, n, err
 	}
-	idle, err := s.server.idle(s.ctx, window)
+	if s.always, err = s.server.idle(s.ctx, s.window()); err != nil {
+		return rounds, n, err
+	}
+	to.idle.values = append(to.idle.values, (s.always.requests+s.always.renewals)*60/float64(s.nodes))
+	to.idleBytes.values = append(to.idleBytes.values, s.always.bytes/1024*60/float64(s.nodes))
+	const stops = 6
+	for ; rounds < stops && err == nil; rounds++ {
+		err = s.fail(g, rounds, roundsRows{took: &row{}, used: &row{}})
+	}
 	if err != nil {
-		return n, err
+		return rounds, n, err
 	}
-	to.idle.values = append(to.idle.values, (idle.requests+idle.renewals)*60/float64(s.nodes))
-	to.idleBytes.values = append(to.idleBytes.values, idle.bytes/1024*60/float64(s.nodes))
-	counted := min(s.rounds, 3)
-	if err := s.fail(g, 0, s.rounds-counted, idle, to); err != nil {
-		return n, err
+	n, err = s.server.lengths(s.ctx)
+	return rounds, n, err
+}
+
+// turns measures rounds of gangrun's agents, from this one on, and as many of nodes that only send the messages.
+func (s *session) turns(g *scattered, round int, bare *session, n lengths, to, bareTo roundsRows) error {
+	b, err := bare.begin(share{bare: true, lengths: n})
+	if err != nil {
+		return fmt.Errorf("etcd alone: %w", err)
 	}
-	if err := sleep(s.ctx, window/2); err != nil {
-		return n, err
+	defer b.leave()
+	for i := range s.rounds {
+		if err := s.fail(g, round+i, to); err != nil {
+			return fmt.Errorf("gangrun: %w", err)
+		}
+		if err := bare.fail(b, i, bareTo); err != nil {
+			return fmt.Errorf("etcd alone: %w", err)
+		}
+	}
+	return nil
+}
+
+// cost counts the requests of a few rounds, from this one on.
+func (s *session) cost(g *scattered, round int, to roundsRows) error {
+	const counted = 3
+	if err := sleep(s.ctx, s.window()/2); err != nil {
+		return err
 	}
 	before, err := s.server.counts(s.ctx)
 	began := clock()
-	if err == nil {
-		err = s.fail(g, s.rounds-counted, s.rounds, idle, to)
+	for i := 0; i < counted && err == nil; i++ {
+		err = s.fail(g, round+i, roundsRows{took: &row{}, used: &row{}})
 	}
 	if err == nil {
-		err = sleep(s.ctx, max(window-(clock()-began), window/2))
+		err = sleep(s.ctx, max(s.window()-(clock()-began), s.window()/2))
 	}
-	if err != nil {
-		return n, err
-	}
-	after, err := s.server.counts(s.ctx)
-	more, each := after.above(before, clock()-began, idle), float64(s.nodes*counted)
-	to.asked.values = append(to.asked.values, more.requests/each)
-	to.traffic.values = append(to.traffic.values, more.bytes/1024/each)
-	if err != nil {
-		return n, err
-	}
-	return s.server.lengths(s.ctx)
-}
-
-// bare measures the same rounds of nodes that only send the messages.
-func (s *session) bare(n lengths, to roundsRows) error {
-	g, err := s.begin(share{bare: true, lengths: n})
 	if err != nil {
 		return err
 	}
-	defer g.leave()
-	return s.fail(g, 0, s.rounds, load{}, to)
+	after, err := s.server.counts(s.ctx)
+	more, each := after.above(before, clock()-began, s.always), float64(s.nodes*counted)
+	to.asked.values = append(to.asked.values, more.requests/each)
+	to.traffic.values = append(to.traffic.values, more.bytes/1024/each)
+	return err
 }
 
 // begin starts the nodes, and waits until all have started round 0.
@@ -190,33 +222,31 @@ func (s *session) begin(of share) (*scattered, error) {
 	return g, nil
 }
 
-// fail makes a node fail in each of some rounds, one after the other; always is what the job asks all the time.
-func (s *session) fail(g *scattered, from, until int, always load, to roundsRows) error {
+// fail makes a node fail in a round, once nothing of the one before is left to be said.
+func (s *session) fail(g *scattered, round int, to roundsRows) error {
 	// The nodes say that they have started when the store has less to do: within a second, or less where they are few.
 	settled := min(time.Duration(s.nodes)*10*time.Millisecond, time.Second)
-	for round := from; round < until; round++ {
-		if err := errors.Join(sleep(s.ctx, settled), s.server.quiet(s.ctx, always)); err != nil {
-			return err
-		}
-		before, err := s.used(g)
-		if err != nil {
-			return err
-		}
-		failed := clock()
-		if err := g.fail(rand.IntN(s.nodes), round); err != nil {
-			return err
-		}
-		last, err := g.started(round + 1)
-		if err != nil {
-			return err
-		}
-		after, err := s.used(g)
-		if err != nil {
-			return err
-		}
-		to.took.values = append(to.took.values, milliseconds(last-failed))
-		to.used.values = append(to.used.values, milliseconds(after-before)/float64(s.nodes))
+	if err := errors.Join(sleep(s.ctx, settled), s.server.quiet(s.ctx, s.always)); err != nil {
+		return err
 	}
+	before, err := s.used(g)
+	if err != nil {
+		return err
+	}
+	failed := clock()
+	if err := g.fail(rand.IntN(s.nodes), round); err != nil {
+		return err
+	}
+	last, err := g.started(round + 1)
+	if err != nil {
+		return err
+	}
+	after, err := s.used(g)
+	if err != nil {
+		return err
+	}
+	to.took.values = append(to.took.values, milliseconds(last-failed))
+	to.used.values = append(to.used.values, milliseconds(after-before)/float64(s.nodes))
 	return nil
 }
 

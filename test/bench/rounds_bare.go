@@ -22,7 +22,8 @@ const (
 
 // bare are nodes that are clients of etcd, and nothing else, in this process. They send the messages that no round can
 // do without, with nobody who thinks about them: one node says that it failed, an order to stop goes to all, each says
-// that it has stopped, and an order to start goes to all. What they send is as long as what gangrun's nodes send.
+// that it has stopped, and an order to start goes to all. What they send is as long as what gangrun's nodes send. The client
+// is etcd's own, as it comes: it sends the pings that gangrun's do without.
 type bare struct {
 	ctx     context.Context
 	stop    context.CancelFunc

@@ -19,6 +19,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
@@ -241,8 +242,16 @@ func (s *etcdServer) lengths(ctx context.Context) (n lengths, err error) {
 	}
 	for _, kv := range res.Read {
 		switch {
-		case kv.Key == "job":
-			n.job = len(kv.Value)
+		case kv.Key == "job": // without the round that came along when it began
+			job, err := rendezvous.ParseJob(kv.Key, kv.Value)
+			if err != nil {
+				return n, err
+			}
+			value, err := rendezvous.Encode(job)
+			if err != nil {
+				return n, err
+			}
+			n.job = len(value)
 		case strings.HasPrefix(kv.Key, "nodes/"):
 			n.node = len(kv.Value)
 		default:
