@@ -10,7 +10,13 @@ type beginning struct {
 // EncodeBeginning is Encode of the job's record, and of the round that begins with it, as that is stored; nil: none does.
 // One that does not fit in is left out: who needs it has to read it.
 func EncodeBeginning(j *Job, r *Round) ([]byte, error) {
-	b, err := Encode(&beginning{*j, r})
+	both := beginning{*j, r}
+	if r != nil && r.V == j.V && r.Store == j.Store && r.RunUID == j.RunUID { // that need not be said twice
+		short := *r
+		short.V, short.Store, short.RunUID = 0, "", ""
+		both.Begins = &short
+	}
+	b, err := Encode(&both)
 	if err == nil && r != nil && len(b) > maxJobBytes {
 		return Encode(j)
 	}
@@ -30,6 +36,9 @@ func ParseBeginning(key string, b []byte) (*Job, *Round, error) {
 func (b *beginning) check() error {
 	if err := b.Job.check(); err != nil || b.Begins == nil {
 		return err
+	}
+	if r := b.Begins; r.V == 0 && r.Store == "" && r.RunUID == "" {
+		r.V, r.Store, r.RunUID = b.V, b.Store, b.RunUID
 	}
 	return b.Begins.check()
 }

@@ -5,9 +5,9 @@ import "time"
 // Round is the record of one round, under the key "rounds/<number>". It is written once, in the transaction that makes
 // the job run it, and never changed.
 type Round struct {
-	V      int    `json:"v"`
-	Store  string `json:"store"`
-	RunUID string `json:"runUid"`
+	V      int    `json:"v,omitempty"`
+	Store  string `json:"store,omitempty"`
+	RunUID string `json:"runUid,omitempty"`
 	Number int    `json:"number"`
 	// Members in the order of their ranks: the rank is the index.
 	Members []Member `json:"members,omitempty"`
