@@ -22,13 +22,18 @@ func (f Finding) say(w said, o Outcome) Finding {
 		f.Evidence = w.exception
 		f.Message += ": " + clip(w.exception)
 	}
-	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
+	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.progressed(w) {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
 		f.Message += "; no rule explains it, and --unknown " + string(o.OnUnknown) + " makes it a retry"
 		return f
 	}
 	f.Message += "; no rule explains it"
 	return f
+}
+
+// progressed reports whether training had made a step: by what was told or, of a worker that tells no steps, by its output.
+func (o Outcome) progressed(w said) bool {
+	return o.Progressed == Yes || o.Progressed == Unknown && w.trained
 }
 
 // apply lets a rule explain the end, and decide it where it has a verdict.
@@ -38,7 +43,7 @@ func (f Finding) apply(w said, o Outcome) Finding {
 	if v := r.Verdict; v != "" {
 		f.Verdict = v
 	}
-	if r.AfterProgress != "" && o.Progressed == Yes {
+	if r.AfterProgress != "" && o.progressed(w) {
 		f.Verdict = r.AfterProgress
 	}
 	if f.Verdict == Fatal && r.Role < RoleRoot {

@@ -14,7 +14,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 		defer func() { o.shared.words[crashed] = w }()
 	}
 	r := newReader(o, rules)
-	defer func() { w.accusations = r.accusations() }()
+	defer func() { w.accusations, w.trained = r.accusations(), o.Progressed == Unknown && r.trained() }()
 	printed := r.lastWords
 	if crashed {
 		printed = r.crashWords

@@ -91,7 +91,7 @@ func fullHost() *Host {
 }
 
 func fullReached() *Reached {
-	return &Reached{V: 1, Round: 3, Step: ptr(int64(1200)), Phase: "checkpoint", Checkpoint: ptr(int64(1000)), Still: true,
+	return &Reached{V: 1, Round: 3, Step: ptr(int64(1200)), Phase: "checkpoint", Checkpoint: ptr(int64(1000)), Still: true, Busy: "checkpoint",
 		Own: &OwnTime{Minute: 7, Usec: 102_000, Step: 250_000, Steps: 240, Rank: 5, RankUsec: 131_000}}
 }
 

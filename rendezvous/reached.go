@@ -18,6 +18,9 @@ type Reached struct {
 	Phase string `json:"phase,omitempty"` // of that one
 	// Still says that they have got nowhere for so long that it may be a hang: half of the limit has passed.
 	Still bool `json:"still,omitempty"`
+	// Busy is what its ranks do that takes longer than a step, where others may wait for that: a phase, or io. Then Own is not
+	// told.
+	Busy string `json:"busy,omitempty"`
 	// Checkpoint is the step of the newest whole checkpoint that the node knows of.
 	Checkpoint *int64 `json:"checkpoint,omitempty"`
 	// Own is what of a step was the ranks' own, where they tell that.
@@ -69,8 +72,8 @@ func (p *Reached) check() error {
 	switch {
 	case p.Round < 0 || p.Round > maxNumber:
 		return fmt.Errorf("round %d", p.Round)
-	case len(p.Phase) > maxPhase || p.Phase != "" && !name(p.Phase):
-		return fmt.Errorf("phase %q: want at most %d printable bytes", cut(p.Phase), maxPhase)
+	case !isPhase(p.Phase) || !isPhase(p.Busy):
+		return fmt.Errorf("phase %q, busy with %q: want at most %d printable bytes", cut(p.Phase), cut(p.Busy), maxPhase)
 	case p.Own != nil:
 		return p.Own.check()
 	}
@@ -79,6 +82,8 @@ func (p *Reached) check() error {
 
 // maxPhase bounds the name of a phase, in bytes.
 const maxPhase = 32
+
+func isPhase(text string) bool { return text == "" || len(text) <= maxPhase && name(text) }
 
 // compared is the stop of a round whose nodes all got nowhere, and of which none knows why, with what tells them apart:
 // the node that has come least far is the cause.

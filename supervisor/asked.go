@@ -50,22 +50,23 @@ type answers struct {
 	unread error
 }
 
-// ask asks torch, and NCCL where nccl says so: else the job may well go on. Neither waits for the other for long, so that what
+// ask asks torch, and NCCL and nvidia-smi where acts says so: else the job may well go on. Neither waits for the other for long, so that what
 // does not answer costs the time of one.
-func ask(dirs []string, nccl bool, env []string, pids []int) (a answers) {
-	deadline := time.Now().Add(askTime)
+func (s *Supervisor) ask(dirs []string, acts bool, env []string, pids []int, deadline time.Time) (a answers) {
 	torch := make(chan map[int]flight.Record, 1)
 	crash.Go(func() { torch <- askTorch(dirs, deadline) })
-	if !nccl {
+	if !acts {
 		a.torch = <-torch
 		return a
 	}
+	gpus := s.askGPUs()
 	var records map[int]flight.Record
 	select {
 	case records = <-torch:
 	case <-time.After(headStart):
 	}
 	a = askNCCL(env, pids, deadline)
+	a.gpus = gpus
 	if a.torch = records; records == nil {
 		a.torch = <-torch
 	}

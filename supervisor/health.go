@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
-	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/hang"
@@ -26,7 +25,9 @@ type health struct {
 
 	signs    []progress.Sign // what each worker's output had shown at the last look
 	sampling bool            // a sample is being taken
-	hang     *hang.Report    // that was found
+	// suspicions is how many there were; answers and state are of the newest.
+	suspicions int
+	hang       *hang.Report // that was found
 	// silentSince is when the last progress before it was seen.
 	silentSince time.Time
 	final       map[int]string // the last words of workers that have failed, as far as those tell
@@ -158,27 +159,7 @@ func (s *Supervisor) look() {
 	case do.Warn != nil:
 		s.log.Warn("the workers may be hanging: half of the limit has passed", "silence", do.Warn.String(), "limit", do.Warn.Limit)
 	case do.Suspect != nil:
-		h.state = nil
-		pids, env, asks := s.pids(), s.round.workers[0].env, do.Suspect.Acts
-		h.answers = answers{}
-		if asks {
-			h.answers.gpus = s.askGPUs()
-		}
-		dirs := s.torchDirs()
-		s.watching(h, func() func() {
-			answered := make(chan answers, 1)
-			crash.Go(func() { answered <- ask(dirs, asks, env, pids) })
-			state, asked := stateOf(pids), <-answered
-			return func() {
-				h.state = state
-				h.answers.nccl, h.answers.says, h.answers.torch = asked.nccl, asked.says, asked.torch
-				if asked.unasked != nil {
-					s.log.Debug("cannot query NCCL's RAS for the ranks' progress; judging the hang without it",
-						"err", asked.unasked)
-				}
-				h.guard(func(d *hang.Detector) { d.Gathered() })
-			}
-		})
+		s.suspected(h, do.Suspect)
 	case do.Relieved:
 		s.log.Info("the workers are making progress again")
 	case do.Hang != nil:
@@ -225,8 +206,11 @@ func (s *Supervisor) tellReached() {
 	if c := s.saved; c != nil && c.Step >= 0 && c.Unit == format.UnitStep {
 		reached.Checkpoint = &c.Step
 	}
-	if reached.Step != nil {
-		reached.Own = s.ownTime(s.reachedAt)
+	s.health.guard(func(d *hang.Detector) { reached.Busy = d.Busy(s.reachedAt) })
+	if reached.Step != nil || reached.Busy != "" {
+		if reached.Busy == "" { // else there are no steps to compare
+			reached.Own = s.ownTime(s.reachedAt)
+		}
 		s.cfg.Agent.Progressed(reached, s.health.silent())
 	}
 }

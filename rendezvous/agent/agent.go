@@ -180,7 +180,12 @@ func (a *Agent) Stepped(step int64) { a.stepped.Store(&step) }
 
 // Progressed tells how far the workers of the running round have come, for the other nodes to compare; still says that they
 // have got nowhere for so long that it may be a hang.
-func (a *Agent) Progressed(p rendezvous.Reached, still bool) { a.progress.Store(&getsOn{p, still}) }
+func (a *Agent) Progressed(p rendezvous.Reached, still bool) {
+	before := a.progress.Swap(&getsOn{p, still})
+	if was := before != nil && before.Busy != ""; was != (p.Busy != "") { // others may be about to judge by that
+		crash.Go(func() { a.report((*node).compareNow) })
+	}
+}
 
 // Failing tells that a worker of the round has failed. The others of this node are being stopped. step is the last
 // that the workers have reported, nil when it is not known.

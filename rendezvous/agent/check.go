@@ -52,6 +52,12 @@ func (n *node) compare() {
 	})
 }
 
+// compareNow does so out of turn.
+func (n *node) compareNow() {
+	n.check.at = 0
+	n.compare()
+}
+
 // settled reports whether the node's key is there and nothing of it is being written.
 func (n *node) settled() bool {
 	w := &n.writer

@@ -43,22 +43,48 @@ func (o *others) answered(reached map[string]*rendezvous.Reached) {
 }
 
 // askOthers reads what the nodes have written.
-func (n *node) askOthers() {
+func (n *node) askOthers() { n.readOthers(writeTime, n.others.answered) }
+
+// readOthers reads it beside the node's goroutine: nil where the store does not tell. The node itself says what is wrong with
+// that.
+func (n *node) readOthers(limit time.Duration, answered func(map[string]*rendezvous.Reached)) {
 	st := n.link.store
 	if st == nil {
-		n.others.answered(nil)
+		answered(nil)
 		return
 	}
 	crash.Go(func() {
-		ctx, cancel := context.WithTimeout(n.ctx, writeTime)
+		ctx, cancel := context.WithTimeout(n.ctx, limit)
 		defer cancel()
 		res, err := st.Commit(ctx, store.Txn{Read: []string{progress}})
-		if err != nil { // the node itself says what is wrong with the store
-			n.others.answered(nil)
+		if err != nil {
+			answered(nil)
 			return
 		}
-		n.others.answered(reachedIn(res.Read))
+		answered(reachedIn(res.Read))
 	})
+}
+
+// Busy says which other node of the running round is busy with what takes longer than a step, by what it has told, so that the
+// workers here may wait for it; empty where none is, or the store does not tell within limit.
+func (a *Agent) Busy(limit time.Duration) string {
+	answer := make(chan string, 1)
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	crash.Go(func() {
+		a.report(func(n *node) {
+			j, r := n.reading.Job, n.reading.Round
+			n.readOthers(limit, func(reached map[string]*rendezvous.Reached) { answer <- rendezvous.Busy(j, r, reached, n.cfg.Name) })
+		})
+	})
+	select {
+	case busy := <-answer:
+		return busy
+	case <-timer.C:
+		return ""
+	case <-a.done:
+		return ""
+	}
 }
 
 // reachedIn is what the keys say. One that cannot be read tells nothing.

@@ -23,6 +23,7 @@ type reached struct {
 	lease store.Lease
 	round int
 	still bool
+	busy  bool
 	at    time.Duration // when it was written
 }
 
@@ -38,7 +39,7 @@ func (n *node) reachedNow() reached {
 	if err != nil {
 		return reached{}
 	}
-	return reached{value: string(value), lease: n.link.lease, round: now.Round, still: p.still, at: n.clock()}
+	return reached{value: string(value), lease: n.link.lease, round: now.Round, still: p.still, busy: now.Busy != "", at: n.clock()}
 }
 
 // differs reports whether the store has something else.
@@ -47,9 +48,9 @@ func (r reached) differs(there reached) bool {
 }
 
 // due reports whether it is to be written while the workers run: at once where they may hang, since then somebody
-// compares the nodes.
+// compares the nodes, and where others may wait for them, or do so no more.
 func (r reached) due(there reached) bool {
-	return r.differs(there) && (r.still || there.still || r.lease != there.lease || r.round != there.round || r.at-there.at >= progressEach)
+	return r.differs(there) && (r.still || there.still || r.busy != there.busy || r.lease != there.lease || r.round != there.round || r.at-there.at >= progressEach)
 }
 
 func (n *node) putReached(r reached) store.Op {

@@ -22,6 +22,7 @@ type Detector struct {
 	suspectedAt time.Time // zero: there is no suspicion
 	gathered    bool      // the evidence about it is there
 	said        bool      // that it is a hang
+	excused     bool      // workers elsewhere are busy
 }
 
 // New is the detector of a round of so many workers, which begins now.
@@ -165,7 +166,7 @@ func (d *Detector) due() (at time.Time, limit time.Duration) {
 	if !d.told() && !d.exiting() {
 		return d.dueByOutput()
 	}
-	limit = d.limit()
+	limit = d.longer(d.limit())
 	at = d.toldAt.Add(limit)
 	other := d.movedAt
 	if d.policy.Timeout == 0 { // else the user's time is about steps
@@ -186,6 +187,7 @@ func (d *Detector) dueByOutput() (time.Time, time.Duration) {
 	if limit == 0 {
 		last, limit = later(last, d.ranAt), Quiet // a collective that waits may spin: CPU time is the weakest sign
 	}
+	limit = d.longer(limit)
 	return last.Add(limit), limit
 }
 

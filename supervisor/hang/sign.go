@@ -141,4 +141,6 @@ func (d *Detector) progress(now time.Time) {
 }
 
 // heard forgets what was made of the silence before.
-func (d *Detector) heard() { d.warned, d.suspectedAt, d.said = false, time.Time{}, false }
+func (d *Detector) heard() {
+	d.warned, d.suspectedAt, d.said, d.excused = false, time.Time{}, false, false
+}

@@ -91,8 +91,11 @@ func (n *Node) question(w *worker) (exitcodes.Outcome, Evidence) {
 	if n.request != nil {
 		o.StopSignal = int(n.request.signal)
 	}
-	if n.progressed() {
+	switch {
+	case n.progressed():
 		o.Progressed = exitcodes.Yes
+	case n.step() != nil: // the step that it resumed from, and no other
+		o.Progressed = exitcodes.No
 	}
 	switch {
 	case w.stop == exitcodes.StoppedOutside:

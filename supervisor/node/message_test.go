@@ -98,14 +98,14 @@ func TestOverruled(t *testing.T) {
 	}
 }
 
-// TestProgressed is what counts as progress for rules that ask: a step behind where the round began.
+// TestProgressed is what counts as progress for rules that ask: a step behind where the round began. Where none is told at all, the output counts.
 func TestProgressed(t *testing.T) {
 	for _, tt := range []struct {
 		from, step *int64
 		want       exitcodes.Known
 	}{
-		{nil, nil, exitcodes.Unknown}, {nil, step(0), exitcodes.Unknown}, {nil, step(1), exitcodes.Yes},
-		{step(100), step(100), exitcodes.Unknown}, {step(100), step(101), exitcodes.Yes},
+		{nil, nil, exitcodes.Unknown}, {nil, step(0), exitcodes.No}, {nil, step(1), exitcodes.Yes},
+		{step(100), step(100), exitcodes.No}, {step(100), step(101), exitcodes.Yes},
 	} {
 		w := newWorld(t, Policy{SilentRestart: SilentRestartIgnore}).at(0, Begin{Step: tt.from})
 		w.at(1*s, Reported{{Step: tt.step}})

@@ -82,6 +82,19 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestNodesSave: rank 0 saves a checkpoint for longer than a step may take, and says so. Those on the other node, which wait for
+// it and say nothing, are left alone, too.
+func TestNodesSave(t *testing.T) {
+	long(t)
+	nodes := runOnNodes(t, "saves", "told", nil, "--hang-timeout", "4s", "--max-restarts", "0")
+	for i, e := range nodes {
+		e.says(t, 0, exitcodes.ReasonSucceeded)
+		if strings.Contains(e.Stderr, "level=ERROR") || strings.Contains(e.Stderr, "are busy") != (i == 1) {
+			t.Error(e.Stderr)
+		}
+	}
+}
+
 // TestNodesGoOn: after the hang the job resumes from its checkpoint on both nodes, to its end.
 func TestNodesGoOn(t *testing.T) {
 	long(t)

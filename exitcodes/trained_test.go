@@ -1,0 +1,45 @@
+package exitcodes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestTrained has a worker that tells no steps run out of a GPU's memory: after some of a training, by what it printed, it is tried
+// again; before, it would run out of it again.
+func TestTrained(t *testing.T) {
+	lines := func(format string) string {
+		var b strings.Builder
+		for i := range 9 {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	const oom = "Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n    main()\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+	for name, tt := range map[string]struct {
+		printed string
+		told    Known
+		want    Verdict
+	}{
+		"epochs":                {lines("Epoch: %d, loss: 0.31\n"), Unknown, Retry},
+		"steps of a dict":       {lines("{'loss': 0.%d1, 'learning_rate': 1e-05, 'epoch': 0.3}\n"), Unknown, Retry},
+		"a bar without a name":  {lines("\r 14%%|#4   | 14%d/1000 [00:14<01:25, 10.1it/s]"), Unknown, Retry},
+		"an epoch's bar":        {lines("\rEpoch 3:  14%%|#4   | 14%d/1000 [00:14<01:25, 10.1it/s]"), Unknown, Retry},
+		"nothing":               {"", Unknown, Fatal},
+		"the first line":        {"Epoch: 0, loss: 2.31\n", Unknown, Fatal},
+		"shards":                {lines("\rLoading checkpoint shards:  14%%|#4   | %d/14 [00:14<01:25, 10.1it/s]"), Unknown, Fatal},
+		"a data set":            {lines("loading part %d of the training data\n"), Unknown, Fatal},
+		"a table":               {lines("layer %d has 1024 units\n"), Unknown, Fatal},
+		"a bar that has no end": {lines("\r  0%%|    | 0/100%d [00:00<?, ?it/s]"), Unknown, Fatal},
+		"steps told, none new":  {lines("Epoch: %d, loss: 0.31\n"), No, Fatal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := exited(1)
+			o.Output, o.Progressed = []byte(tt.printed+"\n"+oom), tt.told
+			if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || f.Reason != "GPUOutOfMemory" {
+				t.Errorf("%s %s: %s", f.Verdict, f.Reason, f.Message)
+			}
+		})
+	}
+}
