@@ -33,6 +33,7 @@ type title struct {
 var endings = []string{
 	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
 	".th", ".t7", ".pdparams", ".pdopt", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+	".caffemodel", ".solverstate", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3", ".tckpt", ".ot", ".eqx", ".dnn", ".ckp",
 }
 
 // backups are endings that say that a file is what another one was before.
@@ -72,9 +73,13 @@ var (
 	slotWords = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
 		"pretrained base start end top")
 	// pastWords are those of them that, with other words beside them, name what a run was begun from or has left behind.
-	pastWords = set("previous bak backup orig old new init initial pretrained base start end top")
+	pastWords = set("previous prev bak backup orig old new init initial pretrained base start end top")
+	// copyWords count the copies of one save where a number follows them at once.
+	copyWords = set("best copy prev")
+	// endingWords are endings within a name, to which more was added: model.npz.optimizer.npz.
+	endingWords = set("npz pt pth ckpt pkl safetensors hdf")
 	// neutral words say no more than that it is a checkpoint, or a copy of one.
-	neutralWords = set("checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt cp save saved snapshot state states dict training trainer copy")
+	neutralWords = set("checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt ckp ckps cp save saved snapshot state states dict training trainer copy")
 	roleWords    = map[string]string{
 		"model": "model", "net": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
 		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
@@ -167,17 +172,27 @@ func letter(c byte) bool { return upper(c) || 'a' <= c && c <= 'z' || c >= 0x80 
 // bare one, of which the last counts. Measures, sizes, versions, ranks, shards, dates and times are no steps.
 func titleOf(name string) title {
 	t := title{step: -1, rank: -1}
-	ps := pieces(stemOf(name))
+	stem := stemOf(name)
+	if isHash(stem) {
+		t.when = stem
+		return t
+	}
+	ps := pieces(stem)
 	dates(ps)
 	best := 0 // how sure: 3 a step, 2 an epoch, 1 a bare number
-	at := -1
+	at, ranked := -1, -1
 	for i := range ps {
 		p := &ps[i]
 		if !p.number || p.used {
 			continue
 		}
 		n, sure, unit := t.reading(ps, i)
-		if sure > 0 && sure >= best {
+		switch {
+		case sure == 1 && best == 1 && p.text[0] == '0' && len(p.text) > 3 && n < t.step && i+1 == len(ps):
+			t.rank, ranked = n, i // state_00001000_00001
+		case sure == 2 && best == 1 && t.step > n && ofCheckpoint(ps, at):
+			// checkpoint-1000-epoch-1
+		case sure > 0 && sure >= best, sure == 1 && n > t.step && t.unit == UnitEpoch && ofCheckpoint(ps, i):
 			t.step, t.unit, t.named, best, at = n, unit, sure > 1, sure, i
 		}
 	}
@@ -185,8 +200,28 @@ func titleOf(name string) title {
 		n := t.step
 		t.yearlike = len(ps[at].text) == 4 && 1990 <= n && n <= 2039 && n%100 != 0
 	}
-	t.words(ps, at)
+	t.words(ps, at, ranked)
 	return t
+}
+
+// ofCheckpoint reports whether a number stands behind a word for a checkpoint, which it counts.
+func ofCheckpoint(ps []piece, i int) bool { return i > 0 && !ps[i].glued && neutralWords[ps[i-1].text] }
+
+// isHash reports whether a name is nothing but a random number, as many programs name a run or a save: a UUID, a digest.
+func isHash(stem string) bool {
+	digits, letters := 0, 0
+	for _, c := range []byte(stem) {
+		switch {
+		case digit(c):
+			digits++
+		case 'a' <= c && c <= 'f':
+			letters++
+		case c != '-':
+			return false
+		}
+	}
+	n := digits + letters
+	return digits > 0 && letters > 0 && (n == 32 && (len(stem) == 32 || len(stem) == 36) || n == len(stem) && (n == 40 || n == 64))
 }
 
 // reading is what one number says: how sure it is that it is a step, and of which unit.
@@ -242,6 +277,8 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	case epochWords[after] && (gluedAfter && after != "e" || plurals[after]):
 		return n, 2, UnitEpoch
 	case gluedAfter && !ofTotal(ps, i), len(p.text) >= 10 && p.text[0] != '0' && len(p.text) <= 13: // "4bit"; the seconds since 1970
+		return 0, 0, ""
+	case p.glued && (copyWords[before] || pastWords[before]): // best0, prev1, copy2
 		return 0, 0, ""
 	case before == "", neutralWords[before], slotWords[before], roleWords[before] != "" && (!p.glued || len(before) > 1):
 		return n, 1, UnitStep
@@ -327,6 +364,9 @@ func dates(ps []piece) {
 			rest[0].used, rest[1].used = true, true
 			if len(rest) > 2 && rest[2].number && len(rest[2].text) == 2 {
 				rest[2].used = true
+				if len(rest) == 4 && rest[3].number && len(rest[3].text) <= 2 { // the zone, or which of the same second
+					rest[3].used = true
+				}
 			}
 		}
 	}
@@ -339,8 +379,9 @@ func isDate(year, month, day string) bool {
 	return ok1 && ok2 && ok3 && 1990 <= y && y <= 2099 && 1 <= m && m <= 12 && 1 <= d && d <= 31
 }
 
-// words sorts the rest of a name into what it says. at is the piece that is the step.
-func (t *title) words(ps []piece, at int) {
+// words sorts the rest of a name into what it says. at is the piece that is the step, and ranked the one of a rank without a
+// word.
+func (t *title) words(ps []piece, at, ranked int) {
 	var roles, family []string
 	for i, p := range ps {
 		if p.number && p.used {
@@ -354,6 +395,8 @@ func (t *title) words(ps []piece, at int) {
 			if i > 1 && ps[i-2].text == "global" && len(family) > 0 {
 				family = family[:len(family)-1]
 			}
+		case i == ranked && ranked >= 0:
+			roles = append(roles, "#")
 		case i == at+1 && at >= 0 && !p.number && (p.glued || plurals[p.text]):
 		case p.number && i > 2 && ofTotal(ps, i-2):
 			// how much there will be
@@ -381,7 +424,7 @@ func (t *title) words(ps []piece, at int) {
 			roles = append(roles, roleWords[p.text])
 		case slotWords[p.text]:
 			t.slot = p.text
-		case neutralWords[p.text]:
+		case neutralWords[p.text], endingWords[p.text]:
 		default:
 			family = append(family, p.text)
 		}

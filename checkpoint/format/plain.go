@@ -22,7 +22,11 @@ type save struct {
 	title
 	members   []member // of a save that is several files, or one; none for a directory, which is read when it is verified
 	directory bool
-	unread    bool // it cannot be looked into
+	unread    bool     // it cannot be looked into
+	sides     []string // files of text that say how far it is
+	before    *save    // of its family, the one before it
+	shared    *save    // the state of an optimizer that is written over in place, beside weights of each step
+	part      bool     // it is such a one
 	family    string
 	has       []string // the templates of its members, sorted
 	required  []string // those that the saves before it have as well
@@ -51,7 +55,7 @@ var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", "
 
 // weakEndings are those that data has as well: what is in such a file says what it is.
 var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
-	".params", ".pdparams", ".pdopt", ".torch", ""}
+	".params", ".pdparams", ".pdopt", ".torch", ".mpk", ""}
 
 // ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
 // puts behind a known one while it writes is not: ckpt.pt.6bE5Ba1F.
@@ -93,7 +97,16 @@ func fileKind(name string) (strong, weak, own bool) {
 	}
 	t := titleOf(name)
 	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
-	return false, weak, !weak && (t.named || checkpointName(name)) && ownEnding(name, ext)
+	switch likely := t.named || checkpointName(name); {
+	case weak:
+	case slices.Contains(opaqueEndings, ext):
+		own = likely || t.step >= 0 || t.slot != ""
+	case ext == ".gguf": // of a fine-tuning run, and not one that is there to be used
+		own = likely
+	default:
+		own = (likely || t.step >= 0 && (t.roles != "" || t.family == "")) && ownEnding(name, ext)
+	}
+	return false, weak, own
 }
 
 // isLog reports whether a name, without the number at its end, is that of what a program writes along the way: a log that
@@ -241,7 +254,27 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 	for _, s := range saves {
 		s.templates("")
 	}
+	attachSides(root, names, saves)
+	shareOptimizer(saves)
 	return saves, nil
+}
+
+// shareOptimizer gives the saves of steps that have no optimizer in their names the one beside them that is written over in
+// place: gen_100.pt, gen_200.pt and optimizer.pt.
+func shareOptimizer(saves []*save) {
+	optimizer := func(m member) bool { return strings.Contains(m.roles, "optimizer") }
+	i := slices.IndexFunc(saves, func(s *save) bool {
+		return s.step < 0 && s.slot == "" && s.when == "" && s.title.family == "" && slices.ContainsFunc(s.members, optimizer) &&
+			!slices.ContainsFunc(s.members, func(m member) bool { return strings.Contains(m.roles, "model") })
+	})
+	if i < 0 {
+		return
+	}
+	for _, s := range saves {
+		if s.step >= 0 && !slices.ContainsFunc(s.members, optimizer) {
+			s.shared, saves[i].part = saves[i], true
+		}
+	}
 }
 
 // ofArguments reports whether a file is by its name what a program was started with: args.pt, config.pkl.
@@ -315,6 +348,9 @@ func compare(all []*save) {
 		slices.SortStableFunc(f, func(a, b *save) int { return cmp.Compare(b.step, a.step) })
 		for i, s := range f {
 			others := f[i+1 : min(i+3, len(f))]
+			if len(others) > 0 {
+				s.before = others[0]
+			}
 			if len(others) == 0 {
 				others = f[max(0, i-4):i]
 			}

@@ -15,8 +15,8 @@ import (
 // contentIn looks at one file, of whatever kind: whether it is whole, and what is in it.
 func (l *look) contentIn(name string) (in content, err error) {
 	in = content{step: -1}
-	if strings.HasSuffix(name, ".json") {
-		return l.jsonContent(name)
+	if isSide(name) {
+		return l.sideContent(name)
 	}
 	err = l.inside(name, func(r io.ReaderAt, size int64) (err error) {
 		in, err = l.contentOfFile(name, r, size)
@@ -90,10 +90,18 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		return in, file.TarEnd(r, size)
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return in, problem.New(problem.BadZip, "it begins with zeros")
-	case slices.Contains(strongEndings, ext) && ext != ".ckpt" && ext != ".checkpoint":
+	case slices.Contains(strongEndings, ext) && !slices.Contains(opaqueEndings, ext):
 		return in, problem.New(problem.BadZip, "it begins with % x: neither a zip nor a pickle", head[:min(8, len(head))])
 	}
-	return in, nil // of a form that is not known
+	if size <= maxSide && isText(head) {
+		text := make([]byte, size)
+		if n, err := r.ReadAt(text, 0); n < len(text) {
+			return in, err
+		}
+		return textContent(path.Base(name), string(text), in), nil
+	}
+	in.opaque = true
+	return in, nil
 }
 
 // torchContent looks at what torch.save or pickle wrote.

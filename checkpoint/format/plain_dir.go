@@ -82,7 +82,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	}
 	tensors, steps, slots := 0, map[int64]bool{}, map[string]bool{}
 	for _, m := range files {
-		if strings.HasSuffix(m.path, ".json") {
+		if isSide(m.path) {
 			continue
 		}
 		tensors++
@@ -128,7 +128,7 @@ func allBelow(d *dir, files []member) bool {
 
 // keptIn is the one file of a directory that is there to keep it in: checkpoint/ckpt.pth.
 func keptIn(files []member) *save {
-	only := files[slices.IndexFunc(files, func(m member) bool { return !strings.HasSuffix(m.path, ".json") })]
+	only := files[slices.IndexFunc(files, func(m member) bool { return !isSide(m.path) })]
 	s := &save{title: only.title, members: []member{only}, family: only.family + "|" + only.slot + "|" + string(only.unit)}
 	if s.step < 0 {
 		s.family += "|" + only.path // nothing to be compared with
@@ -154,7 +154,7 @@ func byRank(dir string, files []member) {
 		return
 	}
 	bare := func(m member) bool {
-		return m.step >= 0 && !m.named && m.rank < 0 && !strings.HasSuffix(m.path, ".json")
+		return m.step >= 0 && !m.named && m.rank < 0 && !isSide(m.path)
 	}
 	var numbers rankSet
 	for _, m := range files {
@@ -180,7 +180,7 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 		switch {
 		case d.isFile(name):
 			strong, weak, own := fileKind(name)
-			mine := strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
+			mine := strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") || tellsProgress(name)
 			if !mine && (own || weak && checkpointName(name)) {
 				var err error
 				if mine, err = l.holdsTensors(d.join(name)); err != nil {

@@ -2,6 +2,7 @@ package format
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -12,20 +13,22 @@ import (
 func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, 0
 	optimizer, more, alone, tensors, open, read, samples := false, false, true, false, false, false, false
-	several := 0 // files that are no JSON
+	blind := false // of a form that is not known
+	several := 0   // files that are no text
 	for _, m := range members {
-		if !strings.HasSuffix(m.path, ".json") {
+		if !isSide(m.path) {
 			several++
 		}
 	}
 	for i, in := range contents {
 		c.Doubt = cmp.Or(c.Doubt, in.doubt)
-		if strings.HasSuffix(members[i].path, ".json") && in.step < 0 {
+		if isSide(members[i].path) && in.step < 0 {
 			continue
 		}
 		if len(members) > 1 && slices.Contains(strings.Fields(members[i].roles), "ema") {
 			in.step = -1 // an average counts its own updates
 		}
+		in.agree(c.save.title)
 		switch before := contents[from]; {
 		case in.step < 0:
 		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:
@@ -34,7 +37,8 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
 				step, members[i].path, in.step)
 		}
-		optimizer = optimizer || in.optimizer || in.tensors && !in.alone && strings.Contains(members[i].roles, "optimizer")
+		optimizer = optimizer || in.optimizer || ofOptimizer(members[i]) && !in.alone && !isSide(members[i].path)
+		blind = blind || in.opaque
 		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
 		samples = samples || in.samples && several == 1
 		alone = alone && in.alone && !(in.scalars && several > 1) // the epoch in a file of its own
@@ -45,27 +49,41 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	}
 	c.Training, c.Optimizer = optimizer || more, optimizer
 	checkpoint := checkpointName(c.base())
-	foreign := !c.save.named && name.slot == "" && name.family != "" && !checkpoint
+	foreign := !blind && !c.save.named && name.slot == "" && name.family != "" && !checkpoint
 	structured := len(contents) == 1 && alone && !open && stateOfItsOwn(contents[0], checkpoint, foreign, c.save)
 	switch {
 	case optimizer || more:
+		c.Bare = c.save.part || !tensors && !optimizer && !blind && allHaveRoles(members)
 	case alone && tensors:
 		c.Part = allHaveRoles(members)
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
 	case !tensors && (alone || foreign) && (!open || !checkpoint) && !structured:
 		c.Part, c.Data = allHaveRoles(members), alone && !open
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
-	case read:
+	case read, blind:
 		c.Unsure, c.Hollow = true, !tensors
-		c.Bare = (!tensors || samples) && !checkpoint
+		c.Bare = (!tensors || samples) && !checkpoint || blind && allHaveRoles(members)
 		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
 	}
 	return nil
 }
 
+// agree takes of several counts that may be the step the one that the name says.
+func (c *content) agree(name title) {
+	i := slices.IndexFunc(c.counts, func(t tally) bool { return t.n == name.step && t.unit == name.unit && t.unit == UnitStep })
+	if i >= 0 && c.step >= 0 && c.step != name.step {
+		c.at(c.counts[i])
+	}
+}
+
+// ofOptimizer reports whether a file is by its name that of the state of an optimizer.
+func ofOptimizer(m member) bool {
+	return strings.Contains(m.roles, "optimizer") || slices.Contains(optimizerEndings, strings.ToLower(path.Ext(m.path)))
+}
+
 // allHaveRoles reports whether each file of a save is one part of it by its name.
 func allHaveRoles(members []member) bool {
-	return !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !strings.HasSuffix(m.path, ".json") })
+	return !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !isSide(m.path) })
 }
 
 // stateOfItsOwn reports whether numbers without tensors may be the state of a program: a population, a table of values. Such

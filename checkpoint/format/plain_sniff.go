@@ -46,7 +46,7 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return likely, nil
 	}
-	return false, nil
+	return opaque(name, head), nil
 }
 
 // maxSniff bounds a pickle that is read to find out what is in it.
