@@ -64,8 +64,8 @@ var (
 	// A step of the optimizer goes before an iteration, which may be one micro batch of it, and before a step, which may be
 	// one of its epoch.
 	stepKeys = []string{"global_step", "optimizer_step", "optimizer_steps", "opt_step", "step", "global_steps", "step_count", "current_step",
-		"train_step", "train_steps", "training_step", "total_steps_done", "step_num", "step_nr", "cur_step", "last_step", "step_idx",
-		"steps_completed", "completed_steps", "steps_done", "num_steps_completed", "last_train_step", "global_train_step",
+		"train_step", "train_steps", "training_step", "total_steps_done", "step_num", "step_nr", "last_step", "step_idx",
+		"num_steps_done", "steps_completed", "completed_steps", "steps_done", "num_steps_completed", "last_train_step", "global_train_step",
 		"num_updates", "update", "updates", "number_training_updates", "num_updates_done", "global_update",
 		"iteration", "iter", "steps", "it", "iter_num", "iteration_num", "num_steps", "n_iter", "niter", "iterations", "steps_run",
 		"global_iter", "global_iteration", "itr", "current_iteration", "current_iter", "cur_iter", "last_iter", "train_iter",
@@ -75,7 +75,7 @@ var (
 		"epoch_idx", "epoch_nr", "episode", "i_episode", "episode_num", "current_episode", "generation"}
 	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
 	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress train_progress training_progress " +
-		"info train_info train_infos extra extra_state counters counts loop misc status training run_state client_state timestamp")
+		"info train_info train_infos requeue_stats extra extra_state counters counts loop misc status training run_state client_state timestamp")
 	// moreWords are in the keys of what training needs to resume, besides an optimizer.
 	moreWords = []string{"sched", "scaler", "rng", "random_state", "rndstate", "dataloader", "data_loader", "sampler", "loops", "callbacks", "grad_scaler"}
 	// aboutWords are in the keys of what says something about weights, or about what made them.
@@ -330,7 +330,7 @@ func (w *weighing) step(s *file.Shape, depth int) tally {
 		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "updates" })
 	}
 	if found := w.number(s, keys, UnitStep); found.n >= 0 || found.err != nil {
-		return found
+		return w.notBelow(s, found)
 	}
 	if h := s.Get("optimizer_history"); h != nil && h.Kind == file.List && len(h.Values) == h.Pairs && h.Pairs > 0 { // fairseq
 		if found := w.number(h.Values[h.Pairs-1], stepKeys, UnitStep); found.n >= 0 || found.err != nil {
@@ -351,8 +351,13 @@ func (w *weighing) step(s *file.Shape, depth int) tally {
 			epoch = found
 		}
 	}
-	if found := w.number(s, epochKeys, UnitEpoch); found.n >= 0 || found.err != nil {
+	found := w.number(s, epochKeys, UnitEpoch)
+	weak := w.number(s, weakKeys, UnitStep)
+	switch {
+	case found.n >= 0 || found.err != nil:
 		return found
+	case epoch.n < 0:
+		return weak
 	}
 	return epoch
 }
@@ -447,7 +452,7 @@ func (c *content) count(numbers map[string]int64) {
 				continue
 			}
 			found := tally{n: n, unit: unit, key: key, plain: true}
-			if c.counts = append(c.counts, found); c.step < 0 {
+			if c.counts = append(c.counts, found); c.step < 0 || belowEpoch(tally{c.step, c.unit, c.key, true, nil}, found) {
 				c.at(found)
 				c.more = true
 			}

@@ -235,7 +235,7 @@ func (l *look) others(root *dir, cs []*Checkpoint) (names []string) {
 		stem := root.join(name)
 		for ; !used[stem] && path.Ext(stem) != "" && path.Dir(stem) == root.path; stem = strings.TrimSuffix(stem, path.Ext(stem)) {
 		}
-		if !used[stem] && !strings.HasPrefix(name, ".") && name != quarantined && len(names) < maxOthers {
+		if !used[stem] && !strings.HasPrefix(name, ".") && !ofTheVolume[name] && len(names) < maxOthers {
 			names = append(names, name)
 		}
 	}
@@ -256,6 +256,10 @@ func setAside(name string) bool {
 
 // quarantined is the directory of what was moved aside.
 const quarantined = "quarantine"
+
+// ofTheVolume are the names of what is no user's: what a file system or a file server makes for itself.
+var ofTheVolume = map[string]bool{quarantined: true, "lost+found": true, "System Volume Information": true, "@eaDir": true, "#recycle": true,
+	"$RECYCLE.BIN": true, "aquota.user": true, "aquota.group": true}
 
 // Check looks at a checkpoint that Find found in the same tree and fills in what it sees. Whatever is wrong with it is in
 // its Reason and Detail.

@@ -26,6 +26,7 @@ type title struct {
 	roles    string // which part of the training state it is: "optimizer"; several are joined
 	slot     string // "latest", "best": which of several that are written over
 	family   string // the rest: what files of one series have in common
+	major    string // the bare number before a bare number that is the step, which may be the epoch of which it is
 	when     string // a date, a time or the number of a copy, as it stands there
 }
 
@@ -81,11 +82,11 @@ var (
 	// neutral words say no more than that it is a checkpoint, or a copy of one.
 	neutralWords = set("checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt ckp ckps cp save saved snapshot state states dict training trainer copy")
 	roleWords    = map[string]string{
-		"model": "model", "net": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
+		"model": "model", "models": "model", "net": "model", "nets": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
 		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
 		"discriminator": "discriminator", "disc": "discriminator", "dis": "discriminator", "d": "discriminator", "netd": "discriminator",
 		"critic": "critic", "actor": "actor", "policy": "policy", "value": "value", "encoder": "encoder", "decoder": "decoder",
-		"ema": "ema", "optim": "optimizer", "optimizer": "optimizer", "optimiser": "optimizer", "opt": "optimizer", "optimizers": "optimizer",
+		"ema": "ema", "optim": "optimizer", "optims": "optimizer", "opts": "optimizer", "optimizer": "optimizer", "optimiser": "optimizer", "opt": "optimizer", "optimizers": "optimizer",
 		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer",
 		"sched": "scheduler", "scheduler": "scheduler", "schedule": "scheduler", "schedulers": "scheduler",
 		"scaler": "scaler", "gradscaler": "scaler", "amp": "scaler", "rng": "rng", "random": "rng", "sampler": "sampler",
@@ -192,6 +193,8 @@ func titleOf(name string) title {
 			t.rank, ranked = n, i // state_00001000_00001
 		case sure == 2 && best == 1 && t.step > n && ofCheckpoint(ps, at):
 			// checkpoint-1000-epoch-1
+		case sure == 1 && best == 1 && !ps[i].glued && at == i-1:
+			t.major, t.step, t.unit, at = ps[at].text, n, unit, i
 		case sure > 0 && sure >= best, sure == 1 && n > t.step && t.unit == UnitEpoch && ofCheckpoint(ps, i):
 			t.step, t.unit, t.named, best, at = n, unit, sure > 1, sure, i
 		}

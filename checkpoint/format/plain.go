@@ -75,9 +75,10 @@ var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini",
 
 // fileKind says how sure a name is that of a file with tensors. own says that its ending is one that nobody is known to use.
 func fileKind(name string) (strong, weak, own bool) {
-	if strings.HasPrefix(name, ".") || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
+	if strings.HasPrefix(name, ".") && !hiddenState(name) || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
 		return false, false, false
 	}
+	name = strings.TrimPrefix(name, ".")
 	name, _ = withoutBackup(name)
 	ext := strings.ToLower(path.Ext(name))
 	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
@@ -99,12 +100,14 @@ func fileKind(name string) (strong, weak, own bool) {
 	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
 	switch likely := t.named || checkpointName(name); {
 	case weak:
+	case saysState(ext):
+		own = true
 	case slices.Contains(opaqueEndings, ext):
 		own = likely || t.step >= 0 || t.slot != ""
 	case ext == ".gguf": // of a fine-tuning run, and not one that is there to be used
 		own = likely
 	default:
-		own = (likely || t.step >= 0 && (t.roles != "" || t.family == "")) && ownEnding(name, ext)
+		own = (likely || (t.step >= 0 || t.slot != "") && (t.roles != "" || t.family == "")) && ownEnding(name, ext)
 	}
 	return false, weak, own
 }
@@ -192,17 +195,18 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		family, slot string
 		unit         Unit
 		step         int64
+		major        string
 		when, alone  string
 	}
 	groups := map[key]*save{}
 	var weak []string
 	add := func(name string) {
 		t := titleOf(name)
-		k := key{t.family, t.slot, t.unit, t.step, "", ""}
+		k := key{t.family, t.slot, t.unit, t.step, t.major, "", ""}
 		if t.step < 0 {
 			k.when = t.when
 		}
-		if t.step < 0 && t.roles == "" {
+		if t.step < 0 && (t.roles == "" || neutralWords[strings.TrimPrefix(path.Ext(name), ".")]) {
 			k.alone = name
 		}
 		s := groups[k]
@@ -217,7 +221,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		s.members = append(s.members, member{root.join(name), t})
 	}
 	for _, name := range names {
-		if ofArguments(name) {
+		if ofArguments(name) || hiddenCopy(root, name) {
 			continue
 		}
 		switch strong, maybe, own := fileKind(name); {
@@ -251,6 +255,8 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			add(name)
 		}
 	}
+	saves = byStem(saves)
+	firstOfTwo(saves)
 	for _, s := range saves {
 		s.templates("")
 	}

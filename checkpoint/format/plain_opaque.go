@@ -38,6 +38,9 @@ func opaque(name string, head []byte) bool {
 	}
 	t := titleOf(name)
 	checkpoint := false
+	if saysState(strings.ToLower(path.Ext(name))) {
+		return true
+	}
 	for _, p := range pieces(stemOf(name)) {
 		if checkpoint = checkpoint || opaqueWords[p.text]; dataWords[p.text] {
 			return false
