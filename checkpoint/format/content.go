@@ -27,12 +27,15 @@ type content struct {
 	nested, lines bool
 	// samples says that it is a list of items of one form, with tensors in them.
 	samples bool
-	number  bool    // it is a bare number
-	read    bool    // what is in the file was read
-	opaque  bool    // its form is not known
-	doubt   string  // what keeps it open whether the file is whole
-	key     string  // under which the step stands
-	counts  []tally // all that may be the step
+	number  bool // it is a bare number
+	text    bool // it is text, under a name that does not say so
+	// positional says that its arrays have no names of their own: what a tree was flattened to.
+	positional bool
+	read       bool    // what is in the file was read
+	opaque     bool    // its form is not known
+	doubt      string  // what keeps it open whether the file is whole
+	key        string  // under which the step stands
+	counts     []tally // all that may be the step
 	// sure says that the step is a plain number under a name that counts the training itself. An average of the weights, a
 	// sampler, a buffer of a layer count on their own.
 	sure  bool
@@ -287,6 +290,9 @@ func holds(s *file.Shape) bool {
 func isOptimizer(s *file.Shape) bool {
 	if s != nil && s.Kind == file.Object && strings.HasPrefix(s.Class, "optax") {
 		return true
+	}
+	if mu, nu := s.Get("mu"), s.Get("nu"); mu != nil && nu != nil && (mu.Kind == file.Dict && nu.Kind == file.Dict || s.Get("count") != nil) {
+		return true // optax's, by the names of its fields
 	}
 	groups := s.Get("param_groups")
 	return groups != nil && groups.Kind == file.List && s.Get("state") != nil

@@ -27,6 +27,7 @@ type save struct {
 	before    *save    // of its family, the one before it
 	shared    *save    // the state of an optimizer that is written over in place, beside weights of each step
 	part      bool     // it is such a one
+	kept      bool     // it is the only file in a directory of its own
 	family    string
 	has       []string // the templates of its members, sorted
 	required  []string // those that the saves before it have as well
@@ -392,6 +393,9 @@ func (s *save) checkpoint(root *dir) *Checkpoint {
 	}
 	c.Tag = path.Base(c.Path)
 	c.Root = root.path
+	if s.kept {
+		c.Root = path.Dir(c.Path)
+	}
 	return c
 }
 

@@ -62,7 +62,9 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 			return in, err
 		}
 		if names, numbers, ok, err := file.Npz(z); err == nil && ok {
-			return named(names, numbers), nil
+			in = named(names, numbers)
+			in.positional = !slices.ContainsFunc(names, func(name string) bool { _, ok := numbered(name, "arr_", ""); return !ok })
+			return in, nil
 		}
 		if ext == ".zip" {
 			var names []string
@@ -98,7 +100,7 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		if n, err := r.ReadAt(text, 0); n < len(text) {
 			return in, err
 		}
-		return textContent(path.Base(name), string(text), in), nil
+		return textContent(path.Base(name), string(text), content{step: -1, alone: true, text: true}), nil
 	}
 	in.opaque = true
 	return in, nil

@@ -109,7 +109,9 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	case tensors == 0, !known:
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
-		return keptIn(files), nil
+		kept := keptIn(files)
+		kept.kept = !isHash(name) // a random name is one of a save, and others have others
+		return kept, nil
 	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 1 && t.step < 0,
 		len(slots) > 0 && (t.step < 0 && t.slot == "" || !t.named && allBelow(d, files)):
 		return nil, nil // a directory of checkpoints: best and last are two

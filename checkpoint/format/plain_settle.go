@@ -13,8 +13,9 @@ import (
 func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, 0
 	optimizer, more, alone, tensors, open, read, samples := false, false, true, false, false, false, false
-	blind := false // of a form that is not known
-	several := 0   // files that are no text
+	blind := false              // of a form that is not known
+	unnamed, text := true, true // all that is no text beside it: arrays without names; text, too
+	several := 0                // files that are no text
 	for _, m := range members {
 		if !isSide(m.path) {
 			several++
@@ -42,6 +43,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		blind = blind || in.opaque
 		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
 		samples = samples || in.samples && several == 1
+		unnamed, text = unnamed && (in.positional || isSide(members[i].path)), text && (in.text || isSide(members[i].path))
 		alone = alone && in.alone && !(in.scalars && several > 1) // the epoch in a file of its own
 	}
 	name := c.save.title
@@ -53,15 +55,18 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	foreign := !blind && !c.save.named && name.slot == "" && name.family != "" && !checkpoint
 	structured := len(contents) == 1 && alone && !open && stateOfItsOwn(contents[0], checkpoint, foreign, c.save)
 	switch {
+	case text && !checkpoint:
+		c.Training, c.Data = false, true
+		c.weightsOnly("%s is text, and beside nothing: data", c.Path)
 	case optimizer || more:
 		c.Bare = c.save.part || !tensors && !optimizer && !blind && allHaveRoles(members)
-	case alone && tensors:
+	case alone && tensors && !(unnamed && (c.save.directory && c.save.named || checkpoint)):
 		c.Part = allHaveRoles(members)
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
 	case !tensors && (alone || foreign) && (!open || !checkpoint) && !structured:
 		c.Part, c.Data = allHaveRoles(members), alone && !open
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
-	case read, blind:
+	case read, blind, unnamed && tensors:
 		c.Unsure, c.Hollow = true, !tensors
 		c.Bare = (!tensors || samples) && !checkpoint || blind && allHaveRoles(members)
 		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
