@@ -46,16 +46,17 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 		return content{step: -1, tensors: true, alone: !c.Resumable, optimizer: c.Resumable && len(names) > 0}, err
 	case bytes.HasPrefix(head, []byte("\x89HDF\r\n\x1a\n")) || ext == ".h5" || ext == ".hdf5":
-		c := Checkpoint{Resumable: true}
+		c, alone := Checkpoint{Resumable: true}, false
 		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
 		if err == nil && l.Level >= Manifests {
 			var names []string
-			if names, err = h.Names(r); err == nil {
+			if names, err = h.KerasNames(r); err == nil {
 				c.kerasResumable(name, names)
+				alone = !c.Resumable || len(names) > 0 && !slices.ContainsFunc(names, ofTraining)
 				err = file.ZeroHalf(r, size)
 			}
 		}
-		return content{step: -1, tensors: true, alone: !c.Resumable}, err
+		return content{step: -1, tensors: true, alone: alone}, err
 	case torch && form == file.TorchZip:
 		z, err := file.OpenZip(r, size)
 		if err != nil {
@@ -104,6 +105,11 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 	}
 	in.opaque = true
 	return in, nil
+}
+
+// ofTraining reports whether the name of a group says that there may be more in it than the weights of a layer.
+func ofTraining(name string) bool {
+	return has(strings.ToLower(name), []string{"optim", "adam", "momentum", "state", "train", "step", "epoch", "iter", "rng", "checkpoint"})
 }
 
 // torchContent looks at what torch.save or pickle wrote.
