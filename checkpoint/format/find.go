@@ -176,6 +176,9 @@ func newestFirst(a, b *Checkpoint) int {
 // findIn lists what may be checkpoints in one directory: what each format claims of what those before it have left.
 func (l *look) findIn(root *dir) (Found, error) {
 	found := Found{Format: l.Format}
+	if isArray(root) {
+		return found, nil // its pieces are nothing by themselves
+	}
 	l.taken = make(map[string]bool)
 	if l.Rule == nil {
 		root = root.without(func(name string) bool { return setAside(name) || l.isLinkBeside(root, name) }) // what it leads to is listed

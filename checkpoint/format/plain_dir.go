@@ -80,6 +80,9 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	if err != nil {
 		return nil, err
 	}
+	if isArray(d) {
+		return nil, nil
+	}
 	tensors, steps, slots := 0, map[int64]bool{}, map[string]bool{}
 	for _, m := range files {
 		if isSide(m.path) {
@@ -90,7 +93,9 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		if path.Dir(m.path) != d.path && above.step >= 0 && above.roles == "" && above.step != t.step {
 			steps[above.step] = true // in a directory of a step of its own
 		}
-		slots[m.slot] = true
+		if !partOnly(m.roles) { // optimizer_last.pkl beside training.pkl
+			slots[m.slot] = true
+		}
 		if m.step >= 0 && !(m.step == t.step) {
 			steps[m.step] = true
 		}
@@ -121,6 +126,11 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	s.templates(d.path)
 	s.members = members
 	return s, nil
+}
+
+// partOnly reports whether a file is by its name a part of a state that is none by itself.
+func partOnly(roles string) bool {
+	return roles == "optimizer" || roles == "scheduler" || roles == "scaler" || roles == "rng"
 }
 
 // allBelow reports whether all of a save lies in directories of that which is taken for it.

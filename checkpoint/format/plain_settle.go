@@ -68,7 +68,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
 	case read, blind, unnamed && tensors:
 		c.Unsure, c.Hollow = true, !tensors
-		c.Bare = (!tensors || samples) && !checkpoint || blind && allHaveRoles(members)
+		c.Bare = samples && !checkpoint || !tensors && (!checkpoint || !blind) || blind && allHaveRoles(members)
 		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
 	}
 	return nil
