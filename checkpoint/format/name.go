@@ -80,9 +80,9 @@ var (
 	// endingWords are endings within a name, to which more was added: model.npz.optimizer.npz.
 	endingWords = set("npz pt pth ckpt pkl safetensors hdf")
 	// neutral words say no more than that it is a checkpoint, or a copy of one.
-	neutralWords = set("checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt ckp ckps cp save saved snapshot state states dict training trainer copy")
+	neutralWords = set("flax checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt ckp ckps cp save saved snapshot state states dict training trainer copy")
 	roleWords    = map[string]string{
-		"model": "model", "models": "model", "net": "model", "nets": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
+		"model": "model", "net": "model", "nets": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
 		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
 		"discriminator": "discriminator", "disc": "discriminator", "dis": "discriminator", "d": "discriminator", "netd": "discriminator",
 		"critic": "critic", "actor": "actor", "policy": "policy", "value": "value", "encoder": "encoder", "decoder": "decoder",

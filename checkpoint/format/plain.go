@@ -99,18 +99,22 @@ func fileKind(name string) (strong, weak, own bool) {
 	}
 	t := titleOf(name)
 	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
+	return false, weak, !weak && (likelyOwn(name, ext, t) || ext != "" && ownEnding(name, ext))
+}
+
+// likelyOwn reports whether a name, with an ending that nobody is known to use, says that it may be that of a state. What is in
+// the other files has to say so without doubt.
+func likelyOwn(name, ext string, t title) bool {
 	switch likely := t.named || checkpointName(name); {
-	case weak:
 	case saysState(ext):
-		own = true
+		return true
 	case slices.Contains(opaqueEndings, ext):
-		own = likely || t.step >= 0 || t.slot != ""
+		return likely || t.step >= 0 || t.slot != ""
 	case ext == ".gguf": // of a fine-tuning run, and not one that is there to be used
-		own = likely
+		return likely
 	default:
-		own = (likely || (t.step >= 0 || t.slot != "") && (t.roles != "" || t.family == "")) && ownEnding(name, ext)
+		return (likely || (t.step >= 0 || t.slot != "") && (t.roles != "" || t.family == "")) && ownEnding(name, ext)
 	}
-	return false, weak, own
 }
 
 // isLog reports whether a name, without the number at its end, is that of what a program writes along the way: a log that
@@ -272,7 +276,7 @@ func shareOptimizer(saves []*save) {
 	optimizer := func(m member) bool { return strings.Contains(m.roles, "optimizer") }
 	i := slices.IndexFunc(saves, func(s *save) bool {
 		return s.step < 0 && s.slot == "" && s.when == "" && s.title.family == "" && slices.ContainsFunc(s.members, optimizer) &&
-			!slices.ContainsFunc(s.members, func(m member) bool { return strings.Contains(m.roles, "model") })
+			!slices.ContainsFunc(s.members, func(m member) bool { return m.roles == "" || strings.Contains(m.roles, "model") })
 	})
 	if i < 0 {
 		return

@@ -29,5 +29,7 @@ func hiddenState(name string) bool {
 // hiddenCopy reports whether a hidden file is one that gets its name when it is written: another of its series is there.
 func hiddenCopy(root *dir, name string) bool {
 	hidden, found := strings.CutPrefix(name, ".")
-	return found && slices.ContainsFunc(root.names, func(other string) bool { return seriesOf(other) == seriesOf(hidden) && root.isFile(other) })
+	return found && slices.ContainsFunc(root.names, func(other string) bool {
+		return !strings.HasPrefix(other, ".") && seriesOf(other) == seriesOf(hidden) && root.isFile(other)
+	})
 }

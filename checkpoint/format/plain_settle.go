@@ -48,6 +48,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	}
 	name := c.save.title
 	if step >= 0 {
+		c.counts = contents[from].counts
 		c.says(step, unit, name)
 	}
 	c.Training, c.Optimizer = optimizer || more, optimizer

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/gangrun/gangrun/checkpoint/file"
 )
@@ -30,6 +32,11 @@ func (l *look) holdsTensors(name string) (bool, error) {
 		return likely && path.Ext(name) != "", nil
 	}
 	form, torch := file.IsTorch(head[:min(len(head), 32)])
+	ext := strings.ToLower(path.Ext(name))
+	if base := path.Base(name); !slices.Contains(weakEndings, ext) && !strings.Contains(base, "=") && !likelyOwn(base, ext, t) && ext != "" && ownEnding(base, ext) {
+		return bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head, []byte("/data.pkl")) ||
+			torch && (form == file.TorchLegacy || form == file.PlainPickle && f.size <= maxSniff && isState(f, f.size)), nil
+	}
 	switch {
 	case torch && form == file.PlainPickle && likelihood(path.Base(name)) == 0 && f.size <= maxSniff:
 		return isState(f, f.size), nil
