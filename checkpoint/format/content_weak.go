@@ -35,3 +35,11 @@ func (c *content) firstBatches(name title) {
 		c.at(c.counts[i])
 	}
 }
+
+// within2 reports whether a value, or one of those in the dicts of it, is of a kind: "loss_module" may hold more than losses.
+func within2(s *file.Shape, is func(*file.Shape) bool) bool {
+	if s == nil || s.Kind != file.Dict && s.Kind != file.Object {
+		return false
+	}
+	return is(s) || slices.ContainsFunc(s.Values, is)
+}

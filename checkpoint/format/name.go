@@ -339,49 +339,6 @@ func thousands(text, unit string) (int64, bool) {
 	return n, true
 }
 
-// dates marks the pieces of dates and of the times behind them: 2026-01-02, 20260102, 20260102_030405.
-func dates(ps []piece) {
-	for i := range ps {
-		p := &ps[i]
-		if !p.number || p.used || p.decimal {
-			continue
-		}
-		rest := ps[i+1:]
-		day := len(p.text) == 8 && isDate(p.text[:4], p.text[4:6], p.text[6:])
-		long := len(p.text) == 14 && isDate(p.text[:4], p.text[4:6], p.text[6:8])
-		if !day && !long && len(rest) >= 2 && rest[0].number && rest[1].number && len(rest[0].text) == 2 && len(rest[1].text) == 2 &&
-			isDate(p.text, rest[0].text, rest[1].text) {
-			day, rest[0].used, rest[1].used = true, true, true
-			rest = rest[2:]
-		}
-		if p.used = day || long; !day {
-			continue
-		}
-		if len(rest) > 0 && rest[0].text == "t" {
-			rest = rest[1:]
-		}
-		switch {
-		case len(rest) > 0 && rest[0].number && (len(rest[0].text) == 6 || len(rest[0].text) == 4):
-			rest[0].used = true
-		case len(rest) > 1 && rest[0].number && rest[1].number && len(rest[0].text) == 2 && len(rest[1].text) == 2:
-			rest[0].used, rest[1].used = true, true
-			if len(rest) > 2 && rest[2].number && len(rest[2].text) == 2 {
-				rest[2].used = true
-				if len(rest) == 4 && rest[3].number && len(rest[3].text) <= 2 { // the zone, or which of the same second
-					rest[3].used = true
-				}
-			}
-		}
-	}
-}
-
-func isDate(year, month, day string) bool {
-	y, ok1 := digits(year)
-	m, ok2 := digits(month)
-	d, ok3 := digits(day)
-	return ok1 && ok2 && ok3 && 1990 <= y && y <= 2099 && 1 <= m && m <= 12 && 1 <= d && d <= 31
-}
-
 // words sorts the rest of a name into what it says. at is the piece that is the step, and ranked the one of a rank without a
 // word.
 func (t *title) words(ps []piece, at, ranked int) {
