@@ -366,6 +366,7 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 		}
 		good[i] = c.Step < 0 && !x.numbered || c.Step >= 0 && (c.Unit == format.UnitStep) == x.steps
 	}
+	onlyLastRun(s.Checkpoints, good)
 	return good, tied
 }
 

@@ -25,3 +25,17 @@ func (p Policy) heldMore(s Scan, m History, chosen *format.Checkpoint, began boo
 	}
 	return nil
 }
+
+// onlyLastRun takes back those of an earlier run in the same directory, which its dates tell.
+func onlyLastRun(cs []format.Checkpoint, good []bool) {
+	var places []int
+	for i, is := range good {
+		if is {
+			places = append(places, i)
+		}
+	}
+	clear(good)
+	for _, i := range format.ByDate(cs, places) {
+		good[i] = true
+	}
+}

@@ -60,7 +60,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.Training, c.Data = false, true
 		c.weightsOnly("%s is text, and beside nothing: data", c.Path)
 	case optimizer || more:
-		c.Bare = c.save.part || !tensors && !optimizer && !blind && allHaveRoles(members)
+		c.Bare = c.save.part || allOfOptimizer(members) || !tensors && !optimizer && !blind && allHaveRoles(members)
 	case alone && tensors && !(unnamed && (c.save.directory && c.save.named || checkpoint)):
 		c.Part = allHaveRoles(members)
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
@@ -86,6 +86,11 @@ func (c *content) agree(name title) {
 // ofOptimizer reports whether a file is by its name that of the state of an optimizer.
 func ofOptimizer(m member) bool {
 	return strings.Contains(m.roles, "optimizer") || slices.Contains(optimizerEndings, strings.ToLower(path.Ext(m.path)))
+}
+
+// allOfOptimizer reports whether each file of a save is by its name that of an optimizer.
+func allOfOptimizer(members []member) bool {
+	return !slices.ContainsFunc(members, func(m member) bool { return !isSide(m.path) && !ofOptimizer(m) })
 }
 
 // allHaveRoles reports whether each file of a save is one part of it by its name.

@@ -1,6 +1,10 @@
 package format
 
-import "slices"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // Together reads of checkpoints that belong together what one by itself does not say: which of several counts is the step.
 // Where the names of some have numbers, and these agree with another count than the one that is taken otherwise, it is that
@@ -25,4 +29,21 @@ func Together(cs []Checkpoint) {
 			c.Step, c.Unit, c.StepFrom = c.counts[k].n, c.counts[k].unit, StepFromContent
 		}
 	}
+}
+
+// ByDate finds of saves that have dates for steps in their names those of an earlier training run: they were written before
+// another and say that they are further. It takes the places of those that may be chosen, and returns the ones that stay.
+func ByDate(cs []Checkpoint, places []int) []int {
+	order := slices.SortedStableFunc(slices.Values(places), func(a, b int) int {
+		return cmp.Or(cs[b].Modified.Compare(cs[a].Modified), cmp.Compare(cs[b].Step, cs[a].Step))
+	})
+	lowest, earlier := int64(math.MaxInt64), map[int]bool{}
+	for _, i := range order {
+		if c := cs[i]; c.save != nil && c.save.title.when != "" && c.save.title.step < 0 && c.Step >= 0 {
+			if earlier[i] = c.Step >= lowest; !earlier[i] {
+				lowest = c.Step
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(places), func(i int) bool { return earlier[i] })
 }
