@@ -33,7 +33,7 @@ type title struct {
 // endings of files that hold tensors, of whichever library. They may stand one behind another: .pth.tar.
 var endings = []string{
 	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
-	".th", ".t7", ".pdparams", ".pdopt", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+	".th", ".t7", ".pdparams", ".pdopt", ".pdstates", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
 	".caffemodel", ".solverstate", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3", ".tckpt", ".ot", ".eqx", ".dnn", ".ckp",
 }
 
@@ -97,6 +97,8 @@ var (
 		"wer cer top lr seed node world size ws bs bsz fold v ver version layers layer dim hidden heads head h w l res resnet vgg vit bert gpt " +
 		"llama fp bf int of part shard mp tp pp dp k exp run trial try job task stage phase replica port pid host px patch b n c p r x y z t " +
 		"beta alpha tau gamma temp temperature ratio frac dropout wd bit bits gb mb kb")
+	// archWords are those of them that stand before the size of a model.
+	archWords = set("res resnet vgg vit bert gpt llama")
 	// measures are words before numbers that say how good a model is.
 	measures = set("acc accuracy loss val valloss score f f1 map miou auc bleu rouge ppl perplexity psnr ssim fid reward mse mae rmse err error " +
 		"wer cer")
@@ -284,6 +286,8 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	case p.glued && (copyWords[before] || pastWords[before]): // best0, prev1, copy2
 		return 0, 0, ""
 	case before == "", neutralWords[before], slotWords[before], roleWords[before] != "" && (!p.glued || len(before) > 1):
+		return n, 1, UnitStep
+	case !p.glued && len(p.text) > 2 && p.text[0] == '0' && archWords[before]: // resnet-0010; resnet-50 is a size
 		return n, 1, UnitStep
 	case p.glued, otherWords[before]:
 		return 0, 0, ""

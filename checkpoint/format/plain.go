@@ -97,7 +97,7 @@ func fileKind(name string) (strong, weak, own bool) {
 	if ext == ".bin" && isHFWeights(name) {
 		return true, false, false
 	}
-	t := titleOf(name)
+	t := titleOf(withoutOwn(name))
 	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
 	return false, weak, !weak && (likelyOwn(name, ext, t) || ext != "" && ownEnding(name, ext))
 }
@@ -106,7 +106,7 @@ func fileKind(name string) (strong, weak, own bool) {
 // the other files has to say so without doubt.
 func likelyOwn(name, ext string, t title) bool {
 	switch likely := t.named || checkpointName(name); {
-	case saysState(ext):
+	case saysState(ext), slices.Contains(checkpointEndings, ext):
 		return true
 	case slices.Contains(opaqueEndings, ext):
 		return likely || t.step >= 0 || t.slot != ""
@@ -205,6 +205,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 	}
 	groups := map[key]*save{}
 	var weak []string
+	unfinished := !slices.ContainsFunc(names, func(name string) bool { strong, _, _ := fileKind(name); return strong })
 	add := func(name string) {
 		t := titleOf(name)
 		k := key{t.family, t.slot, t.unit, t.step, t.major, "", ""}
@@ -227,6 +228,10 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 	}
 	for _, name := range names {
 		if ofArguments(name) || hiddenCopy(root, name) {
+			continue
+		}
+		if unfinished && lonely(name) {
+			add(name)
 			continue
 		}
 		switch strong, maybe, own := fileKind(name); {
@@ -407,16 +412,11 @@ func (s *save) checkpoint(root *dir) *Checkpoint {
 func (s *save) chief() member {
 	best, sure := s.members[0], -1
 	for _, m := range s.members {
-		n := 0
-		switch m.roles {
-		case "":
-			n = 4
-		case "model":
-			n = 3
-		case "generator", "policy", "actor":
-			n = 2
-		case "optimizer", "scheduler", "scaler", "rng", "args", "meta", "loader", "sampler":
-		default:
+		n, ok := importance[m.roles]
+		switch {
+		case ofOptimizer(m):
+			n = 0
+		case !ok:
 			n = 1
 		}
 		if n > sure {
@@ -425,6 +425,10 @@ func (s *save) chief() member {
 	}
 	return best
 }
+
+// importance is how likely a program is told of a file, by its part.
+var importance = map[string]int{"": 4, "model": 3, "generator": 2, "policy": 2, "actor": 2,
+	"optimizer": 0, "scheduler": 0, "scaler": 0, "rng": 0, "args": 0, "meta": 0, "loader": 0, "sampler": 0}
 
 // shardIndex is the name of the index to a shard such as model-00001-of-00003.safetensors.
 func shardIndex(name string) (index string, ok bool) {

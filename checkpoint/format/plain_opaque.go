@@ -17,6 +17,17 @@ import (
 var opaqueEndings = []string{".caffemodel", ".solverstate", ".weights", ".params", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3",
 	".tckpt", ".ot", ".t7", ".state", ".opt", ".optim", ".eqx", ".ckp", ".dnn", ".ckpt", ".checkpoint", ".chkpt", ".model"}
 
+// checkpointEndings are those that are words for a checkpoint.
+var checkpointEndings = []string{".ckp", ".ckpt", ".checkpoint", ".chkpt", ".state", ".states"}
+
+// withoutOwn is a name without an ending that is none of those that are known, and so says nothing.
+func withoutOwn(name string) string {
+	if ext := path.Ext(name); ext != "" && ownEnding(name, strings.ToLower(ext)) {
+		return strings.TrimSuffix(name, ext)
+	}
+	return name
+}
+
 // optimizerEndings are those of them that say that the state of an optimizer is in it.
 var optimizerEndings = []string{".solverstate", ".states", ".state", ".opt", ".optim", ".pdopt"}
 
@@ -36,9 +47,9 @@ func opaque(name string, head []byte) bool {
 	if len(head) < 64 || isText(head) || slices.ContainsFunc(magics, func(m string) bool { return bytes.HasPrefix(head, []byte(m)) }) {
 		return false
 	}
-	t := titleOf(name)
+	t := titleOf(withoutOwn(name))
 	checkpoint := false
-	if saysState(strings.ToLower(path.Ext(name))) {
+	if ext := strings.ToLower(path.Ext(name)); saysState(ext) || slices.Contains(checkpointEndings, ext) {
 		return true
 	}
 	for _, p := range pieces(stemOf(name)) {

@@ -39,7 +39,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
 				step, members[i].path, in.step)
 		}
-		optimizer = optimizer || in.optimizer || ofOptimizer(members[i]) && !in.alone && !isSide(members[i].path)
+		optimizer = optimizer || in.optimizer || ofOptimizer(members[i]) && (!in.alone || in.tensors && !allOfOptimizer(members)) && !isSide(members[i].path)
 		blind = blind || in.opaque
 		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
 		samples = samples || in.samples && several == 1

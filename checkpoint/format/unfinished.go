@@ -27,3 +27,8 @@ func saysUnfinished(name string) bool {
 	}
 	return found && more
 }
+
+// lonely reports whether a file with a temporary word in its name may be all that a program keeps: model_tmp.pth.
+func lonely(name string) bool {
+	return !strings.HasPrefix(name, ".") && isTemporary(name) && slices.Contains(strongEndings, strings.ToLower(path.Ext(name)))
+}
