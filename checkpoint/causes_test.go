@@ -155,3 +155,14 @@ func gzipped(text string) []byte {
 	_ = z.Close()
 	return b.Bytes()
 }
+
+// TestFreshVolume: what a file system makes for itself is nothing that is not understood.
+func TestFreshVolume(t *testing.T) {
+	tr := newTree(t)
+	tr.put("lost+found/.keep", nil)
+	tr.put(".gitkeep", nil)
+	s, err := (&Scanner{FS: os.DirFS(tr.dir)}).Scan(t.Context())
+	if err != nil || len(s.Checkpoints)+len(s.Others) > 0 {
+		t.Errorf("%v, %v, %v", s.Checkpoints, s.Others, err)
+	}
+}
