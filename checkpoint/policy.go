@@ -250,6 +250,12 @@ func newestFirst(a, b format.Checkpoint) int {
 	if c := cmp.Compare(b.Step, a.Step); c != 0 || a.Step >= 0 {
 		return c
 	}
+	switch { // a copy may be younger than what it is a copy of
+	case a.WasBefore() && !b.WasBefore():
+		return 1
+	case b.WasBefore() && !a.WasBefore():
+		return -1
+	}
 	return b.Modified.Compare(a.Modified)
 }
 

@@ -31,6 +31,13 @@ func Together(cs []Checkpoint) {
 	}
 }
 
+// WasBefore reports whether a checkpoint is by its name what another was before: checkpoint_prev0.ckpt, last.pt.bak.
+func (c *Checkpoint) WasBefore() bool {
+	return c.save != nil && c.InPlace && beforeWords[c.save.title.slot]
+}
+
+var beforeWords = set("prev previous bak backup orig old")
+
 // ByDate finds of saves that have dates for steps in their names those of an earlier training run: they were written before
 // another and say that they are further. It takes the places of those that may be chosen, and returns the ones that stay.
 func ByDate(cs []Checkpoint, places []int) []int {
