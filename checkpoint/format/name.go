@@ -34,7 +34,7 @@ type title struct {
 var endings = []string{
 	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
 	".th", ".t7", ".pdparams", ".pdopt", ".pdstates", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
-	".caffemodel", ".solverstate", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3", ".tckpt", ".ot", ".eqx", ".dnn", ".ckp",
+	".zst", ".xz", ".bz2", ".lz4", ".caffemodel", ".solverstate", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3", ".tckpt", ".ot", ".eqx", ".dnn", ".ckp",
 }
 
 // backups are endings that say that a file is what another one was before.

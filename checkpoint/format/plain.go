@@ -56,7 +56,7 @@ var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", "
 
 // weakEndings are those that data has as well: what is in such a file says what it is.
 var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
-	".params", ".pdparams", ".pdopt", ".torch", ".mpk", ""}
+	".params", ".pdparams", ".pdopt", ".zst", ".xz", ".bz2", ".lz4", ".torch", ".mpk", ""}
 
 // ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
 // puts behind a known one while it writes is not: ckpt.pt.6bE5Ba1F.

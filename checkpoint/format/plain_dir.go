@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -165,8 +166,9 @@ func byRank(dir string, files []member) {
 	if t := titleOf(dir); t.step < 0 || !t.named && !checkpointName(dir) {
 		return
 	}
+	layers(files)
 	bare := func(m member) bool {
-		return m.step >= 0 && !m.named && m.rank < 0 && !isSide(m.path)
+		return m.step >= 0 && !m.named && m.rank < 0 && m.family == "" && !isSide(m.path)
 	}
 	var numbers rankSet
 	for _, m := range files {
@@ -180,6 +182,25 @@ func byRank(dir string, files []member) {
 	for i := range files {
 		if m := &files[i]; bare(*m) {
 			m.rank, m.step, m.roles = m.step, -1, strings.TrimSpace(m.roles+" #")
+		}
+	}
+}
+
+// layers takes numbers behind words of a program's own, in the files of one step, for those of its layers, where they are
+// counted without a gap: dense_0.npz, dense_1.npz.
+func layers(files []member) {
+	bare := func(m member) bool { return m.step >= 0 && !m.named && m.rank < 0 && m.family != "" && !isSide(m.path) }
+	numbers := map[string]rankSet{}
+	for _, m := range files {
+		if bare(m) {
+			numbers[m.family] = append(numbers[m.family], m.step)
+		}
+	}
+	for i := range files {
+		m := &files[i]
+		set := numbers[m.family].sorted()
+		if bare(*m) && len(set) > 1 && set[0] <= 1 && set[len(set)-1] == set[0]+int64(len(set))-1 {
+			m.family, m.step = m.family+" "+strconv.FormatInt(m.step, 10), -1
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
 				step, members[i].path, in.step)
 		}
-		optimizer = optimizer || in.optimizer || ofOptimizer(members[i]) && (!in.alone || in.tensors && !allOfOptimizer(members)) && !isSide(members[i].path)
+		optimizer = optimizer || in.optimizer || in.tensors && c.below(members[i]) || ofOptimizer(members[i]) && (!in.alone || in.tensors && !allOfOptimizer(members)) && !isSide(members[i].path)
 		blind = blind || in.opaque
 		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
 		samples = samples || in.samples && several == 1
@@ -86,6 +86,12 @@ func (c *content) agree(name title) {
 // ofOptimizer reports whether a file is by its name that of the state of an optimizer.
 func ofOptimizer(m member) bool {
 	return strings.Contains(m.roles, "optimizer") || slices.Contains(optimizerEndings, strings.ToLower(path.Ext(m.path)))
+}
+
+// below reports whether a file lies in a directory of its save that is by its name that of an optimizer: opt_state/dense_1.npz.
+func (c *Checkpoint) below(m member) bool {
+	dir := path.Dir(m.path)
+	return c.save.directory && dir != c.Path && strings.Contains(titleOf(path.Base(dir)).roles, "optimizer")
 }
 
 // allOfOptimizer reports whether each file of a save is by its name that of an optimizer.

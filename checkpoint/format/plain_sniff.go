@@ -48,6 +48,8 @@ func (l *look) holdsTensors(name string) (bool, error) {
 		return likely || path.Ext(name) == ".msgpack", nil
 	case bytes.HasPrefix(head, []byte("\x89HDF")), bytes.HasPrefix(head, []byte{0x1f, 0x8b}), file.IsNpy(head):
 		return true, nil
+	case slices.ContainsFunc(compressions, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }):
+		return likely, nil
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return likely, nil
 	case len(bytes.Trim(head, "\x00")) == 0:
@@ -55,6 +57,9 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	}
 	return opaque(name, head), nil
 }
+
+// compressions begin files that are compressed in ways that are not read: zstd, xz, bzip2, lz4.
+var compressions = []string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh", "\x04\x22\x4d\x18"}
 
 // maxSniff bounds a pickle that is read to find out what is in it.
 const maxSniff = 1 << 20
