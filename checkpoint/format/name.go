@@ -284,6 +284,7 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	case gluedAfter && !ofTotal(ps, i), len(p.text) >= 10 && p.text[0] != '0' && len(p.text) <= 13: // "4bit"; the seconds since 1970
 		return 0, 0, ""
 	case p.glued && (copyWords[before] || pastWords[before]): // best0, prev1, copy2
+		t.when += p.text
 		return 0, 0, ""
 	case before == "", neutralWords[before], slotWords[before], roleWords[before] != "" && (!p.glued || len(before) > 1):
 		return n, 1, UnitStep

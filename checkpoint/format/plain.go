@@ -5,8 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
 // plain is what programs write that save for themselves: files of torch, of numpy, of Keras, safetensors and pickles,
@@ -50,83 +48,6 @@ func (m member) template(dir string) string {
 	base := path.Base(rel)
 	return path.Join(path.Dir(rel), m.roles+"|"+m.slot+"|"+m.family+"|"+strings.TrimPrefix(base, stemOf(base)))
 }
-
-// strongEndings are those that only what a training script writes has.
-var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7"}
-
-// weakEndings are those that data has as well: what is in such a file says what it is.
-var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
-	".params", ".pdparams", ".pdopt", ".zst", ".xz", ".bz2", ".lz4", ".torch", ".mpk", ""}
-
-// ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
-// puts behind a known one while it writes is not: ckpt.pt.6bE5Ba1F.
-func ownEnding(name, ext string) bool {
-	known, number, numbered := strings.Cut(ext, "-")
-	if _, ok := digits(number); numbered && ok && slices.Contains(endings, known) {
-		return true
-	}
-	return len(ext) <= 10 && !strings.ContainsAny(ext, "0123456789-") && !slices.Contains(otherEndings, ext) &&
-		!slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name)))))
-}
-
-// otherEndings are those of what stands beside checkpoints with a step in its name.
-var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".txt", ".log", ".csv", ".tsv", ".md", ".html", ".xml",
-	".py", ".sh", ".cfg", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".mp4", ".wav", ".flac", ".mp3", ".lock", ".done",
-	".md5", ".sha256", ".distcp", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
-
-// fileKind says how sure a name is that of a file with tensors. own says that its ending is one that nobody is known to use.
-func fileKind(name string) (strong, weak, own bool) {
-	if strings.HasPrefix(name, ".") && !hiddenState(name) || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
-		return false, false, false
-	}
-	name = strings.TrimPrefix(name, ".")
-	name, _ = withoutBackup(name)
-	ext := strings.ToLower(path.Ext(name))
-	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
-		if isLog(strings.ToLower(strings.TrimSuffix(name, ext))) {
-			return false, false, false
-		}
-		ext = "" // model.100
-	}
-	if slices.Contains(strongEndings, ext) {
-		return true, false, false
-	}
-	if strings.HasSuffix(stemExt(name), ".pth.tar") || strings.HasSuffix(stemExt(name), ".pt.gz") {
-		return true, false, false
-	}
-	if ext == ".bin" && isHFWeights(name) {
-		return true, false, false
-	}
-	t := titleOf(withoutOwn(name))
-	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
-	return false, weak, !weak && (likelyOwn(name, ext, t) || ext != "" && ownEnding(name, ext))
-}
-
-// likelyOwn reports whether a name, with an ending that nobody is known to use, says that it may be that of a state. What is in
-// the other files has to say so without doubt.
-func likelyOwn(name, ext string, t title) bool {
-	switch likely := t.named || checkpointName(name); {
-	case saysState(ext), slices.Contains(checkpointEndings, ext):
-		return true
-	case slices.Contains(opaqueEndings, ext):
-		return likely || t.step >= 0 || t.slot != ""
-	case ext == ".gguf": // of a fine-tuning run, and not one that is there to be used
-		return likely
-	default:
-		return (likely || (t.step >= 0 || t.slot != "") && (t.roles != "" || t.family == "")) && ownEnding(name, ext)
-	}
-}
-
-// isLog reports whether a name, without the number at its end, is that of what a program writes along the way: a log that
-// was rotated, or TensorBoard's events, whose files end in numbers of the writer.
-func isLog(name string) bool {
-	return slices.Contains(otherEndings, path.Ext(name)) || strings.Contains(name, ".tfevents.")
-}
-
-func stemExt(name string) string { return strings.ToLower(name) }
-
-// dullNames are files that stand beside checkpoints without being any, though their endings do not say so.
-var dullNames = set("README LICENSE Makefile Dockerfile latest_checkpointed_iteration latest_train_state.pt hparams version DONE done _SUCCESS " + hfArgs)
 
 func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {
 	found, rest := findIndexed(l, root)
@@ -430,62 +351,3 @@ func (s *save) chief() member {
 // importance is how likely a program is told of a file, by its part.
 var importance = map[string]int{"": 4, "model": 3, "generator": 2, "policy": 2, "actor": 2,
 	"optimizer": 0, "scheduler": 0, "scaler": 0, "rng": 0, "args": 0, "meta": 0, "loader": 0, "sampler": 0}
-
-// shardIndex is the name of the index to a shard such as model-00001-of-00003.safetensors.
-func shardIndex(name string) (index string, ok bool) {
-	ext := path.Ext(name)
-	rest, of, ok := cutLast(strings.TrimSuffix(name, ext), "-of-")
-	if !ok || ext != ".safetensors" && ext != ".bin" {
-		return "", false
-	}
-	stem, shard, ok := cutLast(rest, "-")
-	_, isShard := digits(shard)
-	_, isOf := digits(of)
-	return stem + ext + indexSuffix, ok && isShard && isOf
-}
-
-// checkIndexed looks at a model in shards with an index.
-func checkIndexed(l *look, c *Checkpoint) error {
-	c.Basis, c.Elastic = BasisManifest, true
-	root, err := l.dir(c.Root)
-	if err != nil {
-		return err
-	}
-	name := c.base()
-	if !root.has(name) {
-		return problem.New(problem.NoMarker, "%s is missing, which is written after its shards", c.Path)
-	}
-	shards, err := indexed(l, c, root, name)
-	if err != nil {
-		return err
-	}
-	c.ShardsExpected, c.ShardsFound = len(shards), l.present(shards)
-	if err := checkWeightFiles(l, c, shards); err != nil {
-		return err
-	}
-	// Saved into the same names again, it is the index of the earlier save until the shards are written
-	// (save_pretrained in transformers/modeling_utils.py).
-	info, err := l.stat(c.Path)
-	if err != nil {
-		return err
-	}
-	if err := l.marked(c, c.Path, info.ModTime(), c.parts); err != nil {
-		return err
-	}
-	if err := checkHFConfigs(l, root); err != nil {
-		return err
-	}
-	c.weightsOnly("%s is a model by itself", c.Path)
-	return nil
-}
-
-// isHFWeights tells the names under which Hugging Face libraries keep weights.
-func isHFWeights(name string) bool {
-	for _, family := range weightFiles {
-		if slices.Contains(family, name) {
-			return true
-		}
-	}
-	index, ok := shardIndex(name)
-	return ok && isHFWeights(index)
-}

@@ -38,6 +38,9 @@ func (c *Checkpoint) WasBefore() bool {
 
 var beforeWords = set("prev previous bak backup orig old")
 
+// dateDigits are the fewest of a date. What is shorter is the number of a copy.
+const dateDigits = 6
+
 // ByDate finds of saves that have dates for steps in their names those of an earlier training run: they were written before
 // another and say that they are further. It takes the places of those that may be chosen, and returns the ones that stay.
 func ByDate(cs []Checkpoint, places []int) []int {
@@ -46,7 +49,7 @@ func ByDate(cs []Checkpoint, places []int) []int {
 	})
 	lowest, earlier := int64(math.MaxInt64), map[int]bool{}
 	for _, i := range order {
-		if c := cs[i]; c.save != nil && c.save.title.when != "" && c.save.title.step < 0 && c.Step >= 0 {
+		if c := cs[i]; c.save != nil && len(c.save.title.when) >= dateDigits && c.save.title.step < 0 && c.Step >= 0 {
 			if earlier[i] = c.Step >= lowest; !earlier[i] {
 				lowest = c.Step
 			}
