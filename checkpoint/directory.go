@@ -184,7 +184,11 @@ func (d *Directory) Begin(ctx context.Context, run Run, from From) (*format.Chec
 		if err != nil {
 			return nil, problem.Of(fmt.Errorf("making %s the one that is read: %w", chosen.Path, err), problem.IOError)
 		}
-		if was != "" {
+		switch was {
+		case "":
+		case noPointer:
+			d.Log.Warn("the file by which the framework finds its newest checkpoint is missing, and was made", "names", chosen.Tag)
+		default:
 			d.Log.Warn("the framework's pointer named another checkpoint", "was", was, "now", chosen.Tag)
 		}
 	}

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,9 @@ import (
 
 // previous is what a pointer's old content is kept under.
 const previous = ".gangrun-prev"
+
+// noPointer is what repoint reports when there was none.
+const noPointer = "none"
 
 // maxPointer bounds what is read of a pointer.
 const maxPointer = 1 << 20
@@ -30,6 +34,9 @@ func repoint(root string, c format.Checkpoint) (was string, err error) {
 	if err != nil && !missing {
 		return "", err
 	}
+	if missing && !p.Made(c) {
+		return "", nil
+	}
 	next := p.Point(c, now)
 	if !missing {
 		if p.To(now) == p.To(next) {
@@ -42,10 +49,10 @@ func repoint(root string, c format.Checkpoint) (was string, err error) {
 	if err := replaceFile(name, next); err != nil {
 		return "", err
 	}
-	if was = p.To(now); was == "" {
-		was = "nothing"
+	if missing {
+		return noPointer, nil
 	}
-	return was, nil
+	return cmp.Or(p.To(now), "nothing"), nil
 }
 
 func readPointer(name string) ([]byte, error) {

@@ -71,8 +71,15 @@ func TestRepoint(t *testing.T) {
 // TestRepointNone makes a pointer where there is none: the framework would start over without one.
 func TestRepointNone(t *testing.T) {
 	tr := newTree(t)
-	if was, err := repoint(tr.dir, format.Checkpoint{Format: "deepspeed", Root: ".", Tag: "global_step1", Step: 1}); err != nil || was != "nothing" || tr.read("latest") != "global_step1" {
+	if was, err := repoint(tr.dir, format.Checkpoint{Format: "deepspeed", Root: ".", Tag: "global_step1", Step: 1}); err != nil || was != noPointer || tr.read("latest") != "global_step1" {
 		t.Errorf("%q, %v", was, err)
+	}
+	for tag, made := range map[string]bool{"ckpt-3": true, "state_epoch_3": false} { // of Checkpoint.save, and of Checkpoint.write
+		tr := newTree(t)
+		was, err := repoint(tr.dir, format.Checkpoint{Format: "tf_bundle", Root: ".", Tag: tag, Step: 3})
+		if err != nil || (was == noPointer) != made || tr.has("checkpoint") != made {
+			t.Errorf("%s: %q, %v", tag, was, err)
+		}
 	}
 }
 

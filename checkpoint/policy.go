@@ -195,6 +195,10 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 		o.veto(problem.UnknownFormat, "%s and %s are of two training runs, by their names, and were written at the same time: which is meant? %s",
 			tied[0], tied[1], cmp.Or(p.Way, ways))
 	}
+	if c := p.heldMore(s, m, p.At(s, m, o.First()), began, now); c != nil {
+		o.Veto, o.Steps, o.Identities = nil, nil, nil
+		o.veto(c.Reason, "%s; what is whole beside it has no state of an optimizer; %s", about(c.Path, c.Detail), cmp.Or(p.Way, ways))
+	}
 	if len(o.Steps)+len(o.Identities) > 0 {
 		o.Veto, o.Fresh = nil, ""
 		o.passOver(others, p.At(s, m, o.First()))
@@ -245,6 +249,12 @@ func notAll(unseen int) string {
 func newestFirst(a, b format.Checkpoint) int {
 	if c := cmp.Compare(b.Step, a.Step); c != 0 || a.Step >= 0 {
 		return c
+	}
+	switch { // a copy may be younger than what it is a copy of
+	case a.WasBefore() && !b.WasBefore():
+		return 1
+	case b.WasBefore() && !a.WasBefore():
+		return -1
 	}
 	return b.Modified.Compare(a.Modified)
 }
@@ -300,6 +310,7 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 		path                              string // of its newest
 		fresh, optimizer, numbered, steps bool
 		newest                            time.Time
+		lacks                             bool // all of them are known to have none
 		whole                             bool // one of them is no part of another
 		beside                            bool // all of them may be parts of another's
 		at                                map[int64]bool
@@ -312,11 +323,12 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 		}
 		x := of[c.Series()]
 		if x == nil {
-			x = &series{path: c.Path, at: map[int64]bool{}}
+			x = &series{path: c.Path, lacks: true, at: map[int64]bool{}}
 			of[c.Series()] = x
 		}
 		x.fresh = x.fresh || len(m.Before) > 0 && !m.lay(c)
 		x.whole = x.whole || !c.Bare
+		x.lacks = x.lacks && lacksOptimizer(c)
 		x.at[c.Step] = c.Step >= 0
 		x.optimizer = x.optimizer || c.Optimizer
 		x.numbered = x.numbered || c.Step >= 0
@@ -339,6 +351,10 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 		case y == nil, y == x, !x.beside && y.beside:
 			best, tied = name, nil
 		case x.beside != y.beside:
+		case x.fresh == y.fresh && (x.optimizer && y.lacks || x.lacks && y.optimizer):
+			if x.optimizer {
+				best, tied = name, nil
+			}
 		case x.fresh && !y.fresh, x.fresh == y.fresh && x.newest.After(y.newest):
 			best, tied = name, nil
 		case x.fresh != y.fresh || !x.newest.Equal(y.newest):
@@ -356,6 +372,7 @@ func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 		}
 		good[i] = c.Step < 0 && !x.numbered || c.Step >= 0 && (c.Unit == format.UnitStep) == x.steps
 	}
+	onlyLastRun(s.Checkpoints, good)
 	return good, tied
 }
 

@@ -237,6 +237,7 @@ func (s *Scanner) verify(ctx context.Context, fsys fs.FS, o format.Options, foun
 		c.First = c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
+	format.Together(r.scan.Checkpoints)
 	return r
 }
 

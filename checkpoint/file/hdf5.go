@@ -18,6 +18,7 @@ type HDF5 struct {
 
 	base int64 // what all addresses within the file count from
 	heap int64 // of the names in the root group, -1 when there is none in this form
+	tree int64 // of its symbols, the same
 	wide int   // bytes of an address
 	long int   // bytes of a length
 }
@@ -43,7 +44,7 @@ func ReadHDF5(r io.ReaderAt, size int64, sum bool) (HDF5, error) {
 	if err != nil {
 		return HDF5{}, err
 	}
-	h := HDF5{Version: int(head[8]), heap: -1}
+	h := HDF5{Version: int(head[8]), heap: -1, tree: -1}
 	var open bool // whether the file was not closed by who wrote it
 	switch f := (fields{b: head, at: 13}); h.Version {
 	case 0, 1:
@@ -64,7 +65,7 @@ func ReadHDF5(r io.ReaderAt, size int64, sum bool) (HDF5, error) {
 		f.address(h.wide) // of its header
 		if kind := f.uint(4); kind == 1 {
 			f.uint(4)
-			f.address(h.wide) // of its tree
+			h.tree = f.address(h.wide)
 			h.heap = f.address(h.wide)
 		}
 		if f.short {

@@ -48,7 +48,7 @@ func Keras(r io.ReaderAt, size int64) ([]string, error) {
 	h, err := ReadHDF5(section, section.Size(), true)
 	var names []string
 	if err == nil {
-		names, err = h.Names(section)
+		names, err = h.KerasNames(section)
 	}
 	if e, ok := errors.AsType[*problem.Error](err); ok {
 		err = problem.New(e.Reason, "%s: %s", weights.Name, e.Detail)

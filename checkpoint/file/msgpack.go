@@ -24,6 +24,9 @@ func IsMsgpack(head []byte) bool {
 	if len(head) < 3 {
 		return false
 	}
+	if isPairs(head) {
+		return true
+	}
 	rest := head[1:]
 	switch c := head[0]; {
 	case 0x81 <= c && c <= 0x8f:
@@ -55,7 +58,11 @@ func MsgpackShape(r io.ReaderAt, size int64) (*Shape, error) {
 		return nil, problem.New(problem.EmptyFile, "it is empty")
 	}
 	m := &msgpack{w: newWindow(r, 0, size), shapes: &shaper{left: maxShapes}}
-	shape, err := m.value(0)
+	read := m.value
+	if head := make([]byte, min(size, 4)); readAt(r, head, 0) == nil && isPairs(head) {
+		read = m.pairs
+	}
+	shape, err := read(0)
 	switch {
 	case m.w.err == errShort:
 		return nil, problem.New(problem.Truncated, "its MessagePack is longer than the file")

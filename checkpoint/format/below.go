@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 )
@@ -98,6 +99,9 @@ func byNumbers(a, b string) int {
 
 // numberless is a name without its digits.
 func numberless(name string) string {
+	if isHash(name) {
+		return ""
+	}
 	return strings.Map(func(r rune) rune {
 		if '0' <= r && r <= '9' {
 			return -1
@@ -108,5 +112,6 @@ func numberless(name string) string {
 
 // Versions reports whether directories differ in numbers alone, as those of runs of the same training do.
 func Versions(paths []string) bool {
-	return !slices.ContainsFunc(paths, func(p string) bool { return numberless(p) != numberless(paths[0]) })
+	kind := func(p string) string { return path.Join(numberless(path.Dir(p)), numberless(path.Base(p))) }
+	return !slices.ContainsFunc(paths, func(p string) bool { return kind(p) != kind(paths[0]) })
 }

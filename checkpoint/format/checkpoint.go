@@ -81,6 +81,7 @@ type Checkpoint struct {
 	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
 	First bool `json:"-"`
 
+	counts []tally        // all that may be the step of a program's own save
 	items  []file.DCPItem // where a distributed checkpoint keeps how far it is, while it is verified
 	series string         // what belongs to one training run, as far as names and formats tell
 	parts  []part         // what was counted, while it is verified

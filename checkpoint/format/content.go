@@ -27,10 +27,15 @@ type content struct {
 	nested, lines bool
 	// samples says that it is a list of items of one form, with tensors in them.
 	samples bool
-	number  bool   // it is a bare number
-	read    bool   // what is in the file was read
-	doubt   string // what keeps it open whether the file is whole
-	key     string // under which the step stands
+	number  bool // it is a bare number
+	text    bool // it is text, under a name that does not say so
+	// positional says that its arrays have no names of their own: what a tree was flattened to.
+	positional bool
+	read       bool    // what is in the file was read
+	opaque     bool    // its form is not known
+	doubt      string  // what keeps it open whether the file is whole
+	key        string  // under which the step stands
+	counts     []tally // all that may be the step
 	// sure says that the step is a plain number under a name that counts the training itself. An average of the weights, a
 	// sampler, a buffer of a layer count on their own.
 	sure  bool
@@ -56,19 +61,24 @@ func (c *content) at(from tally) {
 	c.plain, c.sure = from.plain, from.plain && sureKeys[from.key]
 }
 
-// stepKeys are the names under which programs keep how far they are, the surest first; epochKeys count epochs.
+// stepKeys are the names under which programs keep how far they are, the surest first; epochKeys count epochs. Where there
+// are several, one that agrees with the name goes before them all (settle).
 var (
-	//
-	// A step of the optimizer goes before an iteration, which may be one micro batch of it (litgpt keeps both).
-	stepKeys = []string{"global_step", "step", "global_steps", "optimizer_step", "optimizer_steps", "opt_step", "step_count", "current_step",
-		"train_step", "train_steps", "training_step", "total_steps_done", "step_num", "cur_step", "num_updates", "update", "updates",
+	// A step of the optimizer goes before an iteration, which may be one micro batch of it, and before a step, which may be
+	// one of its epoch.
+	stepKeys = []string{"global_step", "optimizer_step", "optimizer_steps", "opt_step", "step", "global_steps", "step_count", "current_step",
+		"train_step", "train_steps", "training_step", "total_steps_done", "step_num", "step_nr", "last_step", "step_idx",
+		"num_steps_done", "steps_completed", "completed_steps", "steps_done", "num_steps_completed", "last_train_step", "global_train_step",
+		"num_updates", "update", "updates", "number_training_updates", "num_updates_done", "global_update",
 		"iteration", "iter", "steps", "it", "iter_num", "iteration_num", "num_steps", "n_iter", "niter", "iterations", "steps_run",
-		"global_iter", "itr", "current_iteration", "current_iter", "cur_iter", "batch_idx_train", "num_timesteps", "global_timestep"}
-	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "last_epoch", "start_epoch",
-		"episode", "i_episode", "episode_num", "current_episode", "generation"}
+		"global_iter", "global_iteration", "itr", "current_iteration", "current_iter", "cur_iter", "last_iter", "train_iter",
+		"training_iteration", "iteration_count", "n_total_iter", "batch_idx_train", "istep", "num_timesteps", "global_timestep", "collected_frames", "env_steps", "batches", "batch_count"}
+	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "finished_epoch",
+		"finished_epochs", "epochs_done", "epochs_completed", "completed_epochs", "num_epochs_completed", "last_epoch", "start_epoch", "iepoch",
+		"epoch_idx", "epoch_nr", "episode", "i_episode", "episode_num", "current_episode", "generation"}
 	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
-	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress info extra extra_state counters " +
-		"loop misc status training run_state client_state timestamp")
+	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress train_progress training_progress " +
+		"info train_info train_infos requeue_stats extra extra_state counters counts loop misc status training run_state client_state timestamp")
 	// moreWords are in the keys of what training needs to resume, besides an optimizer.
 	moreWords = []string{"sched", "scaler", "rng", "random_state", "rndstate", "dataloader", "data_loader", "sampler", "loops", "callbacks", "grad_scaler"}
 	// aboutWords are in the keys of what says something about weights, or about what made them.
@@ -84,7 +94,10 @@ func contentOf(s *file.Shape) content {
 }
 
 // weighing is one walk through a shape. A pickle may hold the same value in many places, and itself: of each the first counts.
-type weighing struct{ seen map[*file.Shape]bool }
+type weighing struct {
+	seen   map[*file.Shape]bool
+	counts []tally // that step has met
+}
 
 // first reports whether a value is met for the first time.
 func (w *weighing) first(s *file.Shape) bool {
@@ -107,7 +120,10 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 	case file.Dict, file.Object:
 		c.dict(w, s, 0, depth)
 		c.nested = slices.ContainsFunc(s.Values, composite)
-		c.at(new(weighing).step(s, 0))
+		steps := new(weighing)
+		c.at(steps.step(s, 0))
+		c.counts = steps.counts
+		c.more = c.more || isScheduler(s)
 		switch {
 		case c.step >= 0:
 			c.more = true
@@ -222,7 +238,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 			c.optimizer = true
 		case depth <= 1 && has(lower, moreWords) && holds(v):
 			c.more = true
-		case has(lower, aboutWords):
+		case has(lower, aboutWords) && !within2(v, isOptimizer):
 			c.open = c.open || unclear(v)
 		case (v.Kind == file.Dict || v.Kind == file.Object) && depth < maxContentDepth:
 			if w.first(v) {
@@ -275,6 +291,9 @@ func isOptimizer(s *file.Shape) bool {
 	if s != nil && s.Kind == file.Object && strings.HasPrefix(s.Class, "optax") {
 		return true
 	}
+	if mu, nu := s.Get("mu"), s.Get("nu"); mu != nil && nu != nil && (mu.Kind == file.Dict && nu.Kind == file.Dict || s.Get("count") != nil) {
+		return true // optax's, by the names of its fields
+	}
 	groups := s.Get("param_groups")
 	return groups != nil && groups.Kind == file.List && s.Get("state") != nil
 }
@@ -309,18 +328,18 @@ func isModule(s *file.Shape) bool { return s.Get("_parameters") != nil && s.Get(
 // dict itself and then in those that say how far a training run is.
 func (w *weighing) step(s *file.Shape, depth int) tally {
 	none := tally{n: -1}
-	if isOptimizer(s) {
+	if isOptimizer(s) || isScheduler(s) { // they count on their own
 		return none
 	}
 	keys := stepKeys
 	if s.Get("ema") != nil { // YOLO: the updates are those of the average, which may have been started over
 		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "updates" })
 	}
-	if found := numberOf(s, keys, UnitStep); found.n >= 0 || found.err != nil {
-		return found
+	if found := w.number(s, keys, UnitStep); found.n >= 0 || found.err != nil {
+		return w.notBelow(s, found)
 	}
 	if h := s.Get("optimizer_history"); h != nil && h.Kind == file.List && len(h.Values) == h.Pairs && h.Pairs > 0 { // fairseq
-		if found := numberOf(h.Values[h.Pairs-1], stepKeys, UnitStep); found.n >= 0 || found.err != nil {
+		if found := w.number(h.Values[h.Pairs-1], stepKeys, UnitStep); found.n >= 0 || found.err != nil {
 			return found
 		}
 	}
@@ -338,17 +357,28 @@ func (w *weighing) step(s *file.Shape, depth int) tally {
 			epoch = found
 		}
 	}
-	if found := numberOf(s, epochKeys, UnitEpoch); found.n >= 0 || found.err != nil {
+	found := w.number(s, epochKeys, UnitEpoch)
+	weak := w.number(s, weakKeys, UnitStep)
+	switch {
+	case found.n >= 0 || found.err != nil:
 		return found
+	case epoch.n < 0:
+		return weak
 	}
 	return epoch
 }
 
-// numberOf is the first of these keys that has a whole number, which is the last under that key. The element of a tensor is
-// none where there is nothing but tensors: modules have counters of their own among their buffers.
-func numberOf(s *file.Shape, keys []string, unit Unit) tally {
+// isScheduler knows the state of one of torch's schedulers of the learning rate, whose counts may be of anything.
+func isScheduler(s *file.Shape) bool {
+	return s.Get("last_epoch") != nil && (s.Get("_step_count") != nil || s.Get("base_lrs") != nil || s.Get("_last_lr") != nil)
+}
+
+// number is the first of these keys that has a whole number, which is the last under that key; the others are noted. The
+// element of a tensor is none where there is nothing but tensors: modules have counters of their own among their buffers.
+func (w *weighing) number(s *file.Shape, keys []string, unit Unit) tally {
+	best := tally{n: -1}
 	if s == nil {
-		return tally{n: -1}
+		return best
 	}
 	mixed := false
 	for i, key := range s.Keys {
@@ -358,25 +388,29 @@ func numberOf(s *file.Shape, keys []string, unit Unit) tally {
 	}
 	for _, key := range keys {
 		for i := len(s.Keys) - 1; i >= 0; i-- {
-			v := s.Values[i]
 			if !strings.EqualFold(s.Keys[i], key) {
 				continue
 			}
+			v := s.Values[i]
 			plain := v != nil && v.Kind == file.Number
 			if !plain && !mixed {
 				break
 			}
 			n, ok, err := v.Whole()
-			if err != nil {
+			if err != nil && best.n < 0 {
 				return tally{n: -1, err: err}
 			}
-			if ok && n >= 0 {
-				return tally{n: n, unit: unit, key: key, plain: plain}
+			if err != nil || !ok || n < 0 {
+				break
+			}
+			found := tally{n: n, unit: unit, key: key, plain: plain}
+			if w.counts = append(w.counts, found); best.n < 0 {
+				best = found
 			}
 			break
 		}
 	}
-	return tally{n: -1}
+	return best
 }
 
 // named is the content of a file that names its arrays and its numbers, without a pickle.
@@ -384,25 +418,49 @@ func named(names []string, numbers map[string]int64) content {
 	c := content{step: -1, tensors: len(names) > 0, alone: len(names) > 0}
 	for _, name := range names {
 		lower := strings.ToLower(name)
-		first, _, _ := strings.Cut(lower, "/") // opt/0/mu/kernel
-		if optimizerKey(first) || strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum_buffer") {
+		first, rest, _ := strings.Cut(lower, "/") // opt/0/mu/kernel, updater/optimizer:main/t
+		if optimizerKey(first) || strings.HasPrefix(first, "adam_") || strings.HasPrefix(rest, "optimizer") ||
+			strings.HasPrefix(first, "updaterstate") || // Deeplearning4j
+			strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum_buffer") {
 			c.optimizer = true
 		}
 	}
-	c.count(numbers)
+	c.count(uppermost(numbers))
 	c.alone = c.alone && !c.optimizer && !c.more
 	return c
+}
+
+// uppermost leaves of numbers with paths for names those that belong to the whole: updater/iteration, and not
+// updater/optimizer:main/epoch.
+func uppermost(numbers map[string]int64) map[string]int64 {
+	top := make(map[string]int64, len(numbers))
+	for name, n := range numbers {
+		if first, key, nested := strings.Cut(name, "/"); nested && !strings.Contains(key, "/") && !optimizerKey(strings.ToLower(first)) {
+			top[key] = n
+		}
+	}
+	for name, n := range numbers {
+		top[name] = n
+	}
+	return top
 }
 
 // count takes the step from numbers with names.
 func (c *content) count(numbers map[string]int64) {
 	for _, keys := range [][]string{stepKeys, epochKeys} {
+		unit := UnitStep
+		if keys[0] == epochKeys[0] {
+			unit = UnitEpoch
+		}
 		for _, key := range keys {
-			if n, ok := numbers[key]; ok && n >= 0 && c.step < 0 {
-				c.step, c.more, c.key, c.plain, c.sure = n, true, key, true, sureKeys[key]
-				if keys[0] == epochKeys[0] {
-					c.unit = UnitEpoch
-				}
+			n, ok := numbers[key]
+			if !ok || n < 0 {
+				continue
+			}
+			found := tally{n: n, unit: unit, key: key, plain: true}
+			if c.counts = append(c.counts, found); c.step < 0 || belowEpoch(tally{c.step, c.unit, c.key, true, nil}, found) {
+				c.at(found)
+				c.more = true
 			}
 		}
 	}

@@ -46,9 +46,8 @@ const (
 
 // isTemporary reports whether a name is one that a framework gives to what it is writing.
 func isTemporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, "_temp") || strings.HasSuffix(name, ".dirty.pt") ||
-		strings.HasPrefix(name, "tmp-checkpoint-") || strings.HasPrefix(name, "._dlrover_ckpt_stage") ||
-		strings.Contains(name, ".tempstate") || strings.Contains(name, ".orbax-checkpoint-tmp")
+	return strings.HasSuffix(name, "_temp") || strings.HasSuffix(name, ".dirty.pt") || strings.HasPrefix(name, "._dlrover_ckpt_stage") ||
+		strings.Contains(name, ".tempstate") || saysUnfinished(name)
 }
 
 func findDCP(l *look, root *dir) ([]*Checkpoint, error) {

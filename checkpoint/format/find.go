@@ -176,6 +176,9 @@ func newestFirst(a, b *Checkpoint) int {
 // findIn lists what may be checkpoints in one directory: what each format claims of what those before it have left.
 func (l *look) findIn(root *dir) (Found, error) {
 	found := Found{Format: l.Format}
+	if isArray(root) {
+		return found, nil // its pieces are nothing by themselves
+	}
 	l.taken = make(map[string]bool)
 	if l.Rule == nil {
 		root = root.without(func(name string) bool { return setAside(name) || l.isLinkBeside(root, name) }) // what it leads to is listed
@@ -235,7 +238,7 @@ func (l *look) others(root *dir, cs []*Checkpoint) (names []string) {
 		stem := root.join(name)
 		for ; !used[stem] && path.Ext(stem) != "" && path.Dir(stem) == root.path; stem = strings.TrimSuffix(stem, path.Ext(stem)) {
 		}
-		if !used[stem] && !strings.HasPrefix(name, ".") && name != quarantined && len(names) < maxOthers {
+		if !used[stem] && !strings.HasPrefix(name, ".") && !ofTheVolume[name] && len(names) < maxOthers {
 			names = append(names, name)
 		}
 	}
@@ -256,6 +259,10 @@ func setAside(name string) bool {
 
 // quarantined is the directory of what was moved aside.
 const quarantined = "quarantine"
+
+// ofTheVolume are the names of what is no user's: what a file system or a file server makes for itself.
+var ofTheVolume = map[string]bool{quarantined: true, "lost+found": true, "System Volume Information": true, "@eaDir": true, "#recycle": true,
+	"$RECYCLE.BIN": true, "aquota.user": true, "aquota.group": true}
 
 // Check looks at a checkpoint that Find found in the same tree and fills in what it sees. Whatever is wrong with it is in
 // its Reason and Detail.

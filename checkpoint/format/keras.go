@@ -42,7 +42,7 @@ func checkHDF5(l *look, c *Checkpoint, path string) error {
 	err := l.inside(path, func(r io.ReaderAt, size int64) error {
 		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
 		if err == nil && l.Level >= Manifests {
-			if names, err = h.Names(r); err == nil {
+			if names, err = h.KerasNames(r); err == nil {
 				err = file.ZeroHalf(r, size)
 			}
 		}

@@ -73,6 +73,9 @@ func claimedByLightning(l *look, c *Checkpoint) (claim, error) {
 	if _, torch := file.IsTorch(head[:min(len(head), 32)]); torch {
 		return no, nil
 	}
+	if len(bytes.Trim(head[:min(len(head), 32)], "\x00")) > 0 {
+		return no, nil // what was cut begins as it should, or with zeros
+	}
 	return maybe, nil
 }
 

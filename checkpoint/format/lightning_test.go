@@ -173,3 +173,16 @@ func TestLightningUnreadable(t *testing.T) {
 		t.Error("a tree without links has one")
 	}
 }
+
+// TestLightningDeepSpeedStep has no step in its name: that of DeepSpeed's engine is in the state.
+func TestLightningDeepSpeedStep(t *testing.T) {
+	d := newDisk(t)
+	d.play(
+		write("0-1000.ckpt/checkpoint/mp_rank_00_model_states.pt", torchSaved(pickled("global_steps", 1000, "dp_world_size", 1, "mp_world_size", 1, "param_shapes", true), 0)),
+		write("0-1000.ckpt/checkpoint/zero_pp_rank_0_mp_rank_00_optim_states.pt", anyTorch()),
+		writeText("0-1000.ckpt/latest", "checkpoint"),
+	)
+	if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "0-1000.ckpt"); c.Step != 1000 || c.StepFrom != StepFromManifest || !c.Resumable {
+		t.Errorf("%+v", c)
+	}
+}

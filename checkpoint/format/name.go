@@ -26,13 +26,15 @@ type title struct {
 	roles    string // which part of the training state it is: "optimizer"; several are joined
 	slot     string // "latest", "best": which of several that are written over
 	family   string // the rest: what files of one series have in common
+	major    string // the bare number before a bare number that is the step, which may be the epoch of which it is
 	when     string // a date, a time or the number of a copy, as it stands there
 }
 
 // endings of files that hold tensors, of whichever library. They may stand one behind another: .pth.tar.
 var endings = []string{
 	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
-	".th", ".t7", ".pdparams", ".pdopt", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+	".th", ".t7", ".pdparams", ".pdopt", ".pdstates", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+	".zst", ".xz", ".bz2", ".lz4", ".caffemodel", ".solverstate", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3", ".tckpt", ".ot", ".eqx", ".dnn", ".ckp",
 }
 
 // backups are endings that say that a file is what another one was before.
@@ -72,15 +74,19 @@ var (
 	slotWords = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
 		"pretrained base start end top")
 	// pastWords are those of them that, with other words beside them, name what a run was begun from or has left behind.
-	pastWords = set("previous bak backup orig old new init initial pretrained base start end top")
+	pastWords = set("previous prev bak backup orig old new init initial pretrained base start end top")
+	// copyWords count the copies of one save where a number follows them at once.
+	copyWords = set("best copy prev")
+	// endingWords are endings within a name, to which more was added: model.npz.optimizer.npz.
+	endingWords = set("npz pt pth ckpt pkl safetensors hdf")
 	// neutral words say no more than that it is a checkpoint, or a copy of one.
-	neutralWords = set("checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt cp save saved snapshot state states dict training trainer copy")
+	neutralWords = set("flax checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt ckp ckps cp save saved snapshot state states dict training trainer copy")
 	roleWords    = map[string]string{
-		"model": "model", "net": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
+		"model": "model", "net": "model", "nets": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
 		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
 		"discriminator": "discriminator", "disc": "discriminator", "dis": "discriminator", "d": "discriminator", "netd": "discriminator",
 		"critic": "critic", "actor": "actor", "policy": "policy", "value": "value", "encoder": "encoder", "decoder": "decoder",
-		"ema": "ema", "optim": "optimizer", "optimizer": "optimizer", "optimiser": "optimizer", "opt": "optimizer", "optimizers": "optimizer",
+		"ema": "ema", "optim": "optimizer", "optims": "optimizer", "opts": "optimizer", "optimizer": "optimizer", "optimiser": "optimizer", "opt": "optimizer", "optimizers": "optimizer",
 		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer",
 		"sched": "scheduler", "scheduler": "scheduler", "schedule": "scheduler", "schedulers": "scheduler",
 		"scaler": "scaler", "gradscaler": "scaler", "amp": "scaler", "rng": "rng", "random": "rng", "sampler": "sampler",
@@ -91,6 +97,8 @@ var (
 		"wer cer top lr seed node world size ws bs bsz fold v ver version layers layer dim hidden heads head h w l res resnet vgg vit bert gpt " +
 		"llama fp bf int of part shard mp tp pp dp k exp run trial try job task stage phase replica port pid host px patch b n c p r x y z t " +
 		"beta alpha tau gamma temp temperature ratio frac dropout wd bit bits gb mb kb")
+	// archWords are those of them that stand before the size of a model.
+	archWords = set("res resnet vgg vit bert gpt llama")
 	// measures are words before numbers that say how good a model is.
 	measures = set("acc accuracy loss val valloss score f f1 map miou auc bleu rouge ppl perplexity psnr ssim fid reward mse mae rmse err error " +
 		"wer cer")
@@ -167,17 +175,29 @@ func letter(c byte) bool { return upper(c) || 'a' <= c && c <= 'z' || c >= 0x80 
 // bare one, of which the last counts. Measures, sizes, versions, ranks, shards, dates and times are no steps.
 func titleOf(name string) title {
 	t := title{step: -1, rank: -1}
-	ps := pieces(stemOf(name))
+	stem := stemOf(name)
+	if isHash(stem) {
+		t.when = stem
+		return t
+	}
+	ps := pieces(stem)
 	dates(ps)
 	best := 0 // how sure: 3 a step, 2 an epoch, 1 a bare number
-	at := -1
+	at, ranked := -1, -1
 	for i := range ps {
 		p := &ps[i]
 		if !p.number || p.used {
 			continue
 		}
 		n, sure, unit := t.reading(ps, i)
-		if sure > 0 && sure >= best {
+		switch {
+		case sure == 1 && best == 1 && p.text[0] == '0' && len(p.text) > 3 && n < t.step && i+1 == len(ps):
+			t.rank, ranked = n, i // state_00001000_00001
+		case sure == 2 && best == 1 && t.step > n && ofCheckpoint(ps, at):
+			// checkpoint-1000-epoch-1
+		case sure == 1 && best == 1 && !ps[i].glued && at == i-1:
+			t.major, t.step, t.unit, at = ps[at].text, n, unit, i
+		case sure > 0 && sure >= best, sure == 1 && n > t.step && t.unit == UnitEpoch && ofCheckpoint(ps, i):
 			t.step, t.unit, t.named, best, at = n, unit, sure > 1, sure, i
 		}
 	}
@@ -185,8 +205,28 @@ func titleOf(name string) title {
 		n := t.step
 		t.yearlike = len(ps[at].text) == 4 && 1990 <= n && n <= 2039 && n%100 != 0
 	}
-	t.words(ps, at)
+	t.words(ps, at, ranked)
 	return t
+}
+
+// ofCheckpoint reports whether a number stands behind a word for a checkpoint, which it counts.
+func ofCheckpoint(ps []piece, i int) bool { return i > 0 && !ps[i].glued && neutralWords[ps[i-1].text] }
+
+// isHash reports whether a name is nothing but a random number, as many programs name a run or a save: a UUID, a digest.
+func isHash(stem string) bool {
+	digits, letters := 0, 0
+	for _, c := range []byte(stem) {
+		switch {
+		case digit(c):
+			digits++
+		case 'a' <= c && c <= 'f':
+			letters++
+		case c != '-':
+			return false
+		}
+	}
+	n := digits + letters
+	return digits > 0 && letters > 0 && (n == 32 && (len(stem) == 32 || len(stem) == 36) || n == len(stem) && (n == 40 || n == 64))
 }
 
 // reading is what one number says: how sure it is that it is a step, and of which unit.
@@ -243,7 +283,12 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return n, 2, UnitEpoch
 	case gluedAfter && !ofTotal(ps, i), len(p.text) >= 10 && p.text[0] != '0' && len(p.text) <= 13: // "4bit"; the seconds since 1970
 		return 0, 0, ""
+	case p.glued && (copyWords[before] || pastWords[before]): // best0, prev1, copy2
+		t.when += p.text
+		return 0, 0, ""
 	case before == "", neutralWords[before], slotWords[before], roleWords[before] != "" && (!p.glued || len(before) > 1):
+		return n, 1, UnitStep
+	case !p.glued && len(p.text) > 2 && p.text[0] == '0' && archWords[before]: // resnet-0010; resnet-50 is a size
 		return n, 1, UnitStep
 	case p.glued, otherWords[before]:
 		return 0, 0, ""
@@ -299,48 +344,9 @@ func thousands(text, unit string) (int64, bool) {
 	return n, true
 }
 
-// dates marks the pieces of dates and of the times behind them: 2026-01-02, 20260102, 20260102_030405.
-func dates(ps []piece) {
-	for i := range ps {
-		p := &ps[i]
-		if !p.number || p.used || p.decimal {
-			continue
-		}
-		rest := ps[i+1:]
-		day := len(p.text) == 8 && isDate(p.text[:4], p.text[4:6], p.text[6:])
-		long := len(p.text) == 14 && isDate(p.text[:4], p.text[4:6], p.text[6:8])
-		if !day && !long && len(rest) >= 2 && rest[0].number && rest[1].number && len(rest[0].text) == 2 && len(rest[1].text) == 2 &&
-			isDate(p.text, rest[0].text, rest[1].text) {
-			day, rest[0].used, rest[1].used = true, true, true
-			rest = rest[2:]
-		}
-		if p.used = day || long; !day {
-			continue
-		}
-		if len(rest) > 0 && rest[0].text == "t" {
-			rest = rest[1:]
-		}
-		switch {
-		case len(rest) > 0 && rest[0].number && (len(rest[0].text) == 6 || len(rest[0].text) == 4):
-			rest[0].used = true
-		case len(rest) > 1 && rest[0].number && rest[1].number && len(rest[0].text) == 2 && len(rest[1].text) == 2:
-			rest[0].used, rest[1].used = true, true
-			if len(rest) > 2 && rest[2].number && len(rest[2].text) == 2 {
-				rest[2].used = true
-			}
-		}
-	}
-}
-
-func isDate(year, month, day string) bool {
-	y, ok1 := digits(year)
-	m, ok2 := digits(month)
-	d, ok3 := digits(day)
-	return ok1 && ok2 && ok3 && 1990 <= y && y <= 2099 && 1 <= m && m <= 12 && 1 <= d && d <= 31
-}
-
-// words sorts the rest of a name into what it says. at is the piece that is the step.
-func (t *title) words(ps []piece, at int) {
+// words sorts the rest of a name into what it says. at is the piece that is the step, and ranked the one of a rank without a
+// word.
+func (t *title) words(ps []piece, at, ranked int) {
 	var roles, family []string
 	for i, p := range ps {
 		if p.number && p.used {
@@ -354,6 +360,8 @@ func (t *title) words(ps []piece, at int) {
 			if i > 1 && ps[i-2].text == "global" && len(family) > 0 {
 				family = family[:len(family)-1]
 			}
+		case i == ranked && ranked >= 0:
+			roles = append(roles, "#")
 		case i == at+1 && at >= 0 && !p.number && (p.glued || plurals[p.text]):
 		case p.number && i > 2 && ofTotal(ps, i-2):
 			// how much there will be
@@ -381,7 +389,7 @@ func (t *title) words(ps []piece, at int) {
 			roles = append(roles, roleWords[p.text])
 		case slotWords[p.text]:
 			t.slot = p.text
-		case neutralWords[p.text]:
+		case neutralWords[p.text], endingWords[p.text]:
 		default:
 			family = append(family, p.text)
 		}

@@ -65,6 +65,9 @@ func (c *Checkpoint) deepSpeed(l *look, d *dir) error {
 	}
 	c.contains("deepspeed")
 	c.Basis, c.Elastic = inner.Basis, inner.Elastic
+	if c.Step < 0 && inner.Step >= 0 {
+		c.Step, c.StepFrom = inner.Step, inner.StepFrom
+	}
 	return nil
 }
 

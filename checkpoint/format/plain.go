@@ -5,8 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
 // plain is what programs write that save for themselves: files of torch, of numpy, of Keras, safetensors and pickles,
@@ -22,7 +20,12 @@ type save struct {
 	title
 	members   []member // of a save that is several files, or one; none for a directory, which is read when it is verified
 	directory bool
-	unread    bool // it cannot be looked into
+	unread    bool     // it cannot be looked into
+	sides     []string // files of text that say how far it is
+	before    *save    // of its family, the one before it
+	shared    *save    // the state of an optimizer that is written over in place, beside weights of each step
+	part      bool     // it is such a one
+	kept      bool     // it is the only file in a directory of its own
 	family    string
 	has       []string // the templates of its members, sorted
 	required  []string // those that the saves before it have as well
@@ -45,67 +48,6 @@ func (m member) template(dir string) string {
 	base := path.Base(rel)
 	return path.Join(path.Dir(rel), m.roles+"|"+m.slot+"|"+m.family+"|"+strings.TrimPrefix(base, stemOf(base)))
 }
-
-// strongEndings are those that only what a training script writes has.
-var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7"}
-
-// weakEndings are those that data has as well: what is in such a file says what it is.
-var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
-	".params", ".pdparams", ".pdopt", ".torch", ""}
-
-// ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
-// puts behind a known one while it writes is not: ckpt.pt.6bE5Ba1F.
-func ownEnding(name, ext string) bool {
-	known, number, numbered := strings.Cut(ext, "-")
-	if _, ok := digits(number); numbered && ok && slices.Contains(endings, known) {
-		return true
-	}
-	return len(ext) <= 10 && !strings.ContainsAny(ext, "0123456789-") && !slices.Contains(otherEndings, ext) &&
-		!slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name)))))
-}
-
-// otherEndings are those of what stands beside checkpoints with a step in its name.
-var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".txt", ".log", ".csv", ".tsv", ".md", ".html", ".xml",
-	".py", ".sh", ".cfg", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".mp4", ".wav", ".flac", ".mp3", ".lock", ".done",
-	".md5", ".sha256", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
-
-// fileKind says how sure a name is that of a file with tensors. own says that its ending is one that nobody is known to use.
-func fileKind(name string) (strong, weak, own bool) {
-	if strings.HasPrefix(name, ".") || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
-		return false, false, false
-	}
-	name, _ = withoutBackup(name)
-	ext := strings.ToLower(path.Ext(name))
-	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
-		if isLog(strings.ToLower(strings.TrimSuffix(name, ext))) {
-			return false, false, false
-		}
-		ext = "" // model.100
-	}
-	if slices.Contains(strongEndings, ext) {
-		return true, false, false
-	}
-	if strings.HasSuffix(stemExt(name), ".pth.tar") || strings.HasSuffix(stemExt(name), ".pt.gz") {
-		return true, false, false
-	}
-	if ext == ".bin" && isHFWeights(name) {
-		return true, false, false
-	}
-	t := titleOf(name)
-	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
-	return false, weak, !weak && (t.named || checkpointName(name)) && ownEnding(name, ext)
-}
-
-// isLog reports whether a name, without the number at its end, is that of what a program writes along the way: a log that
-// was rotated, or TensorBoard's events, whose files end in numbers of the writer.
-func isLog(name string) bool {
-	return slices.Contains(otherEndings, path.Ext(name)) || strings.Contains(name, ".tfevents.")
-}
-
-func stemExt(name string) string { return strings.ToLower(name) }
-
-// dullNames are files that stand beside checkpoints without being any, though their endings do not say so.
-var dullNames = set("README LICENSE Makefile Dockerfile latest_checkpointed_iteration latest_train_state.pt hparams version DONE done _SUCCESS " + hfArgs)
 
 func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {
 	found, rest := findIndexed(l, root)
@@ -179,17 +121,20 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		family, slot string
 		unit         Unit
 		step         int64
+		major        string
 		when, alone  string
 	}
 	groups := map[key]*save{}
 	var weak []string
+	unfinished := !slices.ContainsFunc(names, func(name string) bool { strong, _, _ := fileKind(name); return strong })
 	add := func(name string) {
 		t := titleOf(name)
-		k := key{t.family, t.slot, t.unit, t.step, "", ""}
+		k := key{t.family, t.slot, t.unit, t.step, t.major, "", ""}
 		if t.step < 0 {
 			k.when = t.when
 		}
-		if t.step < 0 && t.roles == "" {
+		same := func(m member) bool { return m.roles == t.roles }
+		if t.step < 0 && (t.roles == "" && t.when == "" || groups[k] != nil && slices.ContainsFunc(groups[k].members, same)) {
 			k.alone = name
 		}
 		s := groups[k]
@@ -204,7 +149,11 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		s.members = append(s.members, member{root.join(name), t})
 	}
 	for _, name := range names {
-		if ofArguments(name) {
+		if ofArguments(name) || hiddenCopy(root, name) {
+			continue
+		}
+		if unfinished && lonely(name) {
+			add(name)
 			continue
 		}
 		switch strong, maybe, own := fileKind(name); {
@@ -238,10 +187,32 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			add(name)
 		}
 	}
+	saves = byStem(saves)
+	firstOfTwo(saves)
 	for _, s := range saves {
 		s.templates("")
 	}
+	attachSides(root, names, saves)
+	shareOptimizer(saves)
 	return saves, nil
+}
+
+// shareOptimizer gives the saves of steps that have no optimizer in their names the one beside them that is written over in
+// place: gen_100.pt, gen_200.pt and optimizer.pt.
+func shareOptimizer(saves []*save) {
+	optimizer := func(m member) bool { return strings.Contains(m.roles, "optimizer") }
+	i := slices.IndexFunc(saves, func(s *save) bool {
+		return s.step < 0 && s.slot == "" && s.when == "" && s.title.family == "" && slices.ContainsFunc(s.members, optimizer) &&
+			!slices.ContainsFunc(s.members, func(m member) bool { return m.roles == "" || strings.Contains(m.roles, "model") })
+	})
+	if i < 0 {
+		return
+	}
+	for _, s := range saves {
+		if s.step >= 0 && !slices.ContainsFunc(s.members, optimizer) {
+			s.shared, saves[i].part = saves[i], true
+		}
+	}
 }
 
 // ofArguments reports whether a file is by its name what a program was started with: args.pt, config.pkl.
@@ -315,6 +286,9 @@ func compare(all []*save) {
 		slices.SortStableFunc(f, func(a, b *save) int { return cmp.Compare(b.step, a.step) })
 		for i, s := range f {
 			others := f[i+1 : min(i+3, len(f))]
+			if len(others) > 0 {
+				s.before = others[0]
+			}
 			if len(others) == 0 {
 				others = f[max(0, i-4):i]
 			}
@@ -350,6 +324,9 @@ func (s *save) checkpoint(root *dir) *Checkpoint {
 	}
 	c.Tag = path.Base(c.Path)
 	c.Root = root.path
+	if s.kept {
+		c.Root = path.Dir(c.Path)
+	}
 	return c
 }
 
@@ -357,16 +334,11 @@ func (s *save) checkpoint(root *dir) *Checkpoint {
 func (s *save) chief() member {
 	best, sure := s.members[0], -1
 	for _, m := range s.members {
-		n := 0
-		switch m.roles {
-		case "":
-			n = 4
-		case "model":
-			n = 3
-		case "generator", "policy", "actor":
-			n = 2
-		case "optimizer", "scheduler", "scaler", "rng", "args", "meta", "loader", "sampler":
-		default:
+		n, ok := importance[m.roles]
+		switch {
+		case ofOptimizer(m):
+			n = 0
+		case !ok:
 			n = 1
 		}
 		if n > sure {
@@ -376,61 +348,6 @@ func (s *save) chief() member {
 	return best
 }
 
-// shardIndex is the name of the index to a shard such as model-00001-of-00003.safetensors.
-func shardIndex(name string) (index string, ok bool) {
-	ext := path.Ext(name)
-	rest, of, ok := cutLast(strings.TrimSuffix(name, ext), "-of-")
-	if !ok || ext != ".safetensors" && ext != ".bin" {
-		return "", false
-	}
-	stem, shard, ok := cutLast(rest, "-")
-	_, isShard := digits(shard)
-	_, isOf := digits(of)
-	return stem + ext + indexSuffix, ok && isShard && isOf
-}
-
-// checkIndexed looks at a model in shards with an index.
-func checkIndexed(l *look, c *Checkpoint) error {
-	c.Basis, c.Elastic = BasisManifest, true
-	root, err := l.dir(c.Root)
-	if err != nil {
-		return err
-	}
-	name := c.base()
-	if !root.has(name) {
-		return problem.New(problem.NoMarker, "%s is missing, which is written after its shards", c.Path)
-	}
-	shards, err := indexed(l, c, root, name)
-	if err != nil {
-		return err
-	}
-	c.ShardsExpected, c.ShardsFound = len(shards), l.present(shards)
-	if err := checkWeightFiles(l, c, shards); err != nil {
-		return err
-	}
-	// Saved into the same names again, it is the index of the earlier save until the shards are written
-	// (save_pretrained in transformers/modeling_utils.py).
-	info, err := l.stat(c.Path)
-	if err != nil {
-		return err
-	}
-	if err := l.marked(c, c.Path, info.ModTime(), c.parts); err != nil {
-		return err
-	}
-	if err := checkHFConfigs(l, root); err != nil {
-		return err
-	}
-	c.weightsOnly("%s is a model by itself", c.Path)
-	return nil
-}
-
-// isHFWeights tells the names under which Hugging Face libraries keep weights.
-func isHFWeights(name string) bool {
-	for _, family := range weightFiles {
-		if slices.Contains(family, name) {
-			return true
-		}
-	}
-	index, ok := shardIndex(name)
-	return ok && isHFWeights(index)
-}
+// importance is how likely a program is told of a file, by its part.
+var importance = map[string]int{"": 4, "model": 3, "generator": 2, "policy": 2, "actor": 2,
+	"optimizer": 0, "scheduler": 0, "scaler": 0, "rng": 0, "args": 0, "meta": 0, "loader": 0, "sampler": 0}

@@ -28,7 +28,7 @@ func checkPlain(l *look, c *Checkpoint) error {
 		now := save{members: members}
 		now.templates(d.path)
 		has, ranks = now.has, now.ranks
-		if !slices.ContainsFunc(members, func(m member) bool { return !strings.HasSuffix(m.path, ".json") }) {
+		if !slices.ContainsFunc(members, func(m member) bool { return !isSide(m.path) }) {
 			return problem.New(problem.MissingShard, "%s holds nothing yet that is known to be of a checkpoint", c.Path)
 		}
 		if isAdapter(members) && !d.isFile(adapterConfig) {
@@ -45,6 +45,9 @@ func checkPlain(l *look, c *Checkpoint) error {
 	}
 	if err := wholeShards(c, members); err != nil {
 		return err
+	}
+	for _, side := range s.sides {
+		members = append(slices.Clip(members), member{side, titleOf(sideStem(path.Base(side)))})
 	}
 	paths := make([]string, len(members))
 	for i, m := range members {
@@ -71,7 +74,34 @@ func checkPlain(l *look, c *Checkpoint) error {
 	if err != nil || l.Level < Manifests {
 		return err
 	}
-	return c.settle(members, contents)
+	for i, in := range contents {
+		if in.opaque {
+			if err := l.notShorter(s, members[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.settle(members, contents); err != nil {
+		return err
+	}
+	return c.share(l)
+}
+
+// share makes a training state of weights beside which the state of an optimizer is written over in place.
+func (c *Checkpoint) share(l *look) error {
+	if c.Resumable || c.save.shared == nil || c.Data {
+		return nil
+	}
+	for _, m := range c.save.shared.members {
+		in, err := l.contentIn(m.path)
+		if err != nil && l.ctx.Err() != nil {
+			return err
+		}
+		if err == nil && (in.optimizer || in.opaque) {
+			c.Resumable, c.Reason, c.Detail, c.Training, c.Optimizer = true, "", "", true, true
+		}
+	}
+	return nil
 }
 
 // adapterConfig says what an adapter is for (save_pretrained in peft/peft_model.py).
@@ -80,6 +110,6 @@ const adapterConfig = "adapter_config.json"
 // isAdapter reports whether there is nothing but an adapter of PEFT. Who has more beside it may load it in a way of their own.
 func isAdapter(members []member) bool {
 	return !slices.ContainsFunc(members, func(m member) bool {
-		return !strings.HasSuffix(m.path, ".json") && !strings.HasPrefix(path.Base(m.path), "adapter_model.")
-	}) && slices.ContainsFunc(members, func(m member) bool { return !strings.HasSuffix(m.path, ".json") })
+		return !isSide(m.path) && !strings.HasPrefix(path.Base(m.path), "adapter_model.")
+	}) && slices.ContainsFunc(members, func(m member) bool { return !isSide(m.path) })
 }

@@ -15,8 +15,8 @@ import (
 // contentIn looks at one file, of whatever kind: whether it is whole, and what is in it.
 func (l *look) contentIn(name string) (in content, err error) {
 	in = content{step: -1}
-	if strings.HasSuffix(name, ".json") {
-		return l.jsonContent(name)
+	if isSide(name) {
+		return l.sideContent(name)
 	}
 	err = l.inside(name, func(r io.ReaderAt, size int64) (err error) {
 		in, err = l.contentOfFile(name, r, size)
@@ -46,23 +46,26 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 		return content{step: -1, tensors: true, alone: !c.Resumable, optimizer: c.Resumable && len(names) > 0}, err
 	case bytes.HasPrefix(head, []byte("\x89HDF\r\n\x1a\n")) || ext == ".h5" || ext == ".hdf5":
-		c := Checkpoint{Resumable: true}
+		c, alone := Checkpoint{Resumable: true}, false
 		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
 		if err == nil && l.Level >= Manifests {
 			var names []string
-			if names, err = h.Names(r); err == nil {
+			if names, err = h.KerasNames(r); err == nil {
 				c.kerasResumable(name, names)
+				alone = !c.Resumable || len(names) > 0 && !slices.ContainsFunc(names, ofTraining)
 				err = file.ZeroHalf(r, size)
 			}
 		}
-		return content{step: -1, tensors: true, alone: !c.Resumable}, err
+		return content{step: -1, tensors: true, alone: alone}, err
 	case torch && form == file.TorchZip:
 		z, err := file.OpenZip(r, size)
 		if err != nil {
 			return in, err
 		}
 		if names, numbers, ok, err := file.Npz(z); err == nil && ok {
-			return named(names, numbers), nil
+			in = named(names, numbers)
+			in.positional = !slices.ContainsFunc(names, func(name string) bool { _, ok := numbered(name, "arr_", ""); return !ok })
+			return in, nil
 		}
 		if ext == ".zip" {
 			var names []string
@@ -90,10 +93,23 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		return in, file.TarEnd(r, size)
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return in, problem.New(problem.BadZip, "it begins with zeros")
-	case slices.Contains(strongEndings, ext) && ext != ".ckpt" && ext != ".checkpoint":
+	case slices.Contains(strongEndings, ext) && !slices.Contains(opaqueEndings, ext):
 		return in, problem.New(problem.BadZip, "it begins with % x: neither a zip nor a pickle", head[:min(8, len(head))])
 	}
-	return in, nil // of a form that is not known
+	if size <= maxSide && isText(head) {
+		text := make([]byte, size)
+		if n, err := r.ReadAt(text, 0); n < len(text) {
+			return in, err
+		}
+		return textContent(path.Base(name), string(text), content{step: -1, alone: true, text: true}), nil
+	}
+	in.opaque = true
+	return in, nil
+}
+
+// ofTraining reports whether the name of a group says that there may be more in it than the weights of a layer.
+func ofTraining(name string) bool {
+	return has(strings.ToLower(name), []string{"optim", "adam", "momentum", "state", "train", "step", "epoch", "iter", "rng", "checkpoint"})
 }
 
 // torchContent looks at what torch.save or pickle wrote.

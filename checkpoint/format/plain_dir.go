@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -80,9 +81,12 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	if err != nil {
 		return nil, err
 	}
+	if isArray(d) {
+		return nil, nil
+	}
 	tensors, steps, slots := 0, map[int64]bool{}, map[string]bool{}
 	for _, m := range files {
-		if strings.HasSuffix(m.path, ".json") {
+		if isSide(m.path) {
 			continue
 		}
 		tensors++
@@ -90,7 +94,9 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		if path.Dir(m.path) != d.path && above.step >= 0 && above.roles == "" && above.step != t.step {
 			steps[above.step] = true // in a directory of a step of its own
 		}
-		slots[m.slot] = true
+		if !partOnly(m.roles) { // optimizer_last.pkl beside training.pkl
+			slots[m.slot] = true
+		}
 		if m.step >= 0 && !(m.step == t.step) {
 			steps[m.step] = true
 		}
@@ -109,7 +115,9 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	case tensors == 0, !known:
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
-		return keptIn(files), nil
+		kept := keptIn(files)
+		kept.kept = !isHash(name) // a random name is one of a save, and others have others
+		return kept, nil
 	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 1 && t.step < 0,
 		len(slots) > 0 && (t.step < 0 && t.slot == "" || !t.named && allBelow(d, files)):
 		return nil, nil // a directory of checkpoints: best and last are two
@@ -121,6 +129,11 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	return s, nil
 }
 
+// partOnly reports whether a file is by its name a part of a state that is none by itself.
+func partOnly(roles string) bool {
+	return roles == "optimizer" || roles == "scheduler" || roles == "scaler" || roles == "rng"
+}
+
 // allBelow reports whether all of a save lies in directories of that which is taken for it.
 func allBelow(d *dir, files []member) bool {
 	return !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path })
@@ -128,7 +141,7 @@ func allBelow(d *dir, files []member) bool {
 
 // keptIn is the one file of a directory that is there to keep it in: checkpoint/ckpt.pth.
 func keptIn(files []member) *save {
-	only := files[slices.IndexFunc(files, func(m member) bool { return !strings.HasSuffix(m.path, ".json") })]
+	only := files[slices.IndexFunc(files, func(m member) bool { return !isSide(m.path) })]
 	s := &save{title: only.title, members: []member{only}, family: only.family + "|" + only.slot + "|" + string(only.unit)}
 	if s.step < 0 {
 		s.family += "|" + only.path // nothing to be compared with
@@ -153,8 +166,9 @@ func byRank(dir string, files []member) {
 	if t := titleOf(dir); t.step < 0 || !t.named && !checkpointName(dir) {
 		return
 	}
+	layers(files)
 	bare := func(m member) bool {
-		return m.step >= 0 && !m.named && m.rank < 0 && !strings.HasSuffix(m.path, ".json")
+		return m.step >= 0 && !m.named && m.rank < 0 && m.family == "" && !isSide(m.path)
 	}
 	var numbers rankSet
 	for _, m := range files {
@@ -172,6 +186,25 @@ func byRank(dir string, files []member) {
 	}
 }
 
+// layers takes numbers behind words of a program's own, in the files of one step, for those of its layers, where they are
+// counted without a gap: dense_0.npz, dense_1.npz.
+func layers(files []member) {
+	bare := func(m member) bool { return m.step >= 0 && !m.named && m.rank < 0 && m.family != "" && !isSide(m.path) }
+	numbers := map[string]rankSet{}
+	for _, m := range files {
+		if bare(m) {
+			numbers[m.family] = append(numbers[m.family], m.step)
+		}
+	}
+	for i := range files {
+		m := &files[i]
+		set := numbers[m.family].sorted()
+		if bare(*m) && len(set) > 1 && set[0] <= 1 && set[len(set)-1] == set[0]+int64(len(set))-1 {
+			m.family, m.step = m.family+" "+strconv.FormatInt(m.step, 10), -1
+		}
+	}
+}
+
 func (l *look) collect(d *dir, files *[]member, depth int) error {
 	for _, name := range d.names {
 		if len(*files) >= maxMembers {
@@ -180,7 +213,7 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 		switch {
 		case d.isFile(name):
 			strong, weak, own := fileKind(name)
-			mine := strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
+			mine := strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") || tellsProgress(name)
 			if !mine && (own || weak && checkpointName(name)) {
 				var err error
 				if mine, err = l.holdsTensors(d.join(name)); err != nil {

@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/json"
 	"errors"
+	"path"
 	"strings"
 
 	"github.com/gangrun/gangrun/checkpoint/problem"
@@ -23,10 +24,11 @@ func (l *look) jsonContent(name string) (in content, err error) {
 	if err := json.Unmarshal(data, &v); err != nil {
 		return in, problem.New(problem.BadJSON, "%s: %v", name, err)
 	}
-	return jsonStep(v, in, 0), nil
+	return jsonStep(v, in, 0, tellsProgress(path.Base(name))), nil
 }
 
-func jsonStep(v any, in content, depth int) content {
+// jsonStep takes the step from a dict. done says that its numbers count what was done.
+func jsonStep(v any, in content, depth int, done bool) content {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return in
@@ -37,13 +39,14 @@ func jsonStep(v any, in content, depth int) content {
 			numbers[key] = int64(n)
 		}
 	}
-	// A configuration says "epochs" of what is to be done.
-	delete(numbers, "epochs")
-	delete(numbers, "steps")
+	if !done { // a configuration says "epochs" of what is to be done
+		delete(numbers, "epochs")
+		delete(numbers, "steps")
+	}
 	in.count(numbers)
 	for key, value := range m {
 		if in.step < 0 && depth < 2 && within[strings.ToLower(key)] {
-			in = jsonStep(value, in, depth+1)
+			in = jsonStep(value, in, depth+1, done)
 		}
 	}
 	return in

@@ -2,6 +2,7 @@ package format
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -12,20 +13,24 @@ import (
 func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, 0
 	optimizer, more, alone, tensors, open, read, samples := false, false, true, false, false, false, false
-	several := 0 // files that are no JSON
+	blind := false              // of a form that is not known
+	unnamed, text := true, true // all that is no text beside it: arrays without names; text, too
+	several := 0                // files that are no text
 	for _, m := range members {
-		if !strings.HasSuffix(m.path, ".json") {
+		if !isSide(m.path) {
 			several++
 		}
 	}
 	for i, in := range contents {
 		c.Doubt = cmp.Or(c.Doubt, in.doubt)
-		if strings.HasSuffix(members[i].path, ".json") && in.step < 0 {
+		if isSide(members[i].path) && in.step < 0 {
 			continue
 		}
 		if len(members) > 1 && slices.Contains(strings.Fields(members[i].roles), "ema") {
 			in.step = -1 // an average counts its own updates
 		}
+		in.agree(c.save.title)
+		in.firstBatches(c.save.title)
 		switch before := contents[from]; {
 		case in.step < 0:
 		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:
@@ -34,38 +39,69 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
 				step, members[i].path, in.step)
 		}
-		optimizer = optimizer || in.optimizer || in.tensors && !in.alone && strings.Contains(members[i].roles, "optimizer")
+		optimizer = optimizer || in.optimizer || in.tensors && c.below(members[i]) || ofOptimizer(members[i]) && (!in.alone || in.tensors && !allOfOptimizer(members)) && !isSide(members[i].path)
+		blind = blind || in.opaque
 		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
 		samples = samples || in.samples && several == 1
+		unnamed, text = unnamed && (in.positional || isSide(members[i].path)), text && (in.text || isSide(members[i].path))
 		alone = alone && in.alone && !(in.scalars && several > 1) // the epoch in a file of its own
 	}
 	name := c.save.title
 	if step >= 0 {
+		c.counts = contents[from].counts
 		c.says(step, unit, name)
 	}
 	c.Training, c.Optimizer = optimizer || more, optimizer
 	checkpoint := checkpointName(c.base())
-	foreign := !c.save.named && name.slot == "" && name.family != "" && !checkpoint
+	foreign := !blind && !c.save.named && name.slot == "" && name.family != "" && !checkpoint
 	structured := len(contents) == 1 && alone && !open && stateOfItsOwn(contents[0], checkpoint, foreign, c.save)
 	switch {
+	case text && !checkpoint:
+		c.Training, c.Data = false, true
+		c.weightsOnly("%s is text, and beside nothing: data", c.Path)
 	case optimizer || more:
-	case alone && tensors:
+		c.Bare = c.save.part || allOfOptimizer(members) || !tensors && !optimizer && !blind && allHaveRoles(members)
+	case alone && tensors && !(unnamed && (c.save.directory && c.save.named || checkpoint)):
 		c.Part = allHaveRoles(members)
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
 	case !tensors && (alone || foreign) && (!open || !checkpoint) && !structured:
 		c.Part, c.Data = allHaveRoles(members), alone && !open
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
-	case read:
+	case read, blind, unnamed && tensors:
 		c.Unsure, c.Hollow = true, !tensors
-		c.Bare = (!tensors || samples) && !checkpoint
+		c.Bare = samples && !checkpoint || !tensors && (!checkpoint || !blind) || blind && allHaveRoles(members)
 		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
 	}
 	return nil
 }
 
+// agree takes of several counts that may be the step the one that the name says.
+func (c *content) agree(name title) {
+	i := slices.IndexFunc(c.counts, func(t tally) bool { return t.n == name.step && t.unit == name.unit && t.unit == UnitStep })
+	if i >= 0 && c.step >= 0 && c.step != name.step {
+		c.at(c.counts[i])
+	}
+}
+
+// ofOptimizer reports whether a file is by its name that of the state of an optimizer.
+func ofOptimizer(m member) bool {
+	return strings.Contains(m.roles, "optimizer") || slices.Contains(optimizerEndings, strings.ToLower(path.Ext(m.path)))
+}
+
+// below reports whether a file lies in a directory of its save that is by its name that of an optimizer: opt_state/dense_1.npz.
+func (c *Checkpoint) below(m member) bool {
+	dir := path.Dir(m.path)
+	return c.save.directory && dir != c.Path && strings.Contains(titleOf(path.Base(dir)).roles, "optimizer")
+}
+
+// allOfOptimizer reports whether each file of a save is by its name that of an optimizer.
+func allOfOptimizer(members []member) bool {
+	return !slices.ContainsFunc(members, func(m member) bool { return !isSide(m.path) && !ofOptimizer(m) })
+}
+
 // allHaveRoles reports whether each file of a save is one part of it by its name.
 func allHaveRoles(members []member) bool {
-	return !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !strings.HasSuffix(m.path, ".json") })
+	return !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !isSide(m.path) })
 }
 
 // stateOfItsOwn reports whether numbers without tensors may be the state of a program: a population, a table of values. Such

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/gangrun/gangrun/checkpoint/file"
 )
@@ -30,6 +32,11 @@ func (l *look) holdsTensors(name string) (bool, error) {
 		return likely && path.Ext(name) != "", nil
 	}
 	form, torch := file.IsTorch(head[:min(len(head), 32)])
+	ext := strings.ToLower(path.Ext(name))
+	if base := path.Base(name); !slices.Contains(weakEndings, ext) && !strings.Contains(base, "=") && !likelyOwn(base, ext, t) && ext != "" && ownEnding(base, ext) {
+		return bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head, []byte("/data.pkl")) ||
+			torch && (form == file.TorchLegacy || form == file.PlainPickle && f.size <= maxSniff && isState(f, f.size)), nil
+	}
 	switch {
 	case torch && form == file.PlainPickle && likelihood(path.Base(name)) == 0 && f.size <= maxSniff:
 		return isState(f, f.size), nil
@@ -41,13 +48,18 @@ func (l *look) holdsTensors(name string) (bool, error) {
 		return likely || path.Ext(name) == ".msgpack", nil
 	case bytes.HasPrefix(head, []byte("\x89HDF")), bytes.HasPrefix(head, []byte{0x1f, 0x8b}), file.IsNpy(head):
 		return true, nil
+	case slices.ContainsFunc(compressions, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }):
+		return likely, nil
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return likely, nil
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return likely, nil
 	}
-	return false, nil
+	return opaque(name, head), nil
 }
+
+// compressions begin files that are compressed in ways that are not read: zstd, xz, bzip2, lz4.
+var compressions = []string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh", "\x04\x22\x4d\x18"}
 
 // maxSniff bounds a pickle that is read to find out what is in it.
 const maxSniff = 1 << 20

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -22,7 +23,8 @@ func wholeRanks(c *Checkpoint, members []member, world int64) error {
 	sets := map[string]rankSet{}
 	for _, m := range members {
 		if m.rank >= 0 && m.of == 0 && m.rank < maxRanks {
-			sets[m.roles] = append(sets[m.roles], m.rank)
+			set := path.Dir(m.path) + "|" + m.roles
+			sets[set] = append(sets[set], m.rank)
 		}
 	}
 	for role, set := range sets {
@@ -30,7 +32,7 @@ func wholeRanks(c *Checkpoint, members []member, world int64) error {
 		first := set[0] // numbers may begin at 1
 		if first > 1 || int64(len(set)) < world || set[len(set)-1] != first+int64(len(set))-1 {
 			return problem.New(problem.MissingRankState, "%s has files of %d of %d ranks (%s)", c.Path, len(set), world,
-				strings.ReplaceAll(role, " #", ""))
+				strings.ReplaceAll(role[strings.Index(role, "|")+1:], " #", ""))
 		}
 	}
 	return nil

@@ -20,16 +20,22 @@ type Pointer struct {
 	Point func(c Checkpoint, now []byte) []byte
 	// To says where the content points.
 	To func(now []byte) string
+	// Made reports whether the framework has made one when it wrote the checkpoint, so that it looks for it: then one that is
+	// missing is made again.
+	Made func(c Checkpoint) bool
 }
 
 var (
 	// https://github.com/deepspeedai/DeepSpeed: load_checkpoint reads the tag.
-	tagPointer = Pointer{deepSpeedPointer, func(c Checkpoint, _ []byte) []byte { return []byte(c.Tag) }, trimmed}
+	tagPointer = Pointer{deepSpeedPointer, func(c Checkpoint, _ []byte) []byte { return []byte(c.Tag) }, trimmed, always}
 	// https://github.com/NVIDIA/Megatron-LM: read_metadata; with anything but a number or "release" it exits with 0.
-	iterationPointer = Pointer{iterationTracker, iteration, trimmed}
-	// tensorflow/python/checkpoint/checkpoint_management.py: a text proto.
-	bundlePointer = Pointer{tfPointer, pointBundle, bundlePointed}
+	iterationPointer = Pointer{iterationTracker, iteration, trimmed, always}
+	// tensorflow/python/checkpoint/checkpoint_management.py: a text proto. Checkpoint.write makes none, nor does it put a
+	// number behind the name.
+	bundlePointer = Pointer{tfPointer, pointBundle, bundlePointed, func(c Checkpoint) bool { return tfStep(c.Tag) >= 0 }}
 )
+
+func always(Checkpoint) bool { return true }
 
 func trimmed(now []byte) string { return strings.TrimSpace(string(now)) }
 

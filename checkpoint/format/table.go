@@ -20,6 +20,7 @@ var kinds = []kind{
 	torchSnapshot,
 	dlrover,
 	dcp,
+	arrays,
 	plain,
 	custom,
 }

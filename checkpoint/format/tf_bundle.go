@@ -70,6 +70,9 @@ func findTFBundle(l *look, root *dir) ([]*Checkpoint, error) {
 	}
 	for stem := range sure {
 		c := &Checkpoint{Path: root.join(stem), Tag: stem, Step: tfStep(stem)}
+		if t := titleOf(stem); c.Step < 0 && (t.named || checkpointName(stem)) { // of Checkpoint.write, which puts no number behind the name
+			c.Step, c.Unit = t.step, t.unit
+		}
 		if c.Step >= 0 {
 			c.StepFrom = StepFromName
 		}

@@ -202,3 +202,14 @@ func TestTFBundleUnreadable(t *testing.T) {
 		t.Errorf("nothing but a pointer that cannot be read: %v", err)
 	}
 }
+
+// TestTFBundleOfWrite has what Checkpoint.write writes under names of the program's own, to which it adds no number.
+func TestTFBundleOfWrite(t *testing.T) {
+	for stem, want := range map[string]int64{"state_epoch_3": 3, "state_step_300": 300, "ckpt-7": 7, "best": -1, "resnet50": -1} {
+		d := newDisk(t)
+		d.play(tfSave(stem, "")...)
+		if c := one(t, see(t, d.fs(), Options{Level: Manifests}), stem); c.Step != want || (c.Unit == UnitEpoch) != strings.Contains(stem, "epoch") {
+			t.Errorf("%s: %d %s, want %d", stem, c.Step, c.Unit, want)
+		}
+	}
+}

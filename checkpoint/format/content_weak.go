@@ -1,0 +1,45 @@
+package format
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/file"
+)
+
+// weakKeys may count something within an epoch, or since the last gain: they are the step where nothing else is.
+var weakKeys = []string{"cur_step", "batch"}
+
+// notBelow is a count of steps, or the epoch beside it where that is higher: such a count began anew within the epoch, or is of
+// something else.
+func (w *weighing) notBelow(s *file.Shape, step tally) tally {
+	if step.n < 0 {
+		return step
+	}
+	if epoch := w.number(s, epochKeys, UnitEpoch); belowEpoch(step, epoch) {
+		return epoch
+	}
+	return step
+}
+
+// belowEpoch reports whether a count of steps is lower than an epoch that stands beside it. Several episodes may be one step.
+func belowEpoch(step, epoch tally) bool {
+	return step.unit == UnitStep && epoch.unit == UnitEpoch && step.n < epoch.n && step.key != "global_step" && strings.Contains(epoch.key, "epoch")
+}
+
+// firstBatches takes the batches of the first epoch for steps: no other has begun. It is for what is written over in place,
+// where steps of one and epochs of another are never compared.
+func (c *content) firstBatches(name title) {
+	i := slices.IndexFunc(c.counts, func(t tally) bool { return t.key == "batch" })
+	if i >= 0 && name.step < 0 && c.step == 0 && c.unit == UnitEpoch {
+		c.at(c.counts[i])
+	}
+}
+
+// within2 reports whether a value, or one of those in the dicts of it, is of a kind: "loss_module" may hold more than losses.
+func within2(s *file.Shape, is func(*file.Shape) bool) bool {
+	if s == nil || s.Kind != file.Dict && s.Kind != file.Object {
+		return false
+	}
+	return is(s) || slices.ContainsFunc(s.Values, is)
+}

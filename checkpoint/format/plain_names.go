@@ -1,0 +1,84 @@
+package format
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// strongEndings are those that only what a training script writes has.
+var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7"}
+
+// weakEndings are those that data has as well: what is in such a file says what it is.
+var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
+	".params", ".pdparams", ".pdopt", ".zst", ".xz", ".bz2", ".lz4", ".torch", ".mpk", ""}
+
+// ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
+// puts behind a known one while it writes is not: ckpt.pt.6bE5Ba1F.
+func ownEnding(name, ext string) bool {
+	known, number, numbered := strings.Cut(ext, "-")
+	if _, ok := digits(number); numbered && ok && slices.Contains(endings, known) {
+		return true
+	}
+	return len(ext) <= 10 && !strings.ContainsAny(ext, "0123456789-") && !slices.Contains(otherEndings, ext) &&
+		!slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name)))))
+}
+
+// otherEndings are those of what stands beside checkpoints with a step in its name.
+var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".txt", ".log", ".csv", ".tsv", ".md", ".html", ".xml",
+	".py", ".sh", ".cfg", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".mp4", ".wav", ".flac", ".mp3", ".lock", ".done",
+	".md5", ".sha256", ".distcp", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
+
+// fileKind says how sure a name is that of a file with tensors. own says that its ending is one that nobody is known to use.
+func fileKind(name string) (strong, weak, own bool) {
+	if strings.HasPrefix(name, ".") && !hiddenState(name) || dullNames[name] || isTemporary(name) || strings.HasSuffix(name, "~") {
+		return false, false, false
+	}
+	name = strings.TrimPrefix(name, ".")
+	name, _ = withoutBackup(name)
+	ext := strings.ToLower(path.Ext(name))
+	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
+		if isLog(strings.ToLower(strings.TrimSuffix(name, ext))) {
+			return false, false, false
+		}
+		ext = "" // model.100
+	}
+	if slices.Contains(strongEndings, ext) {
+		return true, false, false
+	}
+	if strings.HasSuffix(stemExt(name), ".pth.tar") || strings.HasSuffix(stemExt(name), ".pt.gz") {
+		return true, false, false
+	}
+	if ext == ".bin" && isHFWeights(name) {
+		return true, false, false
+	}
+	t := titleOf(withoutOwn(name))
+	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
+	return false, weak, !weak && (likelyOwn(name, ext, t) || ext != "" && ownEnding(name, ext))
+}
+
+// likelyOwn reports whether a name, with an ending that nobody is known to use, says that it may be that of a state. What is in
+// the other files has to say so without doubt.
+func likelyOwn(name, ext string, t title) bool {
+	switch likely := t.named || checkpointName(name); {
+	case saysState(ext), slices.Contains(checkpointEndings, ext):
+		return true
+	case slices.Contains(opaqueEndings, ext):
+		return likely || t.step >= 0 || t.slot != ""
+	case ext == ".gguf": // of a fine-tuning run, and not one that is there to be used
+		return likely
+	default:
+		return (likely || (t.step >= 0 || t.slot != "") && (t.roles != "" || t.family == "")) && ownEnding(name, ext)
+	}
+}
+
+// isLog reports whether a name, without the number at its end, is that of what a program writes along the way: a log that
+// was rotated, or TensorBoard's events, whose files end in numbers of the writer.
+func isLog(name string) bool {
+	return slices.Contains(otherEndings, path.Ext(name)) || strings.Contains(name, ".tfevents.")
+}
+
+func stemExt(name string) string { return strings.ToLower(name) }
+
+// dullNames are files that stand beside checkpoints without being any, though their endings do not say so.
+var dullNames = set("README LICENSE Makefile Dockerfile latest_checkpointed_iteration latest_train_state.pt hparams version DONE done _SUCCESS " + hfArgs)

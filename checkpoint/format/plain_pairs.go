@@ -1,0 +1,68 @@
+package format
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+)
+
+// byStem puts what is written over in place under one stem, the one with an ending for the state of an optimizer, to the other:
+// checkpoint.ckpt and checkpoint.optim.
+func byStem(saves []*save) []*save {
+	single := func(s *save) (stem string, optimizer, ok bool) {
+		if s.step >= 0 || len(s.members) != 1 {
+			return "", false, false
+		}
+		name := path.Base(s.members[0].path)
+		ext := strings.ToLower(path.Ext(name))
+		return strings.TrimSuffix(name, path.Ext(name)), slices.Contains(optimizerEndings, ext), ext != ""
+	}
+	return slices.DeleteFunc(saves, func(s *save) bool {
+		stem, optimizer, ok := single(s)
+		if !ok || !optimizer {
+			return false
+		}
+		i := slices.IndexFunc(saves, func(o *save) bool {
+			other, also, ok := single(o)
+			return ok && !also && other == stem && o.when == s.when
+		})
+		if i >= 0 {
+			saves[i].members = append(saves[i].members, s.members...)
+		}
+		return i >= 0
+	})
+}
+
+// firstOfTwo takes the first of two numbers without a word for that of the save, where the second does not grow with it: it is
+// the iteration of an epoch, as in checkpoint_2_9999 and checkpoint_3_512.
+func firstOfTwo(saves []*save) {
+	families := map[string][]*save{}
+	for _, s := range saves {
+		if s.major != "" && s.step >= 0 {
+			f := "|" + s.title.family + "|" + string(s.unit)
+			families[f] = append(families[f], s)
+		}
+	}
+	for _, f := range families {
+		slices.SortFunc(f, func(a, b *save) int { return cmp.Compare(a.epoch(), b.epoch()) })
+		grows := true
+		for i := range f[1:] {
+			grows = grows && (f[i].epoch() == f[i+1].epoch() || f[i].step < f[i+1].step)
+		}
+		for _, s := range f {
+			if !grows {
+				s.step, s.unit = s.epoch(), UnitEpoch
+				for i := range s.members {
+					s.members[i].step, s.members[i].unit = s.step, s.unit
+				}
+			}
+		}
+	}
+}
+
+// epoch is the first of two numbers without a word.
+func (t title) epoch() int64 {
+	n, _ := digits(t.major)
+	return n
+}

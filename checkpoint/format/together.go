@@ -1,0 +1,59 @@
+package format
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Together reads of checkpoints that belong together what one by itself does not say: which of several counts is the step.
+// Where the names of some have numbers, and these agree with another count than the one that is taken otherwise, it is that
+// one for those without a number too.
+func Together(cs []Checkpoint) {
+	agreed := map[string]string{} // by series, the key under which the numbers of names stand
+	for _, c := range cs {
+		if c.save == nil || c.save.title.step < 0 || c.save.title.unit != UnitStep {
+			continue
+		}
+		i := slices.IndexFunc(c.counts, func(t tally) bool { return t.n == c.save.title.step && t.unit == UnitStep })
+		if i >= 0 && agreed[c.series] == "" {
+			agreed[c.series] = c.counts[i].key
+		}
+	}
+	for i := range cs {
+		c := &cs[i]
+		if c.save == nil || c.save.title.step >= 0 || agreed[c.series] == "" {
+			continue
+		}
+		if k := slices.IndexFunc(c.counts, func(t tally) bool { return t.key == agreed[c.series] }); k >= 0 {
+			c.Step, c.Unit, c.StepFrom = c.counts[k].n, c.counts[k].unit, StepFromContent
+		}
+	}
+}
+
+// WasBefore reports whether a checkpoint is by its name what another was before: checkpoint_prev0.ckpt, last.pt.bak.
+func (c *Checkpoint) WasBefore() bool {
+	return c.save != nil && c.InPlace && beforeWords[c.save.title.slot]
+}
+
+var beforeWords = set("prev previous bak backup orig old")
+
+// dateDigits are the fewest of a date. What is shorter is the number of a copy.
+const dateDigits = 6
+
+// ByDate finds of saves that have dates for steps in their names those of an earlier training run: they were written before
+// another and say that they are further. It takes the places of those that may be chosen, and returns the ones that stay.
+func ByDate(cs []Checkpoint, places []int) []int {
+	order := slices.SortedStableFunc(slices.Values(places), func(a, b int) int {
+		return cmp.Or(cs[b].Modified.Compare(cs[a].Modified), cmp.Compare(cs[b].Step, cs[a].Step))
+	})
+	lowest, earlier := int64(math.MaxInt64), map[int]bool{}
+	for _, i := range order {
+		if c := cs[i]; c.save != nil && len(c.save.title.when) >= dateDigits && c.save.title.step < 0 && c.Step >= 0 {
+			if earlier[i] = c.Step >= lowest; !earlier[i] {
+				lowest = c.Step
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(places), func(i int) bool { return earlier[i] })
+}
