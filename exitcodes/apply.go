@@ -22,7 +22,7 @@ func (f Finding) say(w said, o Outcome) Finding {
 		f.Evidence = w.exception
 		f.Message += ": " + clip(w.exception)
 	}
-	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.progressed(w) {
+	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
 		f.Message += "; no rule explains it, and --unknown " + string(o.OnUnknown) + " makes it a retry"
 		return f
@@ -31,9 +31,13 @@ func (f Finding) say(w said, o Outcome) Finding {
 	return f
 }
 
-// progressed reports whether training had made a step: by what was told or, of a worker that tells no steps, by its output.
-func (o Outcome) progressed(w said) bool {
-	return o.Progressed == Yes || o.Progressed == Unknown && w.trained
+// gpuMemory is the reason of those rules for which steps that were only printed count, too: how much of a GPU's memory a step
+// needs is a matter of its batch, while a bug that waits in a later epoch comes back in it.
+const gpuMemory = "GPUOutOfMemory"
+
+// progressed reports whether training had made a step, as far as it matters to a rule.
+func (o Outcome) progressed(r *Rule, w said) bool {
+	return o.Progressed == Yes || o.Progressed == Unknown && w.trained && r.Reason == gpuMemory
 }
 
 // apply lets a rule explain the end, and decide it where it has a verdict.
@@ -43,7 +47,7 @@ func (f Finding) apply(w said, o Outcome) Finding {
 	if v := r.Verdict; v != "" {
 		f.Verdict = v
 	}
-	if r.AfterProgress != "" && o.progressed(w) {
+	if r.AfterProgress != "" && o.progressed(&r, w) {
 		f.Verdict = r.AfterProgress
 	}
 	if f.Verdict == Fatal && r.Role < RoleRoot {

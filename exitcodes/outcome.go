@@ -70,7 +70,7 @@ type Outcome struct {
 	Output           []byte    // the last output of the worker, standard output and error together
 	Arrived          []Arrival // when the parts of Output arrived; may be nil
 	StepAt           time.Time // when the worker last reported a step; zero when it did not
-	Progressed       Known     // whether training made a step in this round; Unknown: nobody tells steps, and the output counts
+	Progressed       Known     // whether training made a step in this round; Unknown: it tells none
 	// OnUnknown says what an exit code from 1 to 125 means that nothing explains.
 	OnUnknown OnUnknown
 
