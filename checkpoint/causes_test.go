@@ -172,3 +172,15 @@ func TestFreshVolume(t *testing.T) {
 		t.Errorf("%v, %v, %v", s.Checkpoints, s.Others, err)
 	}
 }
+
+// TestStrangers: bytes under an ending of somebody's own that begin like a pickle by chance are no checkpoint that was cut.
+func TestStrangers(t *testing.T) {
+	tr := newTree(t)
+	for _, name := range []string{"step_1/x/s_0.dat", "step_2/x/s_0.dat", "noise.dat"} {
+		tr.put(name, append([]byte("\x80\x02"), blob(400)...))
+	}
+	s, err := (&Scanner{FS: os.DirFS(tr.dir)}).Scan(t.Context())
+	if err != nil || len(s.Checkpoints) > 0 {
+		t.Errorf("%s, %v", paths(s.Checkpoints), err)
+	}
+}

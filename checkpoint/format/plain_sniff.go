@@ -35,11 +35,11 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	ext := strings.ToLower(path.Ext(name))
 	if base := path.Base(name); !slices.Contains(weakEndings, ext) && !strings.Contains(base, "=") && !likelyOwn(base, ext, t) && ext != "" && ownEnding(base, ext) {
 		return bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head, []byte("/data.pkl")) ||
-			torch && (form == file.TorchLegacy || form == file.PlainPickle && f.size <= maxSniff && isState(f, f.size)), nil
+			torch && (form == file.TorchLegacy || form == file.PlainPickle && f.size <= maxSniff && isState(f, f.size, false)), nil
 	}
 	switch {
 	case torch && form == file.PlainPickle && likelihood(path.Base(name)) == 0 && f.size <= maxSniff:
-		return isState(f, f.size), nil
+		return isState(f, f.size, true), nil
 	case torch:
 		return true, nil
 	case path.Ext(name) == ".joblib":
@@ -65,11 +65,11 @@ var compressions = []string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh", "\x04\x22
 const maxSniff = 1 << 20
 
 // isState reports whether there may be anything of training in a pickle whose name does not say so: a tokenizer, a list of
-// files and the settings of a run are pickled as well.
-func isState(r io.ReaderAt, size int64) bool {
+// files and the settings of a run are pickled as well. doubt is the answer for what is no whole pickle.
+func isState(r io.ReaderAt, size int64, doubt bool) bool {
 	shape, err := file.TorchShape(r, size)
 	if err != nil {
-		return true // the check says what is wrong
+		return doubt // the check says what is wrong
 	}
 	in := contentOf(shape)
 	return in.step >= 0 || in.tensors || in.optimizer || in.more
