@@ -118,6 +118,8 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		kept := keptIn(files)
 		kept.kept = !isHash(name) // a random name is one of a save, and others have others
 		return kept, nil
+	case t.step >= 0 && t.family != "" && bestBesideLast(files):
+		return nil, nil // a run's directory, whatever number its name has: resnet50_e50/ckpt.pth.tar, ckpt.best.pth.tar
 	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 1 && t.step < 0,
 		len(slots) > 0 && (t.step < 0 && t.slot == "" || !t.named && allBelow(d, files)):
 		return nil, nil // a directory of checkpoints: best and last are two
@@ -127,6 +129,22 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	s.templates(d.path)
 	s.members = members
 	return s, nil
+}
+
+// bestBesideLast reports whether two files are the same part of a state, of different times by their names.
+func bestBesideLast(files []member) bool {
+	slots := map[string]string{}
+	for _, m := range files {
+		if isSide(m.path) || partOnly(m.roles) {
+			continue
+		}
+		part := m.roles + "|" + path.Dir(m.path)
+		if before, found := slots[part]; found && before != m.slot {
+			return true
+		}
+		slots[part] = m.slot
+	}
+	return false
 }
 
 // partOnly reports whether a file is by its name a part of a state that is none by itself.
