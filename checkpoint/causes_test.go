@@ -119,7 +119,6 @@ func TestCauses(t *testing.T) {
 		"a snapshot of a form of its own":    {files: []wrote{{"experiment.cbsnapshot", blob(400)}, {"learn_error.tsv", []byte("iter\n")}}, path: "experiment.cbsnapshot", step: -1},
 		"unnamed arrays in parts of a step":  {files: []wrote{{"step_10/shard_0/0.npz", arrays("arr_0", "arr_1")}, {"step_10/shard_0/1.npz", arrays("arr_0", "arr_1")}, {"step_10/shard_1/0.npz", arrays("arr_0", "arr_1")}, {"step_10/shard_1/1.npz", arrays("arr_0", "arr_1")}, {"step_20/shard_0/0.npz", arrays("arr_0", "arr_1")}, {"step_20/shard_0/1.npz", arrays("arr_0", "arr_1")}, {"step_20/shard_1/0.npz", arrays("arr_0", "arr_1")}}, path: "step_10", step: 10},
 		"a stream of pairs":                  {files: []wrote{{"streaming_train_state_1000", stream(1000)}, {"streaming_train_state", stream(1500)}}, path: "streaming_train_state", step: 1500},
-		"milestones, and the last in place":  {files: []wrote{{"checkpoint_1000.pt", counted()}, {"checkpoint.pt", counted("seen", numberIn(5))}}, path: "checkpoint.pt", step: -1},
 		"milestones, and the best in place":  {files: []wrote{{"checkpoint_1000.pt", counted()}, {"checkpoint_best.pt", counted("seen", numberIn(5))}}, path: "checkpoint_1000.pt", step: 1000},
 		"a pipeline of weights in its parts": {files: []wrote{{"model-last/config.cfg", []byte("[nlp]\n")}, {"model-last/meta.json", []byte(`{"lang": "en"}`)}, {"model-last/tokenizer", blob(300)}, {"model-last/vocab/lookups.bin", []byte("\x80")}, {"model-last/ner/model", packed("nodes", "\x91\x80", "params", "\x91\x80")}}},
 	} {
