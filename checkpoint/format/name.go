@@ -197,6 +197,10 @@ func titleOf(name string) title {
 			// checkpoint-1000-epoch-1
 		case sure == 1 && best == 1 && !ps[i].glued && at == i-1:
 			t.major, t.step, t.unit, at = ps[at].text, n, unit, i
+		case sure == 2 && best == 3:
+			t.major = p.text // step_20_epoch_3
+		case sure == 3 && best == 2:
+			t.major, t.step, t.unit, t.named, best, at = ps[at].text, n, unit, true, sure, i
 		case sure > 0 && sure >= best, sure == 1 && n > t.step && t.unit == UnitEpoch && ofCheckpoint(ps, i):
 			t.step, t.unit, t.named, best, at = n, unit, sure > 1, sure, i
 		}

@@ -27,7 +27,7 @@ func ownEnding(name, ext string) bool {
 // otherEndings are those of what stands beside checkpoints with a step in its name.
 var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".txt", ".log", ".csv", ".tsv", ".md", ".html", ".xml",
 	".py", ".sh", ".cfg", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".mp4", ".wav", ".flac", ".mp3", ".lock", ".done",
-	".md5", ".sha256", ".distcp", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
+	".md5", ".sha256", ".meta", ".distcp", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
 
 // fileKind says how sure a name is that of a file with tensors. own says that its ending is one that nobody is known to use.
 func fileKind(name string) (strong, weak, own bool) {

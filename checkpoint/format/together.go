@@ -8,8 +8,50 @@ import (
 
 // Together reads of checkpoints that belong together what one by itself does not say: which of several counts is the step.
 // Where the names of some have numbers, and these agree with another count than the one that is taken otherwise, it is that
-// one for those without a number too.
+// one for those without a number too. Where a later epoch has fewer steps, these are of the epoch.
 func Together(cs []Checkpoint) {
+	agree(cs)
+	epochs(cs)
+}
+
+// epochs counts the epochs of a series whose steps begin anew in each of them.
+func epochs(cs []Checkpoint) {
+	series := map[string][]int{}
+	of := func(c Checkpoint) int64 {
+		if c.save == nil || c.Step < 0 || c.Unit != UnitStep {
+			return -1
+		}
+		i := slices.IndexFunc(c.counts, func(t tally) bool { return t.unit == UnitEpoch && t.n >= 0 })
+		if i < 0 {
+			return -1
+		}
+		return c.counts[i].n
+	}
+	anew := map[string]bool{}
+	for i, c := range cs {
+		if of(c) < 0 {
+			continue
+		}
+		for _, k := range series[c.series] {
+			a, b := c, cs[k]
+			if of(a) > of(b) {
+				a, b = b, a
+			}
+			anew[c.series] = anew[c.series] || of(a) < of(b) && a.Step > b.Step
+		}
+		series[c.series] = append(series[c.series], i)
+	}
+	for name := range anew {
+		for _, i := range series[name] {
+			if anew[name] {
+				cs[i].Step, cs[i].Unit, cs[i].StepFrom = of(cs[i]), UnitEpoch, StepFromContent
+			}
+		}
+	}
+}
+
+// agree takes of several counts the one with which the names of a series agree.
+func agree(cs []Checkpoint) {
 	agreed := map[string]string{} // by series, the key under which the numbers of names stand
 	for _, c := range cs {
 		if c.save == nil || c.save.title.step < 0 || c.save.title.unit != UnitStep {
