@@ -11,6 +11,7 @@ import (
 func TestFurther(t *testing.T) {
 	state := []byte("\x80\x02}(X\x04\x00\x00\x00stepK\x07X\x05\x00\x00\x00optim}(X\x05\x00\x00\x00state}X\x0c\x00\x00\x00param_groups]}auu.")
 	trainer := []byte("\x80\x02cmine\nTrainer\n)\x81.")
+	stepped := pickled("model", "}("+keyIn("w")+tensorIn+"u", "step", numberIn(12))
 	for name, tt := range map[string]struct {
 		files map[string][]byte
 		step  int64 // -1: there is nothing to resume from
@@ -23,6 +24,8 @@ func TestFurther(t *testing.T) {
 		"models alone":                         {map[string][]byte{"final/model.safetensors": weights(), "other/model.safetensors": weights()}, -1, false},
 		"weights in the directory itself":      {map[string][]byte{"model.safetensors": weights(), "run/step_7.pt": state}, -1, true},
 		"two runs that nothing tells apart":    {map[string][]byte{"final/model.safetensors": weights(), "one/step_7.pt": state, "two/step_7.pt": state}, -1, true},
+		"a model that tells its step":          {map[string][]byte{"best/best.pt": stepped, "run/step_7.pt": state}, -1, true},
+		"a model that tells its step, alone":   {map[string][]byte{"best/best.pt": stepped}, 12, false},
 		"a state in the directory goes before": {map[string][]byte{"step_7.pt": state, "old/step_9.pt": state, "final/model.safetensors": weights()}, 7, false},
 		"a pickle of the program's own, alone": {map[string][]byte{"checkpoint.pkl": trainer}, -1, false},
 	} {

@@ -249,11 +249,14 @@ func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found,
 	if len(looked) == 0 || len(in.Below) > 0 || o.Format != "" || o.Rule != nil {
 		return in, false, nil
 	}
+	poor := false // one of them has a step, and so could be resumed from where there is nothing better
 	for _, c := range looked {
 		model := c.Complete && !c.Resumable && !c.Training && c.Directory()
-		if !model && !(c.Complete && c.Hollow) {
+		lacks := (lacksOptimizer(c) || c.Unsure && c.Complete && !c.Optimizer) && c.Directory()
+		if !model && !lacks && !(c.Complete && c.Hollow) {
 			return in, false, nil
 		}
+		poor = poor || lacks
 	}
 	o.Level = format.Manifests
 	below, err := format.FindUnder(ctx, fsys, o, in)
@@ -266,7 +269,7 @@ func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found,
 	return below, slices.ContainsFunc(below.Checkpoints, func(c *format.Checkpoint) bool {
 		look := *c
 		format.Check(ctx, fsys, &look, o)
-		return look.Complete && look.Resumable && !look.Hollow || look.Reason.Unknown()
+		return look.Complete && look.Resumable && !look.Hollow && (!poor || look.Optimizer || look.Training && look.Format != "plain") || look.Reason.Unknown()
 	}), nil
 }
 
