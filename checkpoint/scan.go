@@ -237,7 +237,11 @@ func (s *Scanner) verify(ctx context.Context, fsys fs.FS, o format.Options, foun
 		c.First = c.InPlace && s.First != nil && s.First(c.Path)
 		r.scan.Checkpoints = append(r.scan.Checkpoints, *c)
 	}
-	format.Together(r.scan.Checkpoints)
+	all := make([]*format.Checkpoint, len(r.scan.Checkpoints))
+	for i := range all {
+		all[i] = &r.scan.Checkpoints[i]
+	}
+	format.Together(all)
 	return r
 }
 

@@ -9,27 +9,18 @@ import (
 // Together reads of checkpoints that belong together what one by itself does not say: which of several counts is the step.
 // Where the names of some have numbers, and these agree with another count than the one that is taken otherwise, it is that
 // one for those without a number too. Where a later epoch has fewer steps, these are of the epoch.
-func Together(cs []Checkpoint) {
+func Together(cs []*Checkpoint) {
 	agree(cs)
 	epochs(cs)
 }
 
 // epochs counts the epochs of a series whose steps begin anew in each of them.
-func epochs(cs []Checkpoint) {
+func epochs(cs []*Checkpoint) {
 	series := map[string][]int{}
-	of := func(c Checkpoint) int64 {
-		if c.save == nil || c.Step < 0 || c.Unit != UnitStep {
-			return -1
-		}
-		i := slices.IndexFunc(c.counts, func(t tally) bool { return t.unit == UnitEpoch && t.n >= 0 })
-		if i < 0 {
-			return -1
-		}
-		return c.counts[i].n
-	}
+	of := func(c *Checkpoint) int64 { return c.counted(UnitEpoch) }
 	anew := map[string]bool{}
 	for i, c := range cs {
-		if of(c) < 0 {
+		if c.save == nil || of(c) < 0 || c.counted(UnitStep) < 0 {
 			continue
 		}
 		for _, k := range series[c.series] {
@@ -37,7 +28,7 @@ func epochs(cs []Checkpoint) {
 			if of(a) > of(b) {
 				a, b = b, a
 			}
-			anew[c.series] = anew[c.series] || of(a) < of(b) && a.Step > b.Step
+			anew[c.series] = anew[c.series] || of(a) < of(b) && a.counted(UnitStep) > b.counted(UnitStep)
 		}
 		series[c.series] = append(series[c.series], i)
 	}
@@ -50,8 +41,20 @@ func epochs(cs []Checkpoint) {
 	}
 }
 
+// counted is what a save says of a unit, -1 when it says nothing.
+func (c *Checkpoint) counted(unit Unit) int64 {
+	if c.Unit == unit && c.Step >= 0 {
+		return c.Step
+	}
+	i := slices.IndexFunc(c.counts, func(t tally) bool { return t.unit == unit })
+	if i < 0 {
+		return -1
+	}
+	return c.counts[i].n
+}
+
 // agree takes of several counts the one with which the names of a series agree.
-func agree(cs []Checkpoint) {
+func agree(cs []*Checkpoint) {
 	agreed := map[string]string{} // by series, the key under which the numbers of names stand
 	for _, c := range cs {
 		if c.save == nil || c.save.title.step < 0 || c.save.title.unit != UnitStep {
@@ -62,8 +65,7 @@ func agree(cs []Checkpoint) {
 			agreed[c.series] = c.counts[i].key
 		}
 	}
-	for i := range cs {
-		c := &cs[i]
+	for _, c := range cs {
 		if c.save == nil || c.save.title.step >= 0 || agreed[c.series] == "" {
 			continue
 		}

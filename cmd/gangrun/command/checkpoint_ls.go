@@ -113,6 +113,7 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 		format.Check(ctx, fsys, c, o)
 	}
 	defer func() {
+		format.Together(l.Checkpoints)
 		slices.SortStableFunc(l.Checkpoints, func(a, b *format.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
 	}()
 	o.Level = format.Manifests
