@@ -16,7 +16,7 @@ import (
 func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
 	if w.spec.Terminal && sink == (Sink{}) && isTerminal(fd) {
 		s.unread.Do(func() {
-			s.log.Info("the worker writes to the terminal itself, so no rule can read why it fails; with 2>&1 | cat behind the command gangrun reads along")
+			s.log.Info("the worker has the terminal, so gangrun does not see its output and cannot say why it fails; it can with 2>&1 | cat after the command")
 		})
 		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		return os.NewFile(uintptr(dup), "terminal"), err
