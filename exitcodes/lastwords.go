@@ -19,7 +19,7 @@ type said struct {
 	ended     bool   // the program had ended of this exception when a signal killed the interpreter on its way out
 
 	accusations []string // lines that name other ranks
-	trained     bool     // the output shows steps of a training
+	trained     bool     // the output shows steps of the training
 }
 
 // lastWords weighs what was said at the end of a process that exited with a code.

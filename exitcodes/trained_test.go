@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTrained has a worker that tells no steps run out of a GPU's memory: after some of a training, by what it printed, it is tried
+// TestTrained has a worker that tells no steps run out of a GPU's memory: after some training, by what it printed, it is tried
 // again; before, it would run out of it again.
 func TestTrained(t *testing.T) {
 	lines := func(format string) string {

@@ -10,7 +10,7 @@ import (
 // weakKeys may count something within an epoch, or since the last gain: they are the step where nothing else is.
 var weakKeys = []string{"cur_step", "batch"}
 
-// notBelow is a count of steps, or the epoch beside it where that is higher: such a count began anew within the epoch, or is of
+// notBelow is a count of steps, or the epoch beside it where that is higher: such a count started over within the epoch, or is of
 // something else.
 func (w *weighing) notBelow(s *file.Shape, step tally) tally {
 	if step.n < 0 {

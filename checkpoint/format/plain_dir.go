@@ -147,7 +147,7 @@ func bestBesideLast(files []member) bool {
 	return false
 }
 
-// partOnly reports whether a file is by its name a part of a state that is none by itself.
+// partOnly reports whether a file is by its name a part of a state that is not one by itself.
 func partOnly(roles string) bool {
 	return roles == "optimizer" || roles == "scheduler" || roles == "scaler" || roles == "rng"
 }

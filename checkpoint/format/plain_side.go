@@ -13,20 +13,20 @@ import (
 // Beside files of tensors some programs write how far the training is, as text: model.npz.progress.yml, epoch_3.yaml,
 // epoch.txt. Such files are parts of the save beside which they stand, and never one by themselves.
 
-// sideEndings are those of text that may say how far a training is.
+// sideEndings are those of text that may say how far the training is.
 var sideEndings = []string{".json", ".yaml", ".yml", ".txt", ".epoch", ".iter", ".trainstats", ".progress"}
 
 // isSide reports whether a file of a save is no file of tensors by its name.
 func isSide(name string) bool { return slices.Contains(sideEndings, strings.ToLower(path.Ext(name))) }
 
-// progressWords are in the names of files that say how far a training is, of whatever save.
+// progressWords are in the names of files that say how far the training is, of whatever save.
 var progressWords = set("progress state states trainer training train resume counter counters iter iteration epoch step steps trainstats status " +
 	"running meta metadata info")
 
 // notProgress are the names of files that say it of what has ended, or of what is planned.
 var notProgress = set(hfState + " train.txt train.json train.yaml train.yml training.yaml training.yml info.txt meta.yaml metadata.yaml status.txt")
 
-// tellsProgress reports whether a name is that of a file that says how far a training is.
+// tellsProgress reports whether a name is that of a file that says how far the training is.
 func tellsProgress(name string) bool {
 	if !isSide(name) || notProgress[name] || strings.HasPrefix(name, ".") {
 		return false
@@ -50,7 +50,7 @@ func sideStem(name string) string {
 }
 
 // attachSides gives each save the files of text that stand beside it: those with its own stem (epoch_3.pt, epoch_3.yaml),
-// and to one that is written over in place, where there is no other, those that say how far a training is.
+// and to one that is written over in place, where there is no other, those that say how far the training is.
 func attachSides(root *dir, names []string, saves []*save) {
 	place := map[string]*save{} // the only one in place of each slot; nil where there are several
 	stems := map[string]*save{}
@@ -80,7 +80,7 @@ func attachSides(root *dir, names []string, saves []*save) {
 	}
 }
 
-// maxSide bounds a file of text that is read to learn how far a training is.
+// maxSide bounds a file of text that is read to learn how far the training is.
 const maxSide = 1 << 20
 
 // sideContent reads a file that stands beside tensors: a configuration, or how far the training is.

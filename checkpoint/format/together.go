@@ -14,7 +14,7 @@ func Together(cs []*Checkpoint) {
 	epochs(cs)
 }
 
-// epochs counts the epochs of a series whose steps begin anew in each of them.
+// epochs counts the epochs of a series whose steps start over in each of them.
 func epochs(cs []*Checkpoint) {
 	series := map[string][]int{}
 	of := func(c *Checkpoint) int64 { return c.counted(UnitEpoch) }

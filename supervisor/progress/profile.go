@@ -38,7 +38,7 @@ const (
 	eval       = "eval"
 	checkpoint = "checkpoint"
 	train      = "train"
-	loopEnd    = "loop-end" // after the last step of a loop, whichever it was: nobody knows how long what follows takes
+	loopEnd    = "loop-end" // after the last step of a loop, whichever it was: how long what follows takes is unknown
 )
 
 // bar is a progress bar of tqdm, without its description.

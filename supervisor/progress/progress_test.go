@@ -107,7 +107,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestLoopEnd: after the last step of a loop comes what nobody knows: an evaluation, a compilation, the training for which all
+// TestLoopEnd: after the last step of a loop comes something unknown: an evaluation, a compilation, the training for which all
 // that was the preparation.
 func TestLoopEnd(t *testing.T) {
 	for name, lines := range map[string][3]string{
