@@ -75,12 +75,13 @@ func TestInstallCannot(t *testing.T) {
 		name    string
 		volume  func(*testing.T) string // nil: there is none
 		mount   oci.Mount
+		code    int
 		problem string
 	}{
-		{"not mounted", nil, oci.Mount{Path: "/not/mounted"}, "/not/mounted: no such directory"},
-		{"read-only", volume, oci.Mount{Path: "/shared", ReadOnly: true}, "read-only file system"},
-		{"of somebody else", (*testing.T).TempDir, oci.Mount{Path: "/shared"}, "permission denied"},
-		{"full", small, oci.Mount{Path: "/shared"}, "no space left on device"},
+		{"not mounted", nil, oci.Mount{Path: "/not/mounted"}, 66, "/not/mounted: no such directory"},
+		{"read-only", volume, oci.Mount{Path: "/shared", ReadOnly: true}, exitcodes.CodeBadConfig, "read-only file system"},
+		{"of somebody else", (*testing.T).TempDir, oci.Mount{Path: "/shared"}, exitcodes.CodeBadConfig, "permission denied"},
+		{"full", small, oci.Mount{Path: "/shared"}, exitcodes.CodeBadConfig, "no space left on device"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestInstallCannot(t *testing.T) {
 				}
 			}
 			e := b.run(t)
-			if e.Code != exitcodes.CodeBadConfig || e.Stdout != "" || !strings.Contains(e.Stderr, tt.problem) || strings.Count(e.Stderr, "\n") != 1 {
+			if e.Code != tt.code || e.Stdout != "" || !strings.Contains(e.Stderr, tt.problem) || strings.Count(e.Stderr, "\n") != 1 {
 				t.Errorf("exit code %d, %q, %q, want one line with %q", e.Code, e.Stdout, e.Stderr, tt.problem)
 			}
 			if tt.volume != nil {
