@@ -2,7 +2,7 @@ package command
 
 // ruleAdvice is the text of the reasons that only rules and families give, and what to do about each.
 var ruleAdvice = map[string]advice{
-	"GPUOutOfMemory": {"the GPU's memory is full", "use a smaller batch or sequence, gradient checkpointing, or more sharding: a restart alone will not help"},
+	"GPUOutOfMemory": {"the GPU's memory is full", "use a smaller batch or sequence, gradient checkpointing, or more sharding; a restart alone helps only where one batch needed more than the others"},
 	"OutOfMemory": {"the program could not get the memory that it asked for", "use less, or raise the limit: fewer data loader workers, a smaller batch; " +
 		"ulimit -v and the container's memory limit"},
 	"ImportError": {"a Python module is missing or broken in the image", "install it in the image; gangrun run -- python3 -c 'import MODULE' tries it"},
