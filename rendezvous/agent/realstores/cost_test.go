@@ -82,7 +82,7 @@ func (g *gang) started(round int) {
 // What a round may cost each node.
 const (
 	mostRequests = 6
-	mostBytes    = 9 << 10 // 8 KiB where the job has stopped no more than three times
+	mostBytes    = 8 << 10
 )
 
 // TestWhatARoundCostsAtTheServer counts there what two nodes ask and are told in a restart, when the job's record is as
