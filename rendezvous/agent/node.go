@@ -25,6 +25,7 @@ type node struct {
 	fetching string            // the list of members that is being read
 	unlisted *rendezvous.Round // the newest that waits for such a list; nil: none does
 	missedAt int64             // the Seq of the record whose round was not there at the last tick
+	numbered numbered
 
 	jobRev int64         // the revision of the job's record that was read last; 0: there was none
 	goneAt time.Duration // since when that is missing which reading still has; 0: it is not
