@@ -18,6 +18,8 @@ var removed = []struct{ name, says, file, old, new string }{
 		"	case s.Guard.Expired(at):\n		return hurry(", "	case false:\n		return hurry("},
 	{"the start guard is dropped", "R1", "guard.go",
 		"return max(g.GoneBy()-g.StopTime, g.Sent) }", "return 1 << 62 }"},
+	{"news from before a lease count with it", "R1", "agent/order.go",
+		"return n.link.lease != nil && (w.rejoin || w.under != n.link.lease)", "return w == nil"},
 	{"a node acknowledges before its workers are gone", "R1", "agent/order.go",
 		"	n.order(Order{Stop: stop})\n", "	n.order(Order{Stop: stop})\n	n.gone(step.Round, rendezvous.Outcome{}, nil)\n"},
 	{"any newcomer proves a death", "R1", "fence.go", "if newcomer.Unique && m.Unique {", "if true {"},
