@@ -43,6 +43,7 @@ type node struct {
 	halted      bool             // an order to stop is out
 	expedited   bool             // and one to expedite
 	cutOff      bool             // it was because the store could not be reached
+	overlapSaid bool             // another round has begun beside the workers, and that was said
 	late        rendezvous.Guard // as it was then; a new lease may come before the workers are gone
 	ended       bool             // an order to end is out or pending
 	partBy      time.Duration    // the farewell is in the store, and the node goes then at the latest; 0 before
