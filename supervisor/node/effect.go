@@ -86,6 +86,13 @@ type (
 		Args  []any
 	}
 
+	// Ending tells why the run ends on this node, where the failure of its own workers does not say it.
+	Ending struct {
+		Why     string // the job's word: its restarts are used up, nodes are missing; empty where a failure alone ends it
+		Failure string // that failure, where it was another node's
+		Alone   bool   // the job continues without this node
+	}
+
 	// Failing tells the job that a worker has failed while others still run.
 	Failing struct {
 		Round   int
@@ -161,6 +168,7 @@ func (Look) effect()         {}
 func (Forget) effect()       {}
 func (Record) effect()       {}
 func (Log) effect()          {}
+func (Ending) effect()       {}
 func (Failing) effect()      {}
 func (Gone) effect()         {}
 func (Leave) effect()        {}
