@@ -73,7 +73,11 @@ func (e explainer) log(path string, code int, given bool) error {
 	for _, l := range r.Rules {
 		fmt.Fprintf(e.out, "%6d  %-22s %-8s %s\n", l.Number, l.Rule, l.Role, l.Text)
 	}
-	if len(r.Rules) == 0 {
+	switch {
+	case len(r.Rules) > 0:
+	case f.Rule != "":
+		fmt.Fprintln(e.out, "no listed rule fits a line; the last words decide")
+	default:
 		fmt.Fprintln(e.out, "no rule fits any line")
 	}
 	e.section("survived", r.Survived)

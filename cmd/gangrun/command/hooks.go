@@ -20,10 +20,10 @@ func (o *options) hookSettings() []*setting {
 	h.Timeout = defaultHookTimeout
 	return []*setting{
 		{name: "on-exit", many: true, group: groupStopping, hint: "COMMAND", parse: hookCommand(&h.OnExit), standard: "none",
-			usage: "run this on every node when its workers are gone, whatever became of them; can be given several times; " +
+			usage: "run this on every node when its workers are gone, however they ended; can be given several times; " +
 				"split into words, not run by a shell"},
 		{name: "on-job-end", many: true, group: groupStopping, hint: "COMMAND", parse: hookCommand(&h.OnJobEnd), standard: "none",
-			usage: "the same once for the job, on the node that has ended it; not when the job is only suspended"},
+			usage: "run this once for the job, on the node that ends it; not when the job is only suspended"},
 		{name: "hook-timeout", group: groupStopping, hint: "TIME", parse: hookTimeout(h), standard: defaultHookTimeout.String(),
 			usage: "how long each hook may run before it gets SIGTERM, and SIGKILL --restart-grace later"},
 		{name: "hook-failure", group: groupStopping, hint: "fail|ignore", parse: hookFailure(h), standard: hookFailureFail,

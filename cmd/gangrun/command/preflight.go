@@ -21,8 +21,8 @@ func (o *options) preflightSettings() []*setting {
 	p.Timeout = supervisor.DefaultPreflightTimeout
 	return []*setting{
 		{name: "preflight", group: groupMachine, isBool: true, parse: boolean(&p.On),
-			usage: "look at this machine before it takes part, and between rounds after a hang, a sick node or the second " +
-				"failure; one that is sick exits with 214 (NodeUnhealthy)"},
+			usage: "check this machine before it takes part, and between rounds after a hang, a sick node or a second " +
+				"failure; a sick one exits with 214 (NodeUnhealthy)"},
 		{name: "preflight-command", group: groupMachine, hint: "COMMAND", parse: preflightCommand(p), standard: "none",
 			usage: "an additional check: any exit code but 0 means that the machine is sick; split into words, not run by a shell"},
 		{name: "preflight-timeout", group: groupMachine, hint: "TIME", parse: positive(&p.Timeout),

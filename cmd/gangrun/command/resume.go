@@ -75,7 +75,7 @@ func (o *options) checkpointSettings() []*setting {
 				"{resume_step}, {resume_tag} filled in, as anywhere in it; can be given several times"},
 		{name: "on-silent-restart", hint: "fatal|fallback|ignore", standard: "fatal",
 			parse: choice(&o.SilentRestart, supervisor.SilentRestartFatal, supervisor.SilentRestartFallback, supervisor.SilentRestartIgnore),
-			usage: "when a worker was given a checkpoint and reports an earlier step: end the job, restart it from an older checkpoint, or ignore it"},
+			usage: "if a worker was given a checkpoint but reports an earlier step: end the job, restart it from an older checkpoint, or ignore it"},
 	}
 	s = slices.Insert(s, 1, r.formatFlags.settings()...)
 	for _, setting := range s {

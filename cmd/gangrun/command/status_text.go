@@ -39,8 +39,9 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 		j.Budget.Used, j.Spec.Restarts.Max, j.Budget.Total, j.Budget.Preemptions)
 	fmt.Fprintln(w, "checkpoint:", checkpointText(j, s.Round))
 	fmt.Fprintln(w, "furthest step:", furthest(s))
-	if stop := lastStop(j); stop != nil {
-		showStop(w, *stop, now)
+	last := lastStop(j)
+	if last != nil {
+		showStop(w, *last, now)
 	}
 	switch {
 	case j.End != nil:
@@ -54,11 +55,12 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 	showHosts(w, s, now)
 	showNodes(w, s, most)
 	for _, p := range slices.Backward(j.History) {
-		what := p.Kind
-		for _, word := range []string{p.Node, p.Reason} {
-			if word != "" && !strings.EqualFold(word, p.Kind) {
-				what += " " + word
-			}
+		if last != nil && p.Round == last.Round { // shown above
+			continue
+		}
+		what := cmp.Or(p.Reason, p.Kind)
+		if p.Node != "" {
+			what += " on " + p.Node
 		}
 		fmt.Fprintf(w, "round %d stopped %v ago: %s\n", p.Round, ago(now, p.At), printable(what))
 	}

@@ -22,8 +22,8 @@ type trainJob struct {
 func (o *options) trainJobSetting() *setting {
 	return &setting{
 		name: "trainjob-progress", group: groupSeen, hint: "auto|on|off", standard: "auto", parse: choice(&o.trainJob.mode, "auto", "on", "off"),
-		usage: "tell Kubeflow Trainer v2 step, time left, last checkpoint and restarts, for the TrainJob's status; auto: where Trainer " +
-			"asks for it, the steps are reported, and it is not transformers, whose own callback tells it",
+		usage: "report step, time left, last checkpoint and restarts to Kubeflow Trainer v2, for the TrainJob's status; auto: where Trainer " +
+			"asks for it and steps are reported, but not for transformers, which has a callback of its own",
 	}
 }
 
