@@ -43,7 +43,7 @@ func closing(m exitcodes.Message, end node.Ending, cfg supervisor.Config, rounds
 	return slog.LevelError, text
 }
 
-// on names the node of a failure that this one has not told of.
+// on names the node of a failure that happened elsewhere.
 func on(c *exitcodes.RootCause) string {
 	if c == nil || c.Node == "" {
 		return ""
@@ -51,7 +51,7 @@ func on(c *exitcodes.RootCause) string {
 	return "on " + c.Node + ": "
 }
 
-// whyNot is why gangrun does not start the workers again: the job's word, where it has one, else what it makes of the failure.
+// whyNot is why gangrun does not start the workers again: what the job says, else what follows from the failure.
 func whyNot(m exitcodes.Message, end node.Ending, cfg supervisor.Config) string {
 	rule := ""
 	if m.RootCause != nil {
@@ -111,7 +111,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// sayClosing has the closing line said when all output of the workers is out, before the report or table of the command.
+// sayClosing prints the closing line when all output of the workers is out, before the report or table of the command.
 func (o *options) sayClosing() {
 	var (
 		last   exitcodes.Message

@@ -11,7 +11,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
-// logged is what is made of a log.
+// logged is how a log is judged.
 type logged struct {
 	Verdict    exitcodes.Verdict `json:"verdict"`
 	Reason     string            `json:"reason"`

@@ -31,7 +31,7 @@ func (o *options) parseStepRegex(s string) (err error) {
 	return err
 }
 
-// settleHangs completes what is said about hangs.
+// settleHangs completes the settings about hangs.
 func (o *options) settleHangs() {
 	if o.StepLines == nil {
 		o.StepLines = progress.Find(o.framework)
@@ -42,7 +42,7 @@ func (o *options) settleHangs() {
 	}
 }
 
-// sayHangs says at the start what a hang would come to where nothing is restarted.
+// sayHangs says at the start what a hang would lead to if nothing is restarted.
 func (o *options) sayHangs(log *slog.Logger) {
 	if o.spec.Restarts.Max == 0 && (o.Hang.Mode == hang.Auto || o.Hang.Mode == hang.Act) {
 		log.Info("if the workers hang, the job exits with 212 (Hang), since --max-restarts is 0; --hang observe only reports a hang")

@@ -11,7 +11,7 @@ import (
 // defaultHookTimeout is how long one exit hook may take.
 const defaultHookTimeout = 30 * time.Second
 
-// mostHooks is more than anybody needs of a kind: the message has to name all of them.
+// mostHooks bounds the hooks of a kind: the message has to name all of them.
 const mostHooks = 64
 
 // hookSettings are those about the commands that run when the workers are gone.
@@ -36,8 +36,8 @@ const (
 	hookFailureIgnore = "ignore"
 )
 
-// prepareHooks gives the hooks their environment, if there are any, and refuses those that could not be started: it would
-// be detected when training is over. Where a hook's failure is only reported, so is this.
+// prepareHooks gives the hooks their environment, if there are any, and refuses those that could not be started: otherwise
+// this would only show when training is over. Where a hook's failure is only reported, so is this.
 func (o *options) prepareHooks(settings []*setting) error {
 	if len(o.Hooks.OnExit)+len(o.Hooks.OnJobEnd) == 0 {
 		return nil

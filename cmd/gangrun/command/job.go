@@ -122,7 +122,7 @@ func (o *options) parseLastCall(s string) error {
 	return duration(&o.lastCall)(s)
 }
 
-// torchrunRole is what torchrun calls the role of whoever has none.
+// torchrunRole is torchrun's name for the role of a node without one.
 const torchrunRole = "default"
 
 // settle decides where the nodes meet and what this node is called, from the flags and what the operator says.
@@ -217,7 +217,7 @@ func (o *options) settleStore(p platform.Platform) error {
 	return nil
 }
 
-// checkAccess refuses what the store that was chosen knows nothing of.
+// checkAccess refuses credentials that the chosen store cannot use.
 func checkAccess(l location.Location) error {
 	given := 0
 	for _, file := range []string{l.CA, l.Cert, l.Key} {

@@ -234,8 +234,8 @@ func readRules(path string) (*exitcodes.Rules, error) {
 	return exitcodes.ParseRules(path, data, exitcodes.BuiltinRules())
 }
 
-// workerEnvironment is ours without the variables that set our flags: a gangrun that the worker starts is not to take
-// them for its own.
+// workerEnvironment is ours without the variables that set our flags: a gangrun that the worker starts must not take them
+// for its own.
 func workerEnvironment(settings []*setting) []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -244,7 +244,7 @@ func workerEnvironment(settings []*setting) []string {
 	})
 }
 
-// prepare turns the options into a configuration that is whole but for the workers. Nothing is started on an error.
+// prepare turns the options into a configuration that lacks only the workers. On an error nothing is started.
 func (o *options) prepare(settings []*setting, lookup func(string) (string, bool)) error {
 	if err := resolve(settings, lookup); err != nil {
 		return err

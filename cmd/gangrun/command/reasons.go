@@ -71,7 +71,7 @@ var reasonAdvice = map[string]advice{
 	rendezvous.ReasonNodeLost: {"a node has gone without a word: its machine died, or its gangrun was killed", "look at that node's pod and machine"},
 }
 
-// adviceOn finds what is known of a reason.
+// adviceOn finds the advice for a reason.
 func adviceOn(name string) (advice, bool) {
 	a, found := reasonAdvice[name]
 	if !found {

@@ -16,7 +16,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/location"
 )
 
-// notSaid stands for what the job's record does not say.
+// notSaid stands for what is not in the job's record.
 const notSaid = "?"
 
 // showStatus writes where a job stands, of at most that many nodes; 0 is all.
@@ -68,8 +68,8 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 
 func ago(now, at time.Time) time.Duration { return max(0, now.Sub(at)).Round(time.Second) }
 
-// checkpointText is what the record says of the checkpoints: the newest that every node had, and what the round began
-// with.
+// checkpointText is what the record says about checkpoints: the newest that every node had, and what the round resumed
+// from.
 func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 	text := "none that all nodes have"
 	if j.Reached != nil {
@@ -88,7 +88,7 @@ func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 	return text
 }
 
-// furthest is the highest step that the record knows of.
+// furthest is the highest step in the record.
 func furthest(s agent.Status) string {
 	most := s.Job.Budget.Mark.Step
 	for name := range s.Nodes {
