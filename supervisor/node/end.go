@@ -8,7 +8,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
-// endWith sets how this node ends whatever becomes of the others. It is the only place that does: the callers say why.
+// endWith sets how this node ends, whatever happens to the others. It is the only place that does: the callers say why.
 func (n *Node) endWith(m exitcodes.Message) { n.final = &m }
 
 // endOrdered ends the run on this node.
@@ -51,8 +51,8 @@ func (n *Node) whyEnding(e rendezvous.End) Ending {
 	return why
 }
 
-// finish begins the end, nothing of the workers being left: the exit hooks, if there are any to run, then the last
-// output. A kill meanwhile leaves the true verdict.
+// finish begins the end, once nothing of the workers is left: the exit hooks, if there are any, then the last output. If
+// gangrun is killed meanwhile, the true verdict is written already.
 func (n *Node) finish() {
 	if n.preflight.under {
 		n.preflight.under = false
@@ -68,8 +68,7 @@ func (n *Node) finish() {
 	n.flush()
 }
 
-// flush writes out what is still to be seen. A reader that is slow but goes on is waited for, not beyond what is left of
-// the grace.
+// flush writes the last output. It waits for a reader that is slow but reads on, no longer than what is left of the grace.
 func (n *Node) flush() {
 	n.transition(Flushing)
 	n.flushBy = n.now.Add(flushTime)
