@@ -34,6 +34,7 @@ type health struct {
 	answers     answers        // upon it
 	lingers     int            // the worker that has failed and does not end; -1: none
 	state       *machineState  // of the newest suspicion; nil where it is not known
+	endedAt     time.Time      // the workers began to be held, or ended; zero: they have not
 }
 
 // watch begins to watch when workers run, and ends when they are gone.
@@ -125,6 +126,14 @@ func (h *health) ended(i int) {
 			h.endings.Ended(i)
 		}
 	})
+}
+
+// ending takes that the workers begin to be held, or ended, for their hang: of where they stood before that, what is seen of
+// them from then on says nothing.
+func (h *health) ending() {
+	if h != nil && h.endedAt.IsZero() {
+		h.endedAt = time.Now()
+	}
 }
 
 // silent reports whether the workers have got nowhere for so long that it may be a hang.

@@ -16,6 +16,7 @@ import (
 type machineState struct {
 	trouble []string // of each worker: a process that cannot go on; empty for none
 	shown   string
+	at      time.Time // it was seen
 }
 
 // The bounds of it.
@@ -36,7 +37,7 @@ func stateOf(pids []int) *machineState {
 	if err != nil {
 		return nil
 	}
-	state := &machineState{trouble: make([]string, len(pids))}
+	state := &machineState{trouble: make([]string, len(pids)), at: time.Now()}
 	var b strings.Builder
 	for i, pid := range pids {
 		if pid == 0 {
@@ -59,6 +60,14 @@ func stateOf(pids []int) *machineState {
 	}
 	state.shown = b.String()
 	return state
+}
+
+// until is the state as far as it tells where the workers stood before they began to be held, or ended; zero: they have not.
+func (m *machineState) until(ended time.Time) *machineState {
+	if m == nil || ended.IsZero() || m.at.Before(ended) {
+		return m
+	}
+	return &machineState{make([]string, len(m.trouble)), "seen while they were being ended:\n" + m.shown, m.at}
 }
 
 // trouble is why a process cannot go on, if it cannot.

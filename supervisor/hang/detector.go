@@ -99,7 +99,7 @@ func (d *Detector) confirmAt() time.Time {
 	if d.gathered {
 		return d.suspectedAt.Add(ConfirmTime)
 	}
-	return d.suspectedAt.Add(2 * ConfirmTime)
+	return d.suspectedAt.Add(LateTime)
 }
 
 // period is how often Tick is to be called: what is printed is read then.

@@ -49,7 +49,7 @@ func TestLimits(t *testing.T) {
 func TestLateEvidence(t *testing.T) {
 	w := newWatch(t, Policy{Timeout: 3 * s}, 4).steps(1, 30, s)
 	w.late = true
-	w.until(60 * s).wants("warn 31.5s, suspect 33s, hang 35s")
+	w.until(60 * s).wants("warn 31.5s, suspect 33s, hang 34.5s")
 }
 
 // TestAnyProgress ends a silence, of whichever rank, also after the suspicion.

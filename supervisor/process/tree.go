@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,9 +102,34 @@ func (r *Reaper) Descendants() ([]Descendant, error) {
 	return descendants(func(d Descendant) bool { return !r.hasStarted(d) && r.foreign.has(d) })
 }
 
+// Stats are the paths of the stat files of all processes in such a directory as /proc, in the order of their numbers. A pattern of
+// filepath.Glob would read each process's own directory, too, which takes several times as long as the files.
+func Stats(dir string) (paths []string, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	for _, pid := range pids {
+		paths = append(paths, fmt.Sprintf("%s/%d/stat", dir, pid))
+	}
+	return paths, nil
+}
+
 // descendants lists this process's, without the children, and what is below them, for which except says so.
 func descendants(except func(Descendant) bool) ([]Descendant, error) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	stats, err := Stats("/proc")
 	if err != nil {
 		return nil, err
 	}
