@@ -90,11 +90,23 @@ func (s *Supervisor) dump() {
 				ev.Asked = append(ev.Asked, i)
 			}
 		}
-		signal(ranks, unix.SIGABRT)
-		signal(ranks, unix.SIGCONT) // a stopped process takes it then
+		abort(ranks)
 		awaitEnd(ranks, time.Now().Add(stacksTime))
 		return ev
 	})
+}
+
+// abort ends processes so that none sees the end of another. On a busy machine many milliseconds may pass between two signals:
+// so all are stopped first, and find theirs when they go on. It is for their first thread, which runs the program: of a stopped
+// process any thread may take it.
+func abort(list []process.Descendant) {
+	signal(list, unix.SIGSTOP)
+	for _, d := range list {
+		if now := process.Look(d.PID); len(now) > 0 && now[0].Same(d) {
+			_ = unix.Tgkill(d.PID, d.PID, unix.SIGABRT)
+		}
+	}
+	signal(list, unix.SIGCONT)
 }
 
 // noCore keeps the kernel from writing the whole memory of a process when it is aborted, which may take minutes. Where cores go

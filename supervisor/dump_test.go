@@ -4,11 +4,59 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/supervisor/process"
 )
+
+// TestAbort: the end of one is no event for the others, which wait for it.
+func TestAbort(t *testing.T) {
+	const many = 150
+	waits, last, err := os.Pipe() // its end is that of the first
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waits.Close()
+	said := filepath.Join(t.TempDir(), "said")
+	var list []process.Descendant
+	var all []*exec.Cmd
+	for i := range many {
+		c := exec.Command("sh", "-c", "echo; read x; echo $0 saw it >>"+said, fmt.Sprint(i))
+		if i == 0 {
+			c = exec.Command("sh", "-c", "echo; read x <&4")
+			c.ExtraFiles = []*os.File{last, waits}
+		} else {
+			c.Stdin = waits
+		}
+		out, err := c.StdoutPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err == nil {
+			_, err = out.Read(make([]byte, 1)) // it runs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, all = append(list, process.Look(c.Process.Pid)...), append(all, c)
+	}
+	last.Close()
+	abort(list)
+	for _, c := range all {
+		_ = c.Wait()
+		if status := c.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGABRT {
+			t.Errorf("it ends with %v", c.ProcessState)
+		}
+	}
+	if text, err := os.ReadFile(said); err == nil {
+		t.Errorf("%s", text)
+	}
+}
 
 // TestNoCore: the limit is the one that keeps the kernel from handing a core to a program, too, where it may be set at all.
 func TestNoCore(t *testing.T) {

@@ -27,6 +27,9 @@ func (d Descendant) String() string { return fmt.Sprintf("%d (%s)", d.PID, d.Nam
 // Dead reports whether the process, or at least its first thread, has ended.
 func (d Descendant) Dead() bool { return d.State == 'Z' || d.State == 'X' }
 
+// Same reports whether both are one process, and not two that had the same PID one after the other.
+func (d Descendant) Same(o Descendant) bool { return d.PID == o.PID && d.started == o.started }
+
 // Uninterruptible reports whether the process sleeps where not even SIGKILL reaches it.
 func (d Descendant) Uninterruptible() bool { return d.State == 'D' }
 
