@@ -72,6 +72,26 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// TestEndingsOnce: that a worker is over is said once, and holds until it shows that it lives, or ends.
+func TestEndingsOnce(t *testing.T) {
+	d := newDying(0).until(10*time.Minute).wants(t, 67*s)
+	d.over = 0
+	if d.until(d.now+time.Hour).wants(t, 0); !d.e.Lingers(0) || !d.e.Failed() || !d.e.Next().IsZero() {
+		t.Error("it is forgotten")
+	}
+	d.e.Heard(0, noon.Add(d.now))
+	if d.e.Lingers(0) {
+		t.Error("it lives")
+	}
+	at := d.now
+	if d.until(at+10*time.Minute).wants(t, at+67*s); !d.e.Lingers(0) {
+		t.Error("it is over again")
+	}
+	if d.e.Ended(0); d.e.Lingers(0) {
+		t.Error("it has ended")
+	}
+}
+
 // TestEndingsOfOthers: who only waits for another one that lives does nothing either, and has not failed.
 func TestEndingsOfOthers(t *testing.T) {
 	d := newDying(0)
