@@ -12,6 +12,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
+	"github.com/gangrun/gangrun/supervisor/process"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
@@ -48,6 +49,7 @@ func (s *Supervisor) watch() {
 			detector: hang.New(s.cfg.Hang, n, now), endings: hang.NewEndings(s.cfg.Hang.ExitTimeout, n, now),
 			log: s.log, signs: make([]progress.Sign, n), final: map[int]string{}, lingers: -1,
 		}
+		s.health.guard(func(d *hang.Detector) { d.Waits(process.Waited) })
 	case state != node.Running:
 		s.health = nil
 	}
@@ -134,6 +136,12 @@ func (h *health) ending() {
 	if h != nil && h.endedAt.IsZero() {
 		h.endedAt = time.Now()
 	}
+}
+
+// hurries reports whether the workers may hang, or are being ended for it: what is to be done then, others wait for.
+func (h *health) hurries() (hurries bool) {
+	h.guard(func(d *hang.Detector) { hurries = d.Suspects() || !h.endedAt.IsZero() })
+	return hurries
 }
 
 // silent reports whether the workers have got nowhere for so long that it may be a hang.

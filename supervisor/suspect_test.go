@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/process"
 )
 
 // TestLateEvidence: what was gathered of an earlier suspicion tells nothing of the next one.
@@ -39,6 +40,9 @@ func TestStateOfTheEnded(t *testing.T) {
 	defer func() { _, _ = sleeper.Process.Kill(), sleeper.Wait() }()
 	if err := sleeper.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
+	}
+	for now := process.Look(sleeper.Process.Pid); now[0].State != 'T'; now = process.Look(sleeper.Process.Pid) {
+		time.Sleep(time.Millisecond)
 	}
 	ends := map[string]func(*Supervisor){"held": (*Supervisor).hold, "ended": (*Supervisor).dump}
 	for how, end := range ends {

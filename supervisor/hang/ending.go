@@ -132,11 +132,12 @@ func (e *Endings) Said(i int, since time.Time, ended bool) {
 }
 
 // Used takes what a worker's processes have used by now. Whoever runs, or would if the machine let it, or waits for a
-// disk, does not do nothing; nor does whoever has started a process, or has lost one.
+// disk, does not do nothing; nor does whoever has started a process, or has lost one. Half of the time without a look tells nothing:
+// nothing may have run then.
 func (e *Endings) Used(i int, u Usage, now time.Time) {
 	e.pass(now)
 	w := &e.workers[i]
-	idle := !w.at.IsZero() && !u.Busy && !u.Stopped && u.Processes == w.base.Processes &&
+	idle := !w.at.IsZero() && now.Sub(w.looked) <= max(e.timeout/2, period) && !u.Busy && !u.Stopped && u.Processes == w.base.Processes &&
 		u.IO-w.base.IO < mostIdleIO && (u.CPU-w.base.CPU).Seconds() < busyCPU*e.timeout.Seconds()
 	if !idle {
 		w.base, w.at = u, now

@@ -135,6 +135,13 @@ func TestEndingsPaused(t *testing.T) {
 	d.until(d.now+10*time.Minute).wants(t, 30*s+time.Hour+62*s)
 }
 
+// TestEndingsFrozen: nor does a shorter time, of a time-out that is short.
+func TestEndingsFrozen(t *testing.T) {
+	d := newDying(6 * s).until(4 * s)
+	d.now += 4 * s
+	d.until(time.Minute).wants(t, 16*s)
+}
+
 // TestEndingsLate: an answer about what was said before is none about what was said since.
 func TestEndingsLate(t *testing.T) {
 	e := NewEndings(0, 1, noon)
