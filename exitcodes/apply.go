@@ -14,6 +14,8 @@ func (f Finding) say(w said, o Outcome) Finding {
 		if w.exception != "" && f.Signal == 0 && w.program {
 			f.Evidence = w.exception
 			f.Message += ": " + clip(w.exception)
+		} else if f.told == "" {
+			f = f.deathTold(w.told)
 		}
 		return f
 	}

@@ -18,6 +18,7 @@ type said struct {
 	program   bool   // and it speaks about the program itself
 	ended     bool   // the program had ended of this exception when a signal killed the interpreter on its way out
 
+	told        string   // nothing is known, but this line tells how it crashed, or that it did
 	accusations []string // lines that name other ranks
 	trained     bool     // the output shows steps of the training
 }
@@ -282,7 +283,8 @@ func (r *reader) crashWords() said {
 	if s, found := r.endedBefore(); found {
 		return s
 	}
-	var best said
+	var best, raised said
+	raisedLater := r.raisedLater()
 	for i := range r.lines {
 		l := &r.lines[i]
 		rule := l.rule
@@ -293,14 +295,33 @@ func (r *reader) crashWords() said {
 		if class, _, ok := exceptionHead(l.text); rule.Verdict == Fatal && ok && looksRaised(class) {
 			continue
 		}
-		if !best.known || r.rules.better(rule, &best.match.Rule) {
-			best = said{match: Match{Rule: *rule, Line: r.withWhat(i)}, known: true, at: i}
+		into := &best
+		if raisedLater[rule.Name] > i {
+			into = &raised
 		}
+		if !into.known || r.rules.better(rule, &into.match.Rule) {
+			*into = said{match: Match{Rule: *rule, Line: r.withWhat(i)}, known: true, at: i}
+		}
+	}
+	if !best.known {
+		best = raised
 	}
 	if best.known && best.match.Rule.Name == terminateRule {
 		return r.thrown(best)
 	}
 	return best
+}
+
+// raisedLater are the rules that fit an exception which did not end the program, and the last line of each: what a library logged
+// of it before had become that exception.
+func (r *reader) raisedLater() map[string]int {
+	last := map[string]int{}
+	for i := range r.lines {
+		if rule := r.lines[i].rule; rule != nil && r.inside[i] {
+			last[rule.Name] = i
+		}
+	}
+	return last
 }
 
 // terminateRule is about an exception of C++ that nobody caught.

@@ -21,7 +21,11 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	}
 	file, found := o.record(r, crashed)
 	if !found {
-		return o.attributed(printed())
+		w = printed()
+		if crashed && !w.known && !w.unknown {
+			w.told = r.crashTold(o.Status.Number() - CodeSignalBase)
+		}
+		return o.attributed(w)
 	}
 	if crashed {
 		o.Status = Status{Code: uncaught}
