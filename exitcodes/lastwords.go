@@ -40,6 +40,9 @@ func (r *reader) lastWords() said {
 		if s, ok := r.usersWord(best); ok {
 			return s
 		}
+		if s, ok := r.asserted(best); ok {
+			return s
+		}
 	}
 	if found && best.known && best.role() < RoleRoot {
 		return r.explained(best)
@@ -70,6 +73,9 @@ func (r *reader) lastWords() said {
 		return said{match: m, known: true, at: at}
 	}
 	if s, ok := r.stillTrying(); ok {
+		return s
+	}
+	if s, ok := r.lastWarned(); ok {
 		return s
 	}
 	return r.unknownLine()
@@ -161,6 +167,20 @@ func (r *reader) usersWord(s said) (said, bool) {
 		return s, false
 	}
 	return said{match: m, known: true, at: at, other: s.match.Line}, true
+}
+
+// asserted looks for an assertion that failed on the device before an exception about its state: whatever the library called
+// next has told of it.
+func (r *reader) asserted(s said) (said, bool) {
+	if s.match.Rule.Reason != "CUDAError" {
+		return s, false
+	}
+	for i := r.explainsFrom(s.at); i < len(r.lines); i++ {
+		if rule := r.lines[i].rule; rule != nil && rule.Reason == "CUDAAssert" && r.lines[i].kind != kindSurvived {
+			return said{match: Match{Rule: *rule, Line: r.lines[i].shown()}, known: true, at: i, other: s.match.Line}, true
+		}
+	}
+	return s, false
 }
 
 // explained looks, beside words that tell of somebody else's failure, for a line of the process itself that names the

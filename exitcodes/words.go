@@ -14,7 +14,8 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 		defer func() { o.shared.words[crashed] = w }()
 	}
 	r := newReader(o, rules)
-	defer func() { w.accusations, w.trained = r.accusations(), o.Progressed == Unknown && r.trained() }()
+	from := len(r.lines) // before which the program may have trained
+	defer func() { w.accusations, w.trained = r.accusations(), o.Progressed == Unknown && r.trained(from) }()
 	printed := r.lastWords
 	if crashed {
 		printed = r.crashWords
@@ -22,6 +23,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	file, found := o.record(r, crashed)
 	if !found {
 		w = printed()
+		from = w.at
 		if crashed && !w.known && !w.unknown {
 			w.told = r.crashTold(o.Status.Number() - CodeSignalBase)
 		}
