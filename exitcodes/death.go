@@ -93,7 +93,7 @@ var signalWords = map[string]int{
 
 var deathPattern func() *regexp.Regexp = lazy(`^(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
 	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
-	`\b[Ss]ignal:? (?:\d+ \()?(SIG[A-Z]+)|\bon signal (\d+)|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
-	`\b(?:[Cc]aught|[Rr]eceived) signal (\d+)\b|^\*\*\* (SIG[A-Z]+) .*received by PID|(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)
+	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? (\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
+	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)
 
 const wordsOfSignals = `Killed|Terminated|Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception|Trace/breakpoint trap|Bad system call|Hangup`

@@ -24,6 +24,8 @@ func TestToldDeath(t *testing.T) {
 		"a step, and its tasks":      {143, step + "srun: error: n7: task 0: Terminated\n", "CANCELLED AT"},
 		"a failed check":             {134, "F0825 12:00:00.000001 77 net.cpp:77] Check failed: a == b (3 vs. 4)\n*** SIGABRT (@0x9ec) received by PID 2540; stack trace: ***\n", "Check failed: a == b"},
 		"an assertion":               {134, "train: net.cpp:7: void f(): Assertion `n > 0' failed.\nAborted (core dumped)\n", "Assertion `n > 0'"},
+		"the program, asked to end":  {143, "I1115 16:00:40.451247 1406417 preemption_sync_manager.cc:200] SIGTERM caught at 2026-01-01T00:00:00\n", "SIGTERM caught"},
+		"a check, and a shell":       {134, "2023-07-19 22:08:36.875173: F ./tensorflow/core/util/gpu_launch_config.h:174] Check failed: err == hipSuccess (98 vs. 0)\ntest.sh: line 36:    14 Aborted                 (core dumped) python3 test.py\n", "Check failed: err"},
 		"another signal's":           {139, "srun: error: n7: task 3: Killed\n", "exited 139"},
 		"a launcher ends its others": {143, "Sending process 28265 closing signal SIGTERM\n", "exited 143"},
 		"what came before work":      {137, "Killed\nstep 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n", "exited 137"},

@@ -61,6 +61,9 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		f.Message += ": /dev/shm is full"
 		return f
 	}
+	if task, found := failedTask(o); found {
+		return f.ofTask(o, task, rules)
+	}
 	signal := number - CodeSignalBase // as a shell reports it, too
 	if signal > 0 && signal <= sigmax && !crash(signal) {
 		switch kill := o.killed(); {

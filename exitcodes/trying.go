@@ -35,8 +35,8 @@ func (r *reader) stillTrying() (said, bool) {
 	return said{}, false
 }
 
-// lastWarned finds a condition that passes where the last line of all is a warning of it: nothing shows that the program got over
-// it.
+// lastWarned finds a condition that passes where the last line of all is a warning of it, or says that it is tried again: nothing
+// shows that the program got over it.
 func (r *reader) lastWarned() (said, bool) {
 	if !r.rules.families {
 		return said{}, false
@@ -46,13 +46,13 @@ func (r *reader) lastWarned() (said, bool) {
 		if l.blank() || l.kind == kindNoise || l.is(traitNoise) {
 			continue
 		}
-		if l.kind != kindSurvived || l.level != levelWarning || r.inside[i] || l.is(traitHandled|traitWithout|traitTracker) {
+		if l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled) || r.inside[i] || l.is(traitWithout|traitTracker) {
 			break
 		}
 		m := Match{Line: l.shown()}
 		if l.rule != nil {
 			m.Rule = *l.rule
-		} else if r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		} else if !l.is(traitHandled) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			m.Rule = familyOf("", l.text).rule()
 		}
 		return said{match: m, known: true, at: i}, m.Rule.Verdict == Retry

@@ -24,8 +24,10 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	if !found {
 		w = printed()
 		from = w.at
-		if crashed && !w.known && !w.unknown {
-			w.told = r.crashTold(o.Status.Number() - CodeSignalBase)
+		if crashed && (!w.known && !w.unknown || w.childKilled()) { // a shell's word about this very death says less
+			if told := r.crashTold(o.Status.Number() - CodeSignalBase); !w.known || told != r.toldDeath(o.Status.Number()-CodeSignalBase) {
+				w = said{told: told}
+			}
 		}
 		return o.attributed(w)
 	}
