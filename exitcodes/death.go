@@ -9,7 +9,7 @@ import (
 
 // toldDeath is the line in which a shell, a launcher or the process itself tells of its death by the signal: "Killed", "exited on
 // signal 9 (Killed)", "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT ...". It decides nothing, but it is what a person
-// looks for where the status itself says only a number. Only the last lines are looked at, from the end back to what the program
+// looks for where the status itself says only a number. Only the last lines are read, from the end back to what the program
 // did before. Empty when there is none.
 func (r *reader) toldDeath(signal int) (told string) {
 	if r.code < 0 {
