@@ -31,3 +31,32 @@ func TestFailedTask(t *testing.T) {
 		})
 	}
 }
+
+// TestShells has what shells say of the commands that they run: one that was not found is why the script ends only by its code, or
+// where nothing came after; and an abort has been explained by whoever aborted.
+func TestShells(t *testing.T) {
+	const module = "run.sh: line 3: module: command not found\n"
+	const abort = "terminate called after throwing an instance of 'gloo::IoException'\n  what():  [/tmp/gloo/transport/tcp/pair.cc:589] Read error [10.0.0.3]:33333: Connection reset by peer\n" +
+		"bash: line 1:  3635 Aborted                 (core dumped) RANK=0 python train.py\n"
+	for name, tt := range map[string]struct {
+		code   int
+		output string
+		want   Verdict
+		says   string
+	}{
+		"a module, then an exception": {1, module + wrap("RuntimeError: odd"), Fatal, "odd"},
+		"a module, then a lost peer":  {1, module + "loading\nerror: connection refused by the store\n", Retry, "refused"},
+		"nothing else":                {1, module, Fatal, "command not found"},
+		"by its code":                 {127, "/var/spool/slurmd/job7/slurm_script: line 3: conda: command not found\n", Fatal, "conda: command not found"},
+		"an abort":                    {1, abort, Retry, "Read error"},
+		"a kill":                      {1, abort[:len(abort)-len("bash: line 1:  3635 Aborted                 (core dumped) RANK=0 python train.py\n")] + "bash: line 1:  3635 Killed                  python train.py\n", Retry, "Killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := exited(tt.code)
+			o.Output = []byte(tt.output)
+			if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
+				t.Errorf("%s by %q (%q), want %s, %q", f.Verdict, f.Rule, f.Evidence, tt.want, tt.says)
+			}
+		})
+	}
+}
