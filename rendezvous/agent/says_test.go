@@ -112,6 +112,9 @@ func TestUntilWhenIsWaited(t *testing.T) {
 			way.Cut()
 			time.Sleep(DefaultLease + 2*sayAfter)
 			says(t, "the leader", &log, []string{"node1 is silent, and counts as gone at the latest after 1m0s of that"}, nil)
+			one.stops()
+			time.Sleep(2 * sayAfter)
+			says(t, "it", &log, []string{"restarting", "needs_nodes=2", "1 of 2 nodes are there"}, nil)
 		})
 	})
 	t.Run("in a new store", func(t *testing.T) {
