@@ -51,7 +51,7 @@ func TestMeet(t *testing.T) {
 	}
 }
 
-// TestMetAlready: two readers come to know of a new store, whose revisions begin anew. The second one has asked while the
+// TestMetAlready: two readers come to know of a new store, whose revisions start over. The second one has asked while the
 // old one was known: it says nothing new, and the watches do not start over once more.
 func TestMetAlready(t *testing.T) {
 	var log strings.Builder
