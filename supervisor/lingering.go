@@ -48,7 +48,7 @@ func (s *Supervisor) lingers(h *health, i int) {
 	})
 }
 
-// stillLingers reports whether a worker has shown nothing while its state was looked at, either: on a busy machine that takes long.
+// stillLingers reports whether a worker has shown nothing while its state was read, either: on a busy machine that takes long.
 func (s *Supervisor) stillLingers(h *health, i int) (lingers bool) {
 	h.guard(func(d *hang.Detector) {
 		h.read(d, i, s.round.workers[i], time.Now())

@@ -44,7 +44,7 @@ func TestLingering(t *testing.T) {
 	}
 }
 
-// TestLivesAfterAll: a worker that prints something while its state is looked at is not ended for what it did not do before.
+// TestLivesAfterAll: a worker that prints something while its state is read is not ended for what it did not do before.
 func TestLivesAfterAll(t *testing.T) {
 	for _, prints := range []bool{false, true} {
 		s := &Supervisor{log: slog.New(slog.DiscardHandler), inbox: make(chan func(), 1), done: make(chan struct{}), cfg: Config{Alone: true}}
