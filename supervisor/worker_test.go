@@ -183,7 +183,7 @@ func TestOneProcessor(t *testing.T) {
 	}
 }
 
-// TestHurries: while evidence about a hang is gathered, and until they are gone, gangrun uses as many as it may.
+// TestHurries: while evidence of a hang is gathered, and until they are gone, gangrun uses as many as it may.
 func TestHurries(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	many := defaultProcessors()
