@@ -79,7 +79,7 @@ func (s *Supervisor) gather(g node.Gather) {
 				v.rules = s.cfg.Rules()
 			}
 		}
-		v.outcome, v.finding = o, exitcodes.Judge(o, v.rules)
+		v.outcome, v.finding = o, judge(o, v.rules)
 		return node.Judged{Worker: g.Worker, Finding: v.finding}
 	})
 }
@@ -95,7 +95,7 @@ func (s *Supervisor) amend(hung bool) {
 				s.machine.tell(&now)
 			}
 			if !sameMachine(now, w.outcome) {
-				w.outcome, w.finding = now, exitcodes.Judge(now, w.rules)
+				w.outcome, w.finding = now, judge(now, w.rules)
 			}
 			findings = append(findings, w.finding)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/rendezvous"
-	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
@@ -198,7 +197,7 @@ func (h *health) read(d *hang.Detector, i int, w *worker, now time.Time) {
 	if w.notify != nil && w.notify.Told() || sign.Steps == before.Steps && sign.Phase == before.Phase {
 		return
 	}
-	told := hang.Sign{Rank: w.spec.Rank, Phase: sign.Phase, At: sign.At}
+	told := hang.Sign{Rank: w.spec.Rank, Phase: sign.Phase, At: sign.At, Line: true}
 	if sign.Steps > 0 {
 		told.Step, told.Steps = &sign.Step, sign.Steps
 	}
@@ -249,39 +248,6 @@ func (s *Supervisor) pids() []int {
 		pids[i] = w.pid
 	}
 	return pids
-}
-
-// sample looks at what the workers use, and whether those do anything that may have failed.
-func (s *Supervisor) sample(h *health, failed []int) {
-	if h.sampling {
-		return
-	}
-	h.sampling = true
-	pids := s.pids()
-	s.watching(h, func() func() {
-		table, err := procs.Read()
-		usages := make([]procs.Usage, len(pids))
-		for i, pid := range pids {
-			if err == nil && pid != 0 {
-				usages[i] = table.Usage(pid)
-			}
-		}
-		for _, i := range failed {
-			usages[i].Busy = err != nil || table.Busy(pids[i])
-		}
-		return func() {
-			h.sampling = false
-			h.guard(func(d *hang.Detector) {
-				now := time.Now()
-				for i, u := range usages {
-					d.Used(i, hang.Usage(u), now)
-				}
-				for _, i := range failed {
-					h.endings.Used(i, hang.Usage(usages[i]), now)
-				}
-			})
-		}
-	})
 }
 
 // hangs ends workers that hang, or says what would have been done.

@@ -229,6 +229,8 @@ func (d *Detector) limitOf(phase string) time.Duration {
 		return max(Quiet, d.policy.Timeout, Factor*d.slowest)
 	case d.policy.Timeout != 0:
 		return d.policy.Timeout
+	case !d.settled():
+		return max(Quiet, Spread*d.slowest)
 	}
 	return max(Usual, Factor*d.slowest)
 }

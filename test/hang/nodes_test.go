@@ -32,6 +32,13 @@ func runOnNodes(t *testing.T, how, sign string, env []string, flags ...string) (
 			"--events", filepath.Join(nodes[i].dir, "events"),
 		}, flags...)
 		started[i] = harness.Start(t, limit, env, append(argv, script, how, sign)...)
+		harness.Eventually(t, limit, "the store", func() bool { // of the first node, whichever ends first
+			conn, err := net.Dial("tcp", endpoint)
+			if err == nil {
+				conn.Close()
+			}
+			return err == nil
+		})
 	}
 	for i, p := range started {
 		nodes[i].Result = p.Wait()
