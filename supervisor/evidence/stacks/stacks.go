@@ -91,8 +91,8 @@ func Main(threads []Thread) (Thread, bool) {
 	return Thread{}, false
 }
 
-// Stands is where a thread stands, for a person: its innermost call, and the innermost one in the user's own code, which is
-// neither Python's nor an installed package's.
+// Stands is where a thread stands, for a person: its innermost call, and the innermost one that is neither of Python nor
+// of an installed package, as that is what its author knows.
 func (t Thread) Stands() string {
 	if len(t.Frames) == 0 {
 		return ""
