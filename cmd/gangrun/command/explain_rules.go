@@ -89,15 +89,16 @@ type ruleRow struct {
 	Pattern       string            `json:"pattern,omitempty"`
 	ExitCodes     []int             `json:"exitCodes,omitempty"`
 	OnSuccess     bool              `json:"onSuccess,omitempty"`
+	PrintedSteps  bool              `json:"printedSteps,omitempty"`
 	EndsProgram   bool              `json:"endsProgram,omitempty"`
 	Seen          string            `json:"seen,omitempty"`
 }
 
 func rowOfRule(r exitcodes.Rule) ruleRow {
 	row := ruleRow{Name: r.Name, Role: r.Role.String(), Verdict: r.Verdict, AfterProgress: r.AfterProgress,
-		Reason: r.Reason, ExitCodes: r.ExitCodes, OnSuccess: r.OnSuccess, EndsProgram: r.EndsProgram, Seen: r.Seen}
+		Reason: r.Reason, ExitCodes: r.ExitCodes, PrintedSteps: r.PrintedSteps, OnSuccess: r.OnSuccess, EndsProgram: r.EndsProgram, Seen: r.Seen}
 	if r.Pattern != nil {
-		row.Pattern = r.Pattern.String()
+		row.Pattern = r.Pattern().String()
 	}
 	return row
 }
