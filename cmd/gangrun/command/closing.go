@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
@@ -23,7 +24,7 @@ func closing(m exitcodes.Message, end node.Ending, cfg supervisor.Config, rounds
 		if rounds < 2 {
 			return slog.LevelInfo, ""
 		}
-		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), count(rounds-1, "restart"))
+		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), words.Count(rounds-1, "restart"))
 	case exitcodes.Preempted:
 		return slog.LevelInfo, fmt.Sprintf("stopped, not failed: %s; exits with %d; run it again to continue", m.Message, m.ExitCode)
 	case exitcodes.Suspended:
@@ -102,13 +103,6 @@ func lasted(m exitcodes.Message) string {
 		return took.Round(100 * time.Millisecond).String()
 	}
 	return took.Round(time.Second).String()
-}
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // sayClosing prints the closing line when all output of the workers is out, before the report or table of the command.
