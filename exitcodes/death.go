@@ -58,6 +58,11 @@ func (r *reader) crashTold(signal int) string {
 			told = l.shown() // the first one: what is said after it comes of it
 		}
 	}
+	for i := len(r.lines) - 1; i >= 0 && told == ""; i-- { // which says nothing of why, but whose doing it was
+		if l := &r.lines[i]; l.says("Some NCCL operations have failed or timed out") && r.workAfter(i, l.tag) == 0 {
+			told = l.shown()
+		}
+	}
 	if told != "" {
 		return told
 	}

@@ -71,3 +71,13 @@ func TestRaisedLater(t *testing.T) {
 		}
 	}
 }
+
+// TestNCCLTookDown has an abort of which only NCCL's watchdog has said that it was its doing.
+func TestNCCLTookDown(t *testing.T) {
+	o := exited(134)
+	o.Output = []byte("[E ProcessGroupNCCL.cpp:455] Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data.\n" +
+		"[E ProcessGroupNCCL.cpp:460] To avoid data inconsistency, we are taking the entire process down.\nAborted (core dumped)\n")
+	if f := Judge(o, BuiltinRules()); f.Verdict != Retry || !strings.HasPrefix(f.Evidence, "Some NCCL operations have failed") {
+		t.Errorf("%s by %q", f.Verdict, f.Evidence)
+	}
+}
