@@ -188,7 +188,7 @@ func isCxxFrame(text []byte) bool {
 	}
 	name := text[:open]
 	return bytes.Contains(name, []byte("::")) && !bytes.Contains(name, []byte(": ")) && bytes.Count(name, []byte(" ")) <= 1+2*bytes.Count(name, []byte(", ")) &&
-		bytes.IndexAny(name, "'\"=/[]`") < 0
+		!bytes.ContainsAny(name, "'\"=/[]`")
 }
 
 // isRustFrame reports whether the line is one of a backtrace in Rust: "   0: core::panicking::panic".
