@@ -98,7 +98,7 @@ var signalWords = map[string]int{
 
 var deathPattern func() *regexp.Regexp = lazy(`^(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
 	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
-	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? (\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
+	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? \(?(\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
 	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)
 
 const wordsOfSignals = `Killed|Terminated|Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception|Trace/breakpoint trap|Bad system call|Hangup`
