@@ -279,6 +279,7 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	case gluedAfter && !ofTotal(ps, i), len(p.text) >= 10 && p.text[0] != '0' && len(p.text) <= 13: // "4bit"; the seconds since 1970
 		return 0, 0, ""
 	case p.glued && (copyWords[before] || pastWords[before]): // best0, prev1, copy2
+		t.when += p.text
 		return 0, 0, ""
 	case before == "", neutralWords[before], slotWords[before], roleWords[before] != "" && (!p.glued || len(before) > 1):
 		return n, 1, UnitStep
@@ -431,3 +432,9 @@ func (t *title) words(ps []piece, at, ranked int) {
 	}
 	t.roles, t.family = strings.Join(roles, " "), strings.Join(family, " ")
 }
+
+// OfBest reports whether a checkpoint is by its name the best so far: a copy of another, or written now and then.
+func (c *Checkpoint) OfBest() bool { return titleOf(c.base()).slot == "best" }
+
+// OfPast reports whether a checkpoint is by its name that, or what a run was begun from or has left behind.
+func (c *Checkpoint) OfPast() bool { return c.OfBest() || pastWords[titleOf(c.base()).slot] }

@@ -202,7 +202,8 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		if t.step < 0 {
 			k.when = t.when
 		}
-		if t.step < 0 && t.roles == "" {
+		same := func(m member) bool { return m.roles == t.roles }
+		if t.step < 0 && (t.roles == "" && t.when == "" || groups[k] != nil && slices.ContainsFunc(groups[k].members, same)) {
 			k.alone = name
 		}
 		s := groups[k]
