@@ -21,7 +21,6 @@ type hdf5Group struct{ tree, heap int64 }
 
 // hdf5Symbol is one entry of a group.
 type hdf5Symbol struct {
-	name   string
 	header int64
 	group  hdf5Group
 	nested bool // it is known to be a group
