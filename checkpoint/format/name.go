@@ -400,3 +400,9 @@ func (t *title) words(ps []piece, at, ranked int) {
 	}
 	t.roles, t.family = strings.Join(roles, " "), strings.Join(family, " ")
 }
+
+// OfBest reports whether a checkpoint is by its name the best so far: a copy of another, or written now and then.
+func (c *Checkpoint) OfBest() bool { return titleOf(c.base()).slot == "best" }
+
+// OfPast reports whether a checkpoint is by its name that, or what a run was begun from or has left behind.
+func (c *Checkpoint) OfPast() bool { return c.OfBest() || pastWords[titleOf(c.base()).slot] }
