@@ -118,6 +118,9 @@ func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
 // Directory reports whether it is a directory of a program's own.
 func (c *Checkpoint) Directory() bool { return c.save != nil && c.save.directory }
 
+// NamesStep reports whether its name says a step, for what is a program's own.
+func (c *Checkpoint) NamesStep() bool { return c.save != nil && c.save.title.step >= 0 }
+
 // BegunFrom reports whether a checkpoint is by its name a directory of what training was begun from: pretrained.
 func (c *Checkpoint) BegunFrom() bool {
 	return c.save != nil && c.save.directory && c.Step < 0 && pastWords[c.save.slot]
