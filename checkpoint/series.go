@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
 // series is what one training run has written, as far as names and formats tell: those that can be resumed from.
@@ -58,6 +59,8 @@ func (x *series) before(y *series) (first, tied bool) {
 		return y.best, false
 	case !x.newest.Equal(y.newest):
 		return x.newest.After(y.newest), false
+	case x.best != y.best && x.optimizer == y.optimizer:
+		return y.best, false
 	}
 	return x.optimizer && !y.optimizer, x.optimizer == y.optimizer
 }
@@ -118,7 +121,7 @@ func markBeside(of map[string]*series) {
 	}
 	for _, x := range of {
 		shares := func(step int64) bool { return whole[step] }
-		x.beside = any && !x.whole && (len(x.at) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(x.at)), shares))
+		x.beside = any && !x.whole && (len(x.at) == 0 || len(whole) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(x.at)), shares))
 	}
 }
 
@@ -181,7 +184,7 @@ func (p Policy) statesTogether(s Scan, m History, other string, now time.Time) b
 	}
 	var in, writers []string
 	for _, c := range s.Checkpoints {
-		if what, _, _ := p.weigh(c, m, other, now); what == model {
+		if what, _, _ := p.weigh(c, m, other, now); what == model || what == state && c.Reason == problem.WeightsOnly {
 			continue
 		}
 		for _, dir := range s.Below {

@@ -161,8 +161,15 @@ func numberless(name string) string {
 	}, name)
 }
 
-// Versions reports whether directories differ in numbers alone, as those of runs of the same training do.
+// Versions reports whether directories differ in numbers alone, as those of runs of the same training do, or in which of
+// those that are written over they are: best and latest.
 func Versions(paths []string) bool {
-	kind := func(p string) string { return path.Join(numberless(path.Dir(p)), numberless(path.Base(p))) }
+	kind := func(p string) string {
+		base := path.Base(p)
+		if t := titleOf(base); t.slot != "" && t.family == "" && !pastWords[t.slot] {
+			base = t.roles
+		}
+		return path.Join(numberless(path.Dir(p)), numberless(base))
+	}
 	return !slices.ContainsFunc(paths, func(p string) bool { return kind(p) != kind(paths[0]) })
 }

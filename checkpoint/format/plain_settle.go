@@ -60,7 +60,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.Training, c.Data = false, true
 		c.weightsOnly("%s is text, and beside nothing: data", c.Path)
 	case optimizer || more:
-		c.Bare = c.save.part || allOfOptimizer(members) || !tensors && !optimizer && !blind && allHaveRoles(members)
+		c.Bare = c.save.part || allOfOptimizer(members) || !tensors && !optimizer && !blind && (!open && name.step < 0 || allHaveRoles(members))
 	case alone && tensors && !(unnamed && (c.save.directory && c.save.named || checkpoint)):
 		c.Part = allHaveRoles(members)
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
