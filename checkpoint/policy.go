@@ -118,7 +118,7 @@ func (p Policy) weigh(c format.Checkpoint, m History, other string, now time.Tim
 		case problem.InProgress:
 			return torn, c.Reason, c.Detail
 		}
-		if c.InPlace && !c.First {
+		if c.InPlace && !c.First || c.Unmarked {
 			return ruined, c.Reason, c.Detail
 		}
 		return torn, c.Reason, c.Detail

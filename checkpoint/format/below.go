@@ -13,10 +13,10 @@ import (
 )
 
 // maxBelow bounds the directories that are searched on each level, the newest eight of each series, and maxLevels how far
-// down: one level, then two; Lightning puts its own between.
+// down: one level, then two; between them a program may put a day, a time and the number of the job.
 const (
 	maxBelow  = 64
-	maxLevels = 3
+	maxLevels = 5
 )
 
 // Descent searches a tree from its root down, level by level: a directory may have been named that is too high.

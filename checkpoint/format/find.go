@@ -240,6 +240,9 @@ func Check(ctx context.Context, fsys fs.FS, c *Checkpoint, o Options) {
 	defer func() { c.parts, c.items = nil, nil }()
 	if err := k.safely(l, c); err != nil {
 		c.fail(problem.Of(err, problem.MissingShard))
+		if c.Size == 0 && !c.Reason.Unknown() {
+			c.Size = l.sizeOf(c)
+		}
 		return
 	}
 	if c.Step >= 0 || !c.Resumable || o.Level < Manifests {

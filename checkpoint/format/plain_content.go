@@ -15,14 +15,27 @@ import (
 // contentIn looks at one file, of whatever kind: whether it is whole, and what is in it.
 func (l *look) contentIn(name string) (in content, err error) {
 	in = content{step: -1}
-	if isSide(name) {
+	text := isSide(name)
+	if text && path.Ext(name) != ".json" {
 		return l.sideContent(name)
 	}
 	err = l.inside(name, func(r io.ReaderAt, size int64) (err error) {
+		if text && !isPickled(r, size) {
+			in, err = l.sideContent(name)
+			return err
+		}
 		in, err = l.contentOfFile(name, r, size)
 		return err
 	})
 	return in, err
+}
+
+// isPickled reports whether a file begins as what torch.save or pickle writes, whatever its name says.
+func isPickled(r io.ReaderAt, size int64) bool {
+	head := make([]byte, min(size, 32))
+	n, _ := r.ReadAt(head, 0)
+	_, torch := file.IsTorch(head[:n])
+	return torch && n >= 4
 }
 
 func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content, err error) {

@@ -100,6 +100,8 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		kept := keptIn(files)
 		kept.kept = !isHash(name) // a random name is one of a save, and others have others
 		return kept, nil
+	case t.step < 0 && tensors == 1 && l.ofLightning(files):
+		return nil, nil // a directory in which Lightning keeps its best
 	case severalSaves(d, t, files):
 		return nil, nil
 	}
@@ -108,6 +110,17 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	s.templates(d.path)
 	s.members = members
 	return s, nil
+}
+
+// ofLightning reports whether one of these files is a state of Lightning's.
+func (l *look) ofLightning(files []member) bool {
+	return slices.ContainsFunc(files, func(m member) bool {
+		if path.Ext(m.path) != ".ckpt" {
+			return false
+		}
+		is, err := claimedByLightning(l, &Checkpoint{Path: m.path})
+		return err == nil && is == yes
+	})
 }
 
 // keptIn is the one file of a directory that is there to keep it in: checkpoint/ckpt.pth.
