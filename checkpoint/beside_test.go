@@ -21,9 +21,8 @@ func TestBeside(t *testing.T) {
 	namespace := "cargparse\nNamespace\n)\x81}(" + keyIn("id") + keyIn("fc") + keyIn("gpus") + "](" + numberIn(0) + "eub"
 	infos := pickled("iter", numberIn(12000), "opt", namespace)
 	for name, tt := range map[string]cause{
-		"a backup of Keras's beside the best": {files: []wrote{{"best.keras", arrays("w")}, {"best.h5", filetest.HDF5("layers", "optimizer")},
-			{"backup/latest.weights.h5", filetest.HDF5("layers", "optimizer")}, {"backup/training_metadata.json", []byte(`{"epoch": 3, "batch": 0}`)}},
-			path: "backup", step: 3, unit: format.UnitEpoch},
+		"a backup of Keras's after a state": {files: []wrote{{"best.pt", counted()}, {"backup/latest.weights.h5", filetest.HDF5("layers", "optimizer")},
+			{"backup/training_metadata.json", []byte(`{"epoch": 3, "batch": 0}`)}}, path: "backup", step: 3, unit: format.UnitEpoch},
 		"an optimizer behind another's name":         {files: []wrote{{"model.bin", modelOnly()}, {"model.bin.optim", adamOnly()}}, path: "model.bin", step: -1},
 		"the same, without a word":                   {files: []wrote{{"nmt.bin", modelOnly()}, {"nmt.bin.optim", adamOnly()}}, path: "nmt.bin", step: -1},
 		"the same, of steps, the last without":       {files: []wrote{{"nmt_10.bin", modelOnly()}, {"nmt_10.bin.optim", adamOnly()}, {"nmt_20.bin", modelOnly()}}, path: "nmt_10.bin", step: 10},
@@ -31,7 +30,7 @@ func TestBeside(t *testing.T) {
 		"how far it is, in a pickle, in place":       {files: []wrote{{"model.pth", modelOnly()}, {"optimizer.pth", adamOnly()}, {"infos_fc.pkl", infos}, {"infos_fc-best.pkl", infos}}, path: "model.pth", step: -1},
 		"the same, and the state is cut":             {files: []wrote{{"infos_fc.pkl", infos}, {"model.pth", append(counted()[:60], make([]byte, 400)...)}}, veto: true},
 		"options alone":                              {files: []wrote{{"model.pth", modelOnly()}, {"infos.pkl", pickled("opt", namespace)}}},
-		"exported weights of a trainer's in another": {files: []wrote{{"checkpoints/epoch=1-step=8.ckpt", lightning(8, true)}, {"best/best.ckpt", lightning(8, false)}}, path: "checkpoints/epoch=1-step=8.ckpt", step: 8},
+		"exported weights of a trainer's in another": {files: []wrote{{"checkpoints/epoch=0-step=4.ckpt", lightning(4, true)}, {"checkpoints/epoch=1-step=8.ckpt", lightning(8, true)}, {"best/best.ckpt", lightning(8, false)}}, path: "checkpoints/epoch=1-step=8.ckpt", step: 8},
 		"the best and the latest, further down":      {files: []wrote{{"best/ckpts/step_5.pt", stateOf("step", 5)}, {"latest/ckpts/step_7.pt", stateOf("step", 7)}}, path: "latest/ckpts/step_7.pt", step: 7},
 		"ranks with how many there are": {files: []wrote{{"100/w_tp_rank_world_size=0_2_pp_rank_world_size=0_1.pth", counted("trained_steps", numberIn(100))}, {"100/w_tp_rank_world_size=1_2_pp_rank_world_size=0_1.pth", counted("trained_steps", numberIn(100))},
 			{"200/w_tp_rank_world_size=0_2_pp_rank_world_size=0_1.pth", counted("trained_steps", numberIn(200))}}, path: "100", step: 100},
