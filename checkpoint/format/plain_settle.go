@@ -67,6 +67,9 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	case !tensors && (alone || foreign) && (!open || !checkpoint) && !structured:
 		c.Part, c.Data = allHaveRoles(members), alone && !open
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
+	case samples && foreign && name.step < 0 && !c.save.directory:
+		c.Data = true
+		c.weightsOnly("%s is a list of items of one form, under the name of nothing that is saved in training: data", c.Path)
 	case read, blind, unnamed && tensors:
 		c.Unsure, c.Hollow = true, !tensors
 		c.Bare = samples && !checkpoint || !tensors && (!checkpoint || !blind) || blind && allHaveRoles(members)
