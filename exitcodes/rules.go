@@ -42,9 +42,9 @@ func (r Role) String() string {
 type Rule struct {
 	Name      string
 	Role      Role
-	Literals  []string // one of these is in every line that Pattern matches; empty: every line is tried
-	Pattern   *regexp.Regexp
-	ExitCodes []int // the rule holds only for these exit codes; without a Pattern, for these alone
+	Literals  []string              // one of these is in every line that Pattern matches; empty: every line is tried
+	Pattern   func() *regexp.Regexp // nil without one; a built-in rule's is compiled at the first call
+	ExitCodes []int                 // the rule holds only for these exit codes; without a Pattern, for these alone
 	Verdict   Verdict
 	// AfterProgress replaces Verdict once the round is known to have made a step.
 	AfterProgress Verdict
@@ -78,9 +78,12 @@ var embedded []byte
 // NoRules leaves the base rule alone.
 func NoRules() *Rules { return newRules(nil) }
 
-// BuiltinRules is the embedded list. It is parsed at the first call.
+// BuiltinRules is the embedded list. It is parsed at the first call, which the first failure of a run
+// waits for.
 var BuiltinRules = sync.OnceValue(func() *Rules {
-	rules, err := ParseRules("rules.yaml", embedded, nil)
+	rules, err := parseRules("rules.yaml", embedded, nil, func(pattern string) (func() *regexp.Regexp, error) {
+		return lazy(pattern), nil // the tests compile them all
+	})
 	if err != nil {
 		panic(err) // the tests parse it
 	}
@@ -121,6 +124,16 @@ type ruleYAML struct {
 // ParseRules reads a rule list in YAML. Its rules come before those of base (which may be nil); a rule named like one
 // in base takes that one's place away, and with "disabled: true" only does that. Errors name the file and line.
 func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
+	return parseRules(file, data, base, func(pattern string) (func() *regexp.Regexp, error) {
+		compiled, err := regexp.Compile(pattern)
+		return func() *regexp.Regexp { return compiled }, err
+	})
+}
+
+// compiler makes of an expression what returns it compiled.
+type compiler func(pattern string) (func() *regexp.Regexp, error)
+
+func parseRules(file string, data []byte, base *Rules, compile compiler) (*Rules, error) {
 	doc, err := readRuleFile(file, data)
 	if err != nil {
 		return nil, err
@@ -129,7 +142,7 @@ func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
 	var list []Rule
 	literals := 0
 	for _, node := range doc.Rules {
-		rule, disabled, err := parseRule(node)
+		rule, disabled, err := parseRule(node, compile)
 		if err == nil && names[rule.Name] {
 			err = fmt.Errorf("rule %s stands here twice", rule.Name)
 		}
@@ -161,7 +174,7 @@ func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
 	return rules, nil
 }
 
-func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
+func parseRule(node yaml.Node, compile compiler) (rule Rule, disabled bool, err error) {
 	// A yaml.Node decodes leniently, so unknown keys are looked for by hand.
 	if err := knownKeys(node); err != nil {
 		return rule, false, err
@@ -201,7 +214,7 @@ func parseRule(node yaml.Node) (rule Rule, disabled bool, err error) {
 	}
 	switch {
 	case y.Pattern != "":
-		rule.Pattern, err = regexp.Compile(y.Pattern)
+		rule.Pattern, err = compile(y.Pattern)
 		if err != nil {
 			return rule, false, fmt.Errorf("rule %s: %w", y.Name, err)
 		}
@@ -242,8 +255,8 @@ func (m Match) signal() int {
 	if m.Rule.Pattern == nil {
 		return sigterm
 	}
-	if i := m.Rule.Pattern.SubexpIndex("signal"); i > 0 {
-		if groups := m.Rule.Pattern.FindStringSubmatch(m.Line); groups != nil {
+	if i := m.Rule.Pattern().SubexpIndex("signal"); i > 0 {
+		if groups := m.Rule.Pattern().FindStringSubmatch(m.Line); groups != nil {
 			name := groups[i]
 			if name == "KeyboardInterrupt" {
 				name = "SIGINT"
@@ -276,7 +289,7 @@ func (r *Rules) fit(line []byte, code int, m *meter) (rule *Rule, could bool) {
 		if !m.afford(1, len(line)) {
 			return nil, true
 		}
-		if rule.Pattern.Match(line) {
+		if rule.Pattern().Match(line) {
 			return rule, true
 		}
 	}

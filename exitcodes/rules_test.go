@@ -90,7 +90,7 @@ func TestPrefilterHoldsNothingBack(t *testing.T) {
 		line := []byte(a[random.IntN(len(a)+1):] + b[:random.IntN(len(b)+1)])
 		var want *Rule
 		for i := range rules.list {
-			if p := rules.list[i].Pattern; p != nil && rules.list[i].holds(1) && p.Match(line) {
+			if p := rules.list[i].Pattern; p != nil && rules.list[i].holds(1) && p().Match(line) {
 				want = &rules.list[i]
 				break
 			}
@@ -194,7 +194,7 @@ func TestSeenRulesFitRecordedOutput(t *testing.T) {
 		}
 		for _, l := range readLines(data, newMeter(len(data))) {
 			for _, rule := range rules.list {
-				if !fitted[rule.Name] && rule.Pattern != nil && rule.Pattern.Match(l.text) {
+				if !fitted[rule.Name] && rule.Pattern != nil && rule.Pattern().Match(l.text) {
 					fitted[rule.Name] = true
 				}
 			}
@@ -228,7 +228,7 @@ func TestNearMisses(t *testing.T) {
 		}
 		near[name] = true
 		for _, rule := range BuiltinRules().list {
-			if rule.Name == name && rule.Pattern.MatchString(text) {
+			if rule.Name == name && rule.Pattern().MatchString(text) {
 				t.Errorf("%s fits %q", name, text)
 			}
 		}

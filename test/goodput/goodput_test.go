@@ -10,6 +10,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 const (
@@ -28,7 +29,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	if page := read(t, thePage); !strings.Contains(page, begins+text+ends) {
+	if page := read(t, thePage); !strings.Contains(page, begins+text+harness.UntilHere) {
 		t.Errorf("%s has other tables; make goodput writes them:\n%s", thePage, text)
 	}
 	if read(t, thePicture) != svg {

@@ -11,7 +11,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strings"
+
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 func main() {
@@ -51,25 +52,13 @@ func write(path, content string) error {
 	return os.WriteFile(path, []byte(content), 0o644)
 }
 
-// What is printed stands between these in the page.
-const (
-	begins = "<!-- printed by make goodput -->\n"
-	ends   = "<!-- until here -->\n"
-)
+// begins is the line in the page after which the tables stand.
+const begins = "<!-- printed by make goodput -->\n"
 
 // replace puts what is printed into the page.
 func replace(path, text string) error {
 	if path == "" {
 		return nil
 	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(page), begins)
-	_, after, ended := strings.Cut(rest, ends)
-	if !found || !ended {
-		return fmt.Errorf("%s: want %q and %q in it", path, begins, ends)
-	}
-	return os.WriteFile(path, []byte(before+begins+text+ends+after), 0o644)
+	return harness.Put(path, begins, text)
 }

@@ -97,7 +97,7 @@ func rowOfRule(r exitcodes.Rule) ruleRow {
 	row := ruleRow{Name: r.Name, Role: r.Role.String(), Verdict: r.Verdict, AfterProgress: r.AfterProgress,
 		Reason: r.Reason, ExitCodes: r.ExitCodes, OnSuccess: r.OnSuccess, EndsProgram: r.EndsProgram, Seen: r.Seen}
 	if r.Pattern != nil {
-		row.Pattern = r.Pattern.String()
+		row.Pattern = r.Pattern().String()
 	}
 	return row
 }
