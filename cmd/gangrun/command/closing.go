@@ -132,7 +132,7 @@ func (o *options) sayClosing() {
 	o.Epilogue = func(w io.Writer) {
 		if level, text := closing(last, end, o.Config, rounds); text != "" {
 			var as []any
-			if end != (node.Ending{}) { // no line before has it
+			if end != (node.Ending{}) && level >= slog.LevelError { // no line before has it
 				as = []any{"verdict", last.Verdict, "reason", last.Reason}
 			}
 			o.Log.Log(context.Background(), level, text, as...)
