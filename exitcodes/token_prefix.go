@@ -262,5 +262,23 @@ func (l *line) recordFields() bool {
 			return true
 		}
 	}
-	return false
+	return l.threadAndLogger(head)
+}
+
+// threadAndLogger takes off what log4j puts behind the level: "W-9000-my_tc_1.0-stderr MODEL_LOG - ". What a worker of TorchServe
+// prints is logged there as information or a warning, whatever it is.
+func (l *line) threadAndLogger(head []byte) bool {
+	i := bytes.Index(head, []byte(" - "))
+	if i < 0 || l.level == levelNone {
+		return false
+	}
+	thread, name, two := strings.Cut(string(head[:i]), " ")
+	if !two || !strings.Contains(thread, "-") || !loggerName(name) || !strings.ContainsAny(name, "._") {
+		return false
+	}
+	l.text = l.text[i+len(" - "):]
+	if name == "MODEL_LOG" {
+		l.level, l.logged = levelNone, false
+	}
+	return true
 }

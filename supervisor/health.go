@@ -12,6 +12,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
+	"github.com/gangrun/gangrun/supervisor/process"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
@@ -34,6 +35,7 @@ type health struct {
 	answers     answers        // upon it
 	lingers     int            // the worker that has failed and does not end; -1: none
 	state       *machineState  // of the newest suspicion; nil where it is not known
+	endedAt     time.Time      // the workers began to be held, or ended; zero: they have not
 }
 
 // watch begins to watch when workers run, and ends when they are gone.
@@ -47,6 +49,7 @@ func (s *Supervisor) watch() {
 			detector: hang.New(s.cfg.Hang, n, now), endings: hang.NewEndings(s.cfg.Hang.ExitTimeout, n, now),
 			log: s.log, signs: make([]progress.Sign, n), final: map[int]string{}, lingers: -1,
 		}
+		s.health.guard(func(d *hang.Detector) { d.Waits(process.Waited) })
 	case state != node.Running:
 		s.health = nil
 	}
@@ -125,6 +128,20 @@ func (h *health) ended(i int) {
 			h.endings.Ended(i)
 		}
 	})
+}
+
+// ending takes that the workers begin to be held, or ended, for their hang: of where they stood before that, what is seen of
+// them from then on says nothing.
+func (h *health) ending() {
+	if h != nil && h.endedAt.IsZero() {
+		h.endedAt = time.Now()
+	}
+}
+
+// hurries reports whether the workers may hang, or are being ended for it: what is to be done then, others wait for.
+func (h *health) hurries() (hurries bool) {
+	h.guard(func(d *hang.Detector) { hurries = d.Suspects() || !h.endedAt.IsZero() })
+	return hurries
 }
 
 // silent reports whether the workers have got nowhere for so long that it may be a hang.

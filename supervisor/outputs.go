@@ -40,8 +40,8 @@ func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (
 	return file, err
 }
 
-// logFile opens the file at path and makes its directory; it returns nil when there is to be none. Output that cannot be
-// kept does not keep the training from running.
+// logFile opens the file at path and makes its directory; it returns nil if there is to be none. Training runs even if its
+// output cannot be kept.
 func (s *Supervisor) logFile(path string) *output.File {
 	if path == "" {
 		return nil

@@ -36,8 +36,10 @@ const (
 	PutOff = 2 * Quiet
 	// UsualExit is the limit where all have told that they are about to end.
 	UsualExit = time.Minute
-	// ConfirmTime is how long a suspicion has to last; twice as long where the evidence is not there by then.
+	// ConfirmTime is how long a suspicion has to last; LateTime where the evidence is not there by then. What is left of two
+	// seconds is for a busy machine.
 	ConfirmTime = time.Second
+	LateTime    = 3 * ConfirmTime / 2
 )
 
 const (

@@ -22,8 +22,8 @@ func (n *Node) looks() bool {
 	return some
 }
 
-// mayLose reports whether the workers are known to train: steps were told, or a checkpoint is there. Of what else is run, nobody
-// expects a save.
+// mayLose reports whether the workers are known to train: steps were reported, or there is a checkpoint. Other programs
+// are not expected to save.
 func (n *Node) mayLose() bool {
 	return n.saved != nil || slices.ContainsFunc(n.workers, func(w worker) bool { return w.report.Step != nil || w.report.Most != nil })
 }

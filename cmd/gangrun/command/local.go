@@ -18,7 +18,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/gang"
 )
 
-// localOptions is what the flags of local say.
+// localOptions has the flags of local.
 type localOptions struct {
 	*options
 	local gang.Local
