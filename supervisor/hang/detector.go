@@ -24,8 +24,9 @@ type Detector struct {
 	said        bool      // that it is a hang
 	excused     bool      // workers elsewhere are busy
 
-	waits  func() (time.Duration, bool) // nil: it is not known
-	waited time.Duration                // at the newest Tick
+	waits    func() (time.Duration, bool) // nil: it is not known
+	waited   time.Duration                // by waitedAt
+	waitedAt time.Time
 }
 
 // New is the detector of a round of so many workers, which begins now.
@@ -51,7 +52,9 @@ type Decision struct {
 // Tick says what follows from what was heard until now. It is to be called a second after it was called last, or later.
 func (d *Detector) Tick(now time.Time) (do Decision) {
 	d.pass(now)
-	d.noteWaited()
+	if now.Sub(d.waitedAt) >= asleep { // it costs a file for each thread
+		d.noteWaited()
+	}
 	if d.policy.Mode == Off || !d.armed() {
 		return Decision{}
 	}

@@ -5,10 +5,13 @@ import "time"
 // pass lets time go by. Time in which this process did not run, or in which all workers were stopped, is no silence.
 func (d *Detector) pass(now time.Time) {
 	gone := now.Sub(d.now)
-	if gone > asleep || gone > d.nap() && !d.starved(gone) || d.allStopped() {
+	long := gone > d.nap()
+	if gone > asleep || long && !d.starved(gone) || d.allStopped() {
 		d.skip(gone, now)
 	}
-	d.now = now
+	if d.now = now; long {
+		d.noteWaited() // it says nothing about the next time
+	}
 }
 
 // nap is what is long without a call, of a limit that is short.
@@ -30,6 +33,7 @@ func (d *Detector) Waits(waited func() (time.Duration, bool)) {
 func (d *Detector) noteWaited() {
 	if d.waits != nil && d.nap() < asleep {
 		d.waited, _ = d.waits()
+		d.waitedAt = d.now
 	}
 }
 

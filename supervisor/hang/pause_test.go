@@ -42,6 +42,26 @@ func TestNap(t *testing.T) {
 	}
 }
 
+// TestNapAgain: what this process has waited once says nothing about another time; and it is asked for rarely.
+func TestNapAgain(t *testing.T) {
+	w := newWatch(t, Policy{Timeout: 3 * s}, 1)
+	waited, asked := time.Duration(0), 0
+	w.d.Waits(func() (time.Duration, bool) { asked++; return waited, true })
+	if w.steps(1, 60, s); asked > 13 {
+		t.Errorf("asked %d times in a minute", asked)
+	}
+	for _, counts := range []bool{true, false} {
+		if counts {
+			waited += 4 * s
+		}
+		before := w.d.toldAt
+		w.now += 4 * s
+		if w.d.pass(noon.Add(w.now)); w.d.toldAt.Equal(before) != counts {
+			t.Errorf("it counts: %v", !counts)
+		}
+	}
+}
+
 // TestNapOfAStep: a step of 2 seconds that began right before nothing ran for 4 is given its time.
 func TestNapOfAStep(t *testing.T) {
 	w := newWatch(t, Policy{Timeout: 3 * s}, 2)

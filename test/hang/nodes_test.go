@@ -89,6 +89,17 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestNodesByOutput: what they print is all there is.
+func TestNodesByOutput(t *testing.T) {
+	long(t)
+	for i, e := range runOnNodes(t, "sleep", "output", nil, "--hang", "act", "--hang-timeout", "20s") {
+		e.says(t, 212, exitcodes.ReasonHang, "rank 2 made no progress", "sleep_in_step (gang.py:")
+		if i == 1 {
+			e.within(t, 22*time.Second)
+		}
+	}
+}
+
 // TestNodesSave: rank 0 saves a checkpoint for longer than a step may take, and says so. Those on the other node, which wait for
 // it and say nothing, are left alone, too.
 func TestNodesSave(t *testing.T) {
