@@ -46,6 +46,15 @@ func zarrs(dir string, names ...string) (files []wrote) {
 	return files
 }
 
+// cause is a directory, and what is to be resumed from there.
+type cause struct {
+	files []wrote
+	path  string // empty: nothing is resumed from
+	step  int64  // -1: it says none
+	unit  format.Unit
+	veto  bool
+}
+
 // TestCauses has directories in which it does not show at first sight where the training is, each in the order in which it is
 // written: which state is resumed from, and of which step.
 func TestCauses(t *testing.T) {
@@ -56,13 +65,7 @@ func TestCauses(t *testing.T) {
 		return all
 	}
 	with := func(key, value string) string { return keyIn(key) + value }
-	for name, tt := range map[string]struct {
-		files []wrote
-		path  string // empty: nothing is resumed from
-		step  int64  // -1: it says none
-		unit  format.Unit
-		veto  bool
-	}{
+	for name, tt := range map[string]cause{
 		"content goes before a name": {files: []wrote{{"state_dict.pth", pickled("models_state_dict", "](}("+with("w", tensorIn)+"ue", "optimizers_state_dict", "]("+optimizerIn+"e")},
 			{"trial_state.pkl", pickled("trial", numberIn(1), "best", "N")}}, path: "state_dict.pth", step: -1},
 		"numbers of a text that is compressed": {files: []wrote{{"model_epoch_1.pth", modelOnly()}, {"model_epoch_1_opt.pth", adamOnly()}, {"model_epoch_1_stats.jgz", gzipped(`{"epoch": 1}`)},
@@ -123,24 +126,27 @@ func TestCauses(t *testing.T) {
 		"milestones, and the best in place":  {files: []wrote{{"checkpoint_1000.pt", counted()}, {"checkpoint_best.pt", counted("seen", numberIn(5))}}, path: "checkpoint_1000.pt", step: 1000},
 		"a pipeline of weights in its parts": {files: []wrote{{"model-last/config.cfg", []byte("[nlp]\n")}, {"model-last/meta.json", []byte(`{"lang": "en"}`)}, {"model-last/tokenizer", blob(300)}, {"model-last/vocab/lookups.bin", []byte("\x80")}, {"model-last/ner/model", packed("nodes", "\x91\x80", "params", "\x91\x80")}}},
 	} {
-		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			tr := newTree(t)
-			for _, f := range tt.files {
-				tr.put(f.path, f.data)
-			}
-			c, o := chosenIn(t, os.DirFS(tr.dir))
-			got := fmt.Sprint(c)
-			if c != nil {
-				got = fmt.Sprintf("%s of %d %s", c.Path, c.Step, c.Unit)
-			}
-			switch {
-			case (o.Veto != nil) != tt.veto:
-				t.Errorf("veto %v; %s", o.Veto, got)
-			case c == nil && tt.path == "":
-			case c == nil || c.Path != tt.path || c.Step != tt.step || c.Unit != tt.unit:
-				t.Errorf("%s; want %q of %d %s; %+v", got, tt.path, tt.step, tt.unit, o)
-			}
-		})
+		t.Run(strings.ReplaceAll(name, " ", "_"), tt.judge)
+	}
+}
+
+// judge writes the files, and wants what is resumed from to be the right one.
+func (tt cause) judge(t *testing.T) {
+	tr := newTree(t)
+	for _, f := range tt.files {
+		tr.put(f.path, f.data)
+	}
+	c, o := chosenIn(t, os.DirFS(tr.dir))
+	got := fmt.Sprint(c)
+	if c != nil {
+		got = fmt.Sprintf("%s of %d %s", c.Path, c.Step, c.Unit)
+	}
+	switch {
+	case (o.Veto != nil) != tt.veto:
+		t.Errorf("veto %v; %s", o.Veto, got)
+	case c == nil && tt.path == "":
+	case c == nil || c.Path != tt.path || c.Step != tt.step || c.Unit != tt.unit:
+		t.Errorf("%s; want %q of %d %s; %+v", got, tt.path, tt.step, tt.unit, o)
 	}
 }
 

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -22,16 +24,24 @@ func TestFurther(t *testing.T) {
 		"a description of the trainer":         {map[string][]byte{"trainer.pkl": trainer, "trial_1/step_7.pt": state}, 7, false},
 		"the same two levels up":               {map[string][]byte{"trainer.pkl": trainer, "trials/trial_1/step_7.pt": state}, 7, false},
 		"models alone":                         {map[string][]byte{"final/model.safetensors": weights(), "other/model.safetensors": weights()}, -1, false},
-		"weights in the directory itself":      {map[string][]byte{"model.safetensors": weights(), "run/step_7.pt": state}, -1, true},
+		"weights in the directory itself":      {map[string][]byte{"model.safetensors": weights(), "run/step_7.pt": state}, 7, false},
+		"weights of steps, and a state later":  {map[string][]byte{"params.00002": modelOnly(), "training_state/step_7.pkl": state}, 7, false},
+		"weights later than a state below":     {map[string][]byte{"a/step_7.pt": state, "net_1.pt": modelOnly(), "net_2.pt": modelOnly()}, -1, true},
+		"what it was begun from":               {map[string][]byte{"pretrained/model.pt": modelOnly(), "epoch_1/step_7.pt": state}, 7, false},
+		"a state that it was begun from":       {map[string][]byte{"pretrained/model.pt": state, "runs/one/step_7.pt": state}, 7, false},
+		"a state that was cut":                 {map[string][]byte{"step_9.pt": state[:20], "old/step_7.pt": state}, -1, true},
+		"a base model one level up":            {map[string][]byte{"base/model.safetensors": weights(), "runs/one/step_7.pt": state}, 7, false},
+		"weights in a file one level up":       {map[string][]byte{"weights/resnet.pth": modelOnly(), "runs/one/step_7.pt": state}, 7, false},
 		"two runs that nothing tells apart":    {map[string][]byte{"final/model.safetensors": weights(), "one/step_7.pt": state, "two/step_7.pt": state}, -1, true},
 		"a model that tells its step":          {map[string][]byte{"best/best.pt": stepped, "run/step_7.pt": state}, -1, true},
+		"a model that tells its step, below":   {map[string][]byte{"final/model.safetensors": weights(), "run/best/best.pt": stepped}, 12, false},
 		"a model that tells its step, alone":   {map[string][]byte{"best/best.pt": stepped}, 12, false},
 		"a state in the directory goes before": {map[string][]byte{"step_7.pt": state, "old/step_9.pt": state, "final/model.safetensors": weights()}, 7, false},
 		"a pickle of the program's own, alone": {map[string][]byte{"checkpoint.pkl": trainer}, -1, false},
 	} {
 		tr := newTree(t)
-		for path, data := range tt.files {
-			tr.put(path, data)
+		for _, path := range slices.Sorted(maps.Keys(tt.files)) { // in this order
+			tr.put(path, tt.files[path])
 		}
 		s, err := (&Scanner{FS: os.DirFS(tr.dir)}).Scan(t.Context())
 		if err != nil {

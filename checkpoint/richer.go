@@ -12,14 +12,18 @@ func lacksOptimizer(c format.Checkpoint) bool {
 }
 
 // heldMore finds what was cut while it was written over in place and held more than what would be resumed from instead: it is
-// of other names, larger than weights with a step, and was written later. nil when there is no such one.
+// larger than weights with a step, clearly so under names of the same series, and was written later. nil when there is no such one.
 func (p Policy) heldMore(s Scan, m History, chosen *format.Checkpoint, began bool, now time.Time) *format.Checkpoint {
 	if chosen == nil || !lacksOptimizer(*chosen) {
 		return nil
 	}
 	for i, c := range s.Checkpoints {
 		what, _, _ := p.weigh(c, m, "", now)
-		if what == ruined && !(began && m.lay(c)) && c.Series() != chosen.Series() && c.Size > chosen.Size && c.Modified.After(chosen.Modified) {
+		least := chosen.Size
+		if c.Series() == chosen.Series() {
+			least += least / 4
+		}
+		if what == ruined && !(began && m.lay(c)) && c.Size > least && c.Modified.After(chosen.Modified) {
 			return &s.Checkpoints[i]
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
+	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -150,22 +150,22 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 			return scanned{err: problem.Of(err, problem.IOError)}
 		}
 	}
-	found, err := format.Find(ctx, fsys, o)
+	var layers []scanned
+	n, cs, err := Survey(ctx, fsys, o, func(found format.Found) []format.Checkpoint {
+		layers = append(layers, s.verify(ctx, fsys, o, found, known, closely))
+		return layers[len(layers)-1].scan.Checkpoints
+	})
 	if err != nil {
 		if p := problem.Of(err, problem.NoMarker); p.Reason != problem.NoMarker {
 			return scanned{err: p}
 		}
 		return scanned{scan: Scan{Missing: true}}
 	}
-	r := s.verify(ctx, fsys, o, found, known, closely)
-	further, ok, err := Further(ctx, fsys, o, found, r.scan.Checkpoints)
-	if err != nil {
-		return scanned{err: err}
+	r := layers[n]
+	r.scan.Checkpoints = cs
+	for _, other := range layers {
+		maps.Copy(r.seen, other.seen)
 	}
-	if ok {
-		r = s.verify(ctx, fsys, o, further, known, closely)
-	}
-	r.scan.Checkpoints = append(r.scan.Checkpoints, Hidden(ctx, fsys, o, r.scan.Checkpoints)...)
 	slices.SortStableFunc(r.scan.Checkpoints, newestFirst)
 	return r
 }
@@ -243,58 +243,4 @@ func (s *Scanner) verify(ctx context.Context, fsys fs.FS, o format.Options, foun
 	}
 	format.Together(all)
 	return r
-}
-
-// Further is what a directory holds further down, where all that lies in it are directories with weights alone, each a model
-// beside others, or files in which no more than their names is of a state: that says nothing of where the training is. It
-// reports false where no whole state is found there. What could not be read there may be one: that is an error, or a
-// checkpoint whose state is unknown.
-func Further(ctx context.Context, fsys fs.FS, o format.Options, in format.Found, looked []format.Checkpoint) (format.Found, bool, error) {
-	if len(looked) == 0 || len(in.Below) > 0 || o.Format != "" || o.Rule != nil {
-		return in, false, nil
-	}
-	poor := false // one of them has a step, and so could be resumed from where there is nothing better
-	for _, c := range looked {
-		model := c.Complete && !c.Resumable && !c.Training && c.Directory()
-		lacks := (lacksOptimizer(c) || c.Unsure && c.Complete && !c.Optimizer) && c.Directory()
-		if !model && !lacks && !(c.Complete && c.Hollow) {
-			return in, false, nil
-		}
-		poor = poor || lacks
-	}
-	o.Level = format.Manifests
-	below, err := format.FindUnder(ctx, fsys, o, in)
-	if err != nil {
-		if p := problem.Of(err, problem.NoMarker); p.Reason != problem.NoMarker {
-			return in, false, p
-		}
-		return in, false, nil
-	}
-	return below, slices.ContainsFunc(below.Checkpoints, func(c *format.Checkpoint) bool {
-		look := *c
-		format.Check(ctx, fsys, &look, o)
-		return look.Complete && look.Resumable && !look.Hollow && (!poor || look.Optimizer || look.Training && look.Format != "plain") || look.Reason.Unknown()
-	}), nil
-}
-
-// Hidden finds training states further down, where in the directory itself there is only what is no state: weights,
-// with the rest of the training in a directory beside them. Whether they belong together cannot be told.
-func Hidden(ctx context.Context, fsys fs.FS, o format.Options, known []format.Checkpoint) (cs []format.Checkpoint) {
-	whole := func(c format.Checkpoint) bool { return c.Complete && c.Resumable }
-	if len(known) == 0 || slices.ContainsFunc(known, whole) {
-		return nil
-	}
-	o.Level = format.Manifests
-	for _, c := range format.FindBelow(ctx, fsys, o) {
-		within := func(k format.Checkpoint) bool { return c.Path == k.Path || strings.HasPrefix(c.Path, k.Path+"/") }
-		if len(cs) == depth || slices.ContainsFunc(known, within) {
-			continue
-		}
-		if format.Check(ctx, fsys, c, o); c.Complete && c.Resumable && c.Training {
-			c.Resumable, c.Reason = false, problem.UnknownFormat
-			c.Detail = "it is a training state, below the directory, in which there is none"
-			cs = append(cs, *c)
-		}
-	}
-	return cs
 }

@@ -58,6 +58,11 @@ func (r *reader) crashTold(signal int) string {
 			told = l.shown() // the first one: what is said after it comes of it
 		}
 	}
+	for i := len(r.lines) - 1; i >= 0 && told == ""; i-- { // which says nothing of why, but whose doing it was
+		if l := &r.lines[i]; l.says("Some NCCL operations have failed or timed out") && r.workAfter(i, l.tag) == 0 {
+			told = l.shown()
+		}
+	}
 	if told != "" {
 		return told
 	}
@@ -93,7 +98,7 @@ var signalWords = map[string]int{
 
 var deathPattern func() *regexp.Regexp = lazy(`^(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
 	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
-	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? (\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
+	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? \(?(\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
 	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)
 
 const wordsOfSignals = `Killed|Terminated|Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception|Trace/breakpoint trap|Bad system call|Hangup`

@@ -24,8 +24,9 @@ func TestToldDeath(t *testing.T) {
 		"a step, and its tasks":      {143, step + "srun: error: n7: task 0: Terminated\n", "CANCELLED AT"},
 		"a failed check":             {134, "F0825 12:00:00.000001 77 net.cpp:77] Check failed: a == b (3 vs. 4)\n*** SIGABRT (@0x9ec) received by PID 2540; stack trace: ***\n", "Check failed: a == b"},
 		"an assertion":               {134, "train: net.cpp:7: void f(): Assertion `n > 0' failed.\nAborted (core dumped)\n", "Assertion `n > 0'"},
-		"the program, asked to end":  {143, "I1115 16:00:40.451247 1406417 preemption_sync_manager.cc:200] SIGTERM caught at 2026-01-01T00:00:00\n", "SIGTERM caught"},
 		"a check, and a shell":       {134, "2023-07-19 22:08:36.875173: F ./tensorflow/core/util/gpu_launch_config.h:174] Check failed: err == hipSuccess (98 vs. 0)\ntest.sh: line 36:    14 Aborted                 (core dumped) python3 test.py\n", "Check failed: err"},
+		"Julia":                      {139, "[166990] signal (11.-6): Segmentation fault\nin expression starting at /home/a/test1.jl:31\n", "signal (11.-6)"},
+		"UCX":                        {139, "[n7:33] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x440000e8)\n", "Caught signal 11"},
 		"another signal's":           {139, "srun: error: n7: task 3: Killed\n", "exited 139"},
 		"a launcher ends its others": {143, "Sending process 28265 closing signal SIGTERM\n", "exited 143"},
 		"what came before work":      {137, "Killed\nstep 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n", "exited 137"},
@@ -69,5 +70,15 @@ func TestRaisedLater(t *testing.T) {
 		if f := Judge(o, BuiltinRules()); f.Verdict != Retry || f.Rule != want {
 			t.Errorf("%s by %q (%q), want %q", f.Verdict, f.Rule, f.Evidence, want)
 		}
+	}
+}
+
+// TestNCCLTookDown has an abort of which only NCCL's watchdog has said that it was its doing.
+func TestNCCLTookDown(t *testing.T) {
+	o := exited(134)
+	o.Output = []byte("[E ProcessGroupNCCL.cpp:455] Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data.\n" +
+		"[E ProcessGroupNCCL.cpp:460] To avoid data inconsistency, we are taking the entire process down.\nAborted (core dumped)\n")
+	if f := Judge(o, BuiltinRules()); f.Verdict != Retry || !strings.HasPrefix(f.Evidence, "Some NCCL operations have failed") {
+		t.Errorf("%s by %q", f.Verdict, f.Evidence)
 	}
 }

@@ -85,6 +85,9 @@ func (r *reader) lastWords() said {
 // another error: those are the program's own words. So is what Node.js throws after a connection that failed.
 func (r *reader) contested(m Match, at int, raised bool) bool {
 	reclaimed := m.Rule.Verdict == Preempted && m.Rule.Role == RoleSuspect
+	if m.Rule.Name == interruptRule { // what is said after that comes of it
+		return raised
+	}
 	if !reclaimed && m.Rule.Name != "js.socket" || at+1 >= len(r.lines) {
 		return reclaimed && raised
 	}
@@ -96,6 +99,9 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 		return reclaimed || indent(l.text) == 0 && ok && looksRaised(class)
 	})
 }
+
+// interruptRule is about a person who has stopped the program.
+const interruptRule = "py.interrupted"
 
 // beginOf is the first line of the chain that line i is of.
 func (r *reader) beginOf(i int) int {

@@ -42,7 +42,7 @@ var noiseHeads = []string{
 	"srun: Job step aborted", "srun: Terminating", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
 	"The stack trace below excludes JAX", "The preceding is the original exception", "Filtered Stack Trace:",
-	"Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
+	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
 	"[W", "Additional GRPC error information",

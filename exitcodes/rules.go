@@ -265,7 +265,7 @@ func (m Match) signal() int {
 	if i := m.Rule.Pattern().SubexpIndex("signal"); i > 0 {
 		if groups := m.Rule.Pattern().FindStringSubmatch(m.Line); groups != nil {
 			name := groups[i]
-			if name == "KeyboardInterrupt" {
+			if name == "KeyboardInterrupt" || m.Rule.Name == interruptRule {
 				name = "SIGINT"
 			}
 			if n, err := ParseSignal(name); err == nil {

@@ -34,6 +34,8 @@ func TestSentBy(t *testing.T) {
 		"over its time for long":  {143, limit + limited, Preempted, "Preempted", "TIME LIMIT"},
 		"torchrun, asked to end":  {143, work + agent, Preempted, "Preempted", "death signal"},
 		"and then raised":         {143, work + agent + raised, Preempted, "Preempted", "got signal: 15"},
+		"and said so":             {143, work + "trainer: received SIGTERM, saving and exiting\n", Preempted, "Preempted", "received SIGTERM"},
+		"a child of its own":      {143, work + "Sending process 7 closing signal SIGTERM\n", Retry, "Error", "SIGTERM"},
 		"by the scheduler":        {143, work + preempted + agent + raised, Preempted, "Preempted", "DUE TO PREEMPTION"},
 		"asked to, and went on":   {137, agent + work, Retry, "Error", "SIGKILL"},
 		"which it had got over":   {137, oom + work, Retry, "Error", "SIGKILL"},

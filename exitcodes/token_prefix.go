@@ -89,7 +89,7 @@ func (l *line) takeClock() bool {
 		rest = text
 	}
 	iso := n > 10 && l.text[10] == 'T' && l.text[n-1] == 'Z'
-	if len(rest) == 0 || rest[0] != ' ' {
+	if len(rest) == 0 || rest[0] != ' ' && rest[0] != '\t' {
 		l.text = rest
 		return len(rest) == 0
 	}
@@ -252,7 +252,7 @@ func (l *line) word() bool {
 // "trainer.loop:fit:31 - ".
 func (l *line) recordFields() bool {
 	head := l.text[:min(len(l.text), 80)]
-	for _, s := range []string{" - ", " | "} {
+	for _, s := range []string{" - ", " | ", " -- "} {
 		if i := bytes.Index(head, []byte(s)); i > 0 && loggerName(string(bytes.TrimSpace(head[:i]))) {
 			name := strings.TrimSpace(string(head[:i]))
 			if lv := levelWord(name); lv != levelNone && l.level == levelNone {

@@ -14,7 +14,7 @@ import (
 // outputOf makes the worker's standard output (1) or error (2): a pipe that is read here, or the terminal itself,
 // since a program behaves differently on one and what it shows there is for the person who watches.
 func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
-	if w.spec.Terminal && sink == (Sink{}) && isTerminal(fd) {
+	if w.spec.Terminal && sink == (Sink{}) && output.IsTerminal(fd) {
 		s.unread.Do(func() {
 			s.log.Info("the worker has the terminal, so gangrun does not see its output and cannot say why it fails; it can with 2>&1 | cat after the command")
 		})
@@ -79,9 +79,4 @@ func openLog[T io.Closer](s *Supervisor, path string, open func() (T, error)) (T
 		err = fmt.Errorf("%s: %w (%v); the worker starts without it", path, err, openTime)
 	}
 	return file, err
-}
-
-func isTerminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
 }

@@ -180,6 +180,7 @@ func checkAccelerate(l *look, c *Checkpoint) error {
 	}
 	ranks := ranksOf(d, accelerateRanks, ".pkl")
 	if len(ranks) == 0 {
+		c.Unmarked = l.endsWith(d.join("optimizer.bin"))
 		return problem.New(problem.MissingRankState, "%s holds no %s*.pkl", d.path, accelerateRanks)
 	}
 	if rank, missing := ranks.gap(); missing {

@@ -2,76 +2,127 @@ package format
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// maxBelow bounds the directories that are searched on each of two levels, the newest eight of each series.
-const maxBelow = 64
+// maxBelow bounds the directories that are searched on each level, the newest eight of each series, and maxLevels how far
+// down: one level, then two; between them a program may put a day, a time and the number of the job.
+const (
+	maxBelow  = 64
+	maxLevels = 5
+)
 
-// findBelow looks for checkpoints one level below a directory that holds none, and then two: a directory was named that
-// is too high. Those of one writer are one training run's (Lightning's version_0 and version_1); of several nobody can
-// say which is meant, and neither where there are more directories than are searched. Further down than where something is
-// found it is searched when all is wanted.
-func (l *look) findBelow(root *dir, empty Found, all bool) (Found, error) {
-	level := []*dir{root}
-	var gathered []*Checkpoint
-	for range 3 { // one level, then two; Lightning puts its own between
-		var next []*dir
-		found := empty
-		full := false
-		for _, d := range level {
-			names := d.dirs(func(name string) bool { return !strings.HasPrefix(name, ".") && name != quarantined })
-			newest := lastOfEach(names, 8)
-			found.Unseen += len(names) - len(newest)
-			for i, name := range newest {
-				if len(next) == maxBelow {
-					found.Unseen, full = found.Unseen+len(newest)-i, true
-					break
-				}
-				below, err := l.dir(d.join(name))
-				if vanished(err) || errors.Is(err, fs.ErrPermission) {
-					continue // lost+found
-				}
-				if err != nil {
-					return empty, err
-				}
-				next = append(next, below)
-			}
-		}
-		formats := map[string]bool{}
-		for _, d := range next {
-			in, err := l.findIn(d)
-			if err != nil {
-				return empty, err
-			}
-			if len(in.Checkpoints) == 0 {
-				continue
-			}
-			found.Checkpoints = append(found.Checkpoints, in.Checkpoints...)
-			found.Below = append(found.Below, d.path)
-			found.Format = in.Format
-			formats[in.Format] = true
-		}
-		gathered = append(gathered, found.Checkpoints...)
-		if all {
-			next = slices.DeleteFunc(next, func(d *dir) bool {
-				return slices.ContainsFunc(gathered, func(c *Checkpoint) bool { return d.path == c.Path || strings.HasPrefix(d.path, c.Path+"/") })
-			})
-		} else if len(found.Checkpoints) > 0 {
-			found.Apart = full || len(formats) > 1 || len(found.Below) > 1 && !Versions(found.Below)
-			found.Others = slices.DeleteFunc(slices.Clone(empty.Others), func(name string) bool {
-				return slices.ContainsFunc(found.Below, func(b string) bool { return b == name || strings.HasPrefix(b, name+"/") })
-			})
-			return found, nil
-		}
-		level, empty.Unseen = next, found.Unseen
+// Descent searches a tree from its root down, level by level: a directory may have been named that is too high.
+type Descent struct {
+	l      *look
+	level  []*dir // nil before the root was searched
+	down   int
+	unseen int
+	others []string // entries of the root that are not understood
+}
+
+// Descend begins a search. The error is a [problem.Error], and says that the state is unknown when its reason does: a
+// directory that does not exist holds nothing, and one that cannot be read may hold anything.
+func Descend(ctx context.Context, fsys fs.FS, o Options) (*Descent, error) {
+	if o.Format == "" && o.Rule != nil {
+		o.Format = "custom" // what the user says goes before what can be detected
 	}
-	empty.Checkpoints = gathered
-	return empty, nil
+	if o.Format != "" && !Known(o.Format) {
+		return nil, problem.New(problem.UnknownFormat, "there is no format %q", o.Format)
+	}
+	return &Descent{l: newLook(ctx, fsys, o)}, nil
+}
+
+// Next lists what may be checkpoints on the next level, in the root at first. Those of one writer are one training run's
+// (Lightning's version_0 and version_1); of several nobody can say which is meant, and neither where there are more
+// directories than are searched. within, when set, says of a directory that it is a part of what was found above. It
+// reports false when all levels were searched; what a user describes is nowhere but in the root.
+func (d *Descent) Next(within func(dir string) bool) (found Found, ok bool, err error) {
+	if d.level == nil {
+		root, err := d.l.dir(".")
+		if err == nil {
+			d.level = []*dir{root}
+			found, err = d.l.findIn(root)
+		}
+		d.others = found.Others
+		return found.sorted(), err == nil, asProblem(err)
+	}
+	if d.down == maxLevels || d.l.Rule != nil {
+		return Found{Format: d.l.Format, Others: d.others, Unseen: d.unseen}, false, nil
+	}
+	d.down++
+	found, err = d.below(within)
+	return found.sorted(), err == nil, asProblem(err)
+}
+
+func asProblem(err error) error {
+	if err == nil {
+		return nil
+	}
+	return problem.Of(err, problem.NoMarker)
+}
+
+func (f Found) sorted() Found {
+	slices.SortStableFunc(f.Checkpoints, newestFirst)
+	return f
+}
+
+// below searches the directories in those of the last level.
+func (d *Descent) below(within func(dir string) bool) (Found, error) {
+	found := Found{Format: d.l.Format, Unseen: d.unseen}
+	var next []*dir
+	full := false
+	for _, above := range d.level {
+		names := above.dirs(func(name string) bool {
+			return !strings.HasPrefix(name, ".") && name != quarantined && (within == nil || !within(above.join(name)))
+		})
+		newest := lastOfEach(names, 8)
+		found.Unseen += len(names) - len(newest)
+		for i, name := range newest {
+			if len(next) == maxBelow {
+				found.Unseen, full = found.Unseen+len(newest)-i, true
+				break
+			}
+			below, err := d.l.dir(above.join(name))
+			if vanished(err) || errors.Is(err, fs.ErrPermission) {
+				continue // lost+found
+			}
+			if err != nil {
+				return found, err
+			}
+			next = append(next, below)
+		}
+	}
+	formats := map[string]bool{}
+	for _, dir := range next {
+		in, err := d.l.findIn(dir)
+		if vanished(err) {
+			continue
+		}
+		if err != nil {
+			return found, err
+		}
+		if len(in.Checkpoints) == 0 {
+			continue
+		}
+		found.Checkpoints = append(found.Checkpoints, in.Checkpoints...)
+		found.Below = append(found.Below, dir.path)
+		found.Format = in.Format
+		formats[in.Format] = true
+	}
+	found.Apart = full && len(found.Below) > 0 || len(formats) > 1 || len(found.Below) > 1 && !Versions(found.Below)
+	found.Others = slices.DeleteFunc(slices.Clone(d.others), func(name string) bool {
+		return slices.ContainsFunc(found.Below, func(b string) bool { return b == name || strings.HasPrefix(b, name+"/") })
+	})
+	d.level, d.unseen = append([]*dir{}, next...), found.Unseen
+	return found, nil
 }
 
 // lastOfEach lists so many of those names that differ in their numbers alone, the last by these, sorted.
@@ -110,8 +161,15 @@ func numberless(name string) string {
 	}, name)
 }
 
-// Versions reports whether directories differ in numbers alone, as those of runs of the same training do.
+// Versions reports whether directories differ in numbers alone, as those of runs of the same training do, or in which of
+// those that are written over they are: best and latest.
 func Versions(paths []string) bool {
-	kind := func(p string) string { return path.Join(numberless(path.Dir(p)), numberless(path.Base(p))) }
+	kind := func(p string) string {
+		base := path.Base(p)
+		if t := titleOf(base); t.slot != "" && t.family == "" && !pastWords[t.slot] {
+			base = t.roles
+		}
+		return path.Join(numberless(path.Dir(p)), numberless(base))
+	}
 	return !slices.ContainsFunc(paths, func(p string) bool { return kind(p) != kind(paths[0]) })
 }

@@ -78,6 +78,9 @@ type Checkpoint struct {
 	// Part is set for weights under a name that says that they are one part of several: model_100.pt. Of a first save that
 	// was cut no more may be left.
 	Part bool `json:"-"`
+	// Unmarked is set for one that lacks only what its framework writes last, and whose optimizer is whole. A program of
+	// somebody's own that saves under the same names may have finished it.
+	Unmarked bool `json:"-"`
 	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
 	First bool `json:"-"`
 

@@ -268,10 +268,14 @@ func has(key string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(key, w) })
 }
 
-// options reports whether what stands under "opt" are a program's options: numbers and texts alone.
+// options reports whether what stands under "opt" are a program's options: numbers and texts alone, and lists of them.
 func options(key string, s *file.Shape) bool {
-	return key == "opt" && s.Kind == file.Dict && !slices.ContainsFunc(s.Values, func(v *file.Shape) bool {
-		return v == nil || v.Kind != file.Number && v.Kind != file.Float && v.Kind != file.Text && v.Kind != file.None
+	scalar := func(v *file.Shape) bool {
+		return v != nil && (v.Kind == file.Number || v.Kind == file.Float || v.Kind == file.Text || v.Kind == file.None)
+	}
+	set := s.Kind == file.Dict || s.Kind == file.Object && len(s.Keys) > 0 && len(s.Args) == 0 // argparse's Namespace
+	return key == "opt" && set && !slices.ContainsFunc(s.Values, func(v *file.Shape) bool {
+		return !scalar(v) && (v == nil || v.Kind != file.List || slices.ContainsFunc(v.Values, func(v *file.Shape) bool { return !scalar(v) }))
 	})
 }
 
@@ -388,7 +392,7 @@ func (w *weighing) number(s *file.Shape, keys []string, unit Unit) tally {
 	}
 	for _, key := range keys {
 		for i := len(s.Keys) - 1; i >= 0; i-- {
-			if !strings.EqualFold(s.Keys[i], key) {
+			if !strings.EqualFold(strings.TrimLeft(s.Keys[i], "_"), key) { // a field of its own: _global_step
 				continue
 			}
 			v := s.Values[i]

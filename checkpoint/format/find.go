@@ -97,75 +97,33 @@ type Found struct {
 
 const maxOthers = 100
 
-// Find lists what may be checkpoints in the root of a tree, or when there are none there, in directories one or two levels
-// below. The error is a [problem.Error], and says that the state is unknown when its reason does: a directory that does
-// not exist holds nothing, and one that cannot be read may hold anything.
+// Find lists what may be checkpoints in the root of a tree, or when there are none there, on the first level below on which
+// there are. The error is one of [Descend].
 func Find(ctx context.Context, fsys fs.FS, o Options) (Found, error) {
-	if o.Format == "" && o.Rule != nil {
-		o.Format = "custom" // what the user says goes before what can be detected
-	}
-	if o.Format != "" && !Known(o.Format) {
-		return Found{}, problem.New(problem.UnknownFormat, "there is no format %q", o.Format)
-	}
-	l := newLook(ctx, fsys, o)
-	root, err := l.dir(".")
-	if err != nil {
-		return Found{}, problem.Of(err, problem.NoMarker)
-	}
-	found, err := l.findIn(root)
-	if err == nil && o.Rule == nil && !slices.ContainsFunc(found.Checkpoints, func(c *Checkpoint) bool { return !begunFrom(c) }) {
-		var below Found
-		if below, err = l.findBelow(root, Found{Format: o.Format, Others: found.Others}, false); len(found.Checkpoints) == 0 || more(below, found) {
-			found = below
-		}
-	}
-	if err != nil {
-		return Found{}, problem.Of(err, problem.NoMarker)
-	}
-	slices.SortStableFunc(found.Checkpoints, newestFirst)
-	return found, nil
-}
-
-// FindUnder lists what may be checkpoints further down, as if there were none in the root.
-func FindUnder(ctx context.Context, fsys fs.FS, o Options, in Found) (Found, error) {
-	l := newLook(ctx, fsys, o)
-	root, err := l.dir(".")
+	d, err := Descend(ctx, fsys, o)
 	if err != nil {
 		return Found{}, err
 	}
-	found, err := l.findBelow(root, Found{Format: o.Format, Others: in.Others}, false)
-	slices.SortStableFunc(found.Checkpoints, newestFirst)
-	return found, err
+	for {
+		found, ok, err := d.Next(nil)
+		if err != nil {
+			return Found{}, err
+		}
+		if len(found.Checkpoints) > 0 || !ok {
+			return found, nil
+		}
+	}
 }
 
 // Directory reports whether it is a directory of a program's own.
 func (c *Checkpoint) Directory() bool { return c.save != nil && c.save.directory }
 
-// begunFrom reports whether a checkpoint is by its name a directory of what training was begun from: pretrained.
-func begunFrom(c *Checkpoint) bool {
+// NamesStep reports whether its name says a step, for what is a program's own.
+func (c *Checkpoint) NamesStep() bool { return c.save != nil && c.save.title.step >= 0 }
+
+// BegunFrom reports whether a checkpoint is by its name a directory of what training was begun from: pretrained.
+func (c *Checkpoint) BegunFrom() bool {
 	return c.save != nil && c.save.directory && c.Step < 0 && pastWords[c.save.slot]
-}
-
-// more reports whether there is anything below beside what is known.
-func more(below, known Found) bool {
-	return slices.ContainsFunc(below.Below, func(dir string) bool {
-		return !slices.ContainsFunc(known.Checkpoints, func(c *Checkpoint) bool { return c.Path == dir || strings.HasPrefix(dir, c.Path+"/") })
-	})
-}
-
-// FindBelow lists all that may be checkpoints one to three levels below the root, whatever is in the root itself. What cannot
-// be read there is somebody else's.
-func FindBelow(ctx context.Context, fsys fs.FS, o Options) []*Checkpoint {
-	l := newLook(ctx, fsys, o)
-	root, err := l.dir(".")
-	if err != nil || o.Rule != nil || o.Format != "" {
-		return nil
-	}
-	found, err := l.findBelow(root, Found{}, true)
-	if err != nil {
-		return nil
-	}
-	return found.Checkpoints
 }
 
 // newestFirst orders checkpoints by their steps, and then by their names.
@@ -282,6 +240,9 @@ func Check(ctx context.Context, fsys fs.FS, c *Checkpoint, o Options) {
 	defer func() { c.parts, c.items = nil, nil }()
 	if err := k.safely(l, c); err != nil {
 		c.fail(problem.Of(err, problem.MissingShard))
+		if c.Size == 0 && !c.Reason.Unknown() {
+			c.Size = l.sizeOf(c)
+		}
 		return
 	}
 	if c.Step >= 0 || !c.Resumable || o.Level < Manifests {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gangrun/gangrun/checkpoint/problem"
@@ -33,8 +34,34 @@ func findHFTrainer(l *look, root *dir) (found []*Checkpoint, err error) {
 			found = append(found, &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromName})
 		}
 	}
+	if others, err := l.notTrainers(found); err != nil || others {
+		return nil, err
+	}
 	return found, nil
 }
+
+// notTrainers reports whether saves under the Trainer's names were written by what is not the Trainer of today, as it was
+// before it wrote its state, or by a script's own loop: each has an optimizer, and none what the Trainer writes behind that.
+// Of its own only the first can have died before.
+func (l *look) notTrainers(found []*Checkpoint) (bool, error) {
+	newest := slices.SortedStableFunc(slices.Values(found), newestFirst)
+	saves := 0
+	for _, c := range newest[:min(len(newest), maxTrainerLooks)] {
+		d, err := l.dir(c.Path)
+		switch {
+		case err != nil && l.ctx.Err() != nil:
+			return false, err
+		case err != nil, d.has(hfState), d.has(hfIncomplete), len(startingWith(d, "rng_state")) > 0, strings.HasPrefix(c.Tag, hfStaging):
+			return false, nil // what cannot be read may be anything
+		case d.isFile("optimizer.pt"):
+			saves++
+		}
+	}
+	return saves > 1, nil
+}
+
+// maxTrainerLooks is how many directories are looked into to learn who wrote them.
+const maxTrainerLooks = 4
 
 // hfBeside are files that save_pretrained writes beside weights.
 var hfBeside = set("config.json generation_config.json adapter_config.json tokenizer.json tokenizer_config.json special_tokens_map.json " +
@@ -85,6 +112,7 @@ func checkHFTrainer(l *look, c *Checkpoint) error {
 		return problem.New(problem.UnfinishedMarker, "%s is there", d.join(hfIncomplete))
 	}
 	if !d.has(hfState) {
+		c.Unmarked = d.has("scheduler.pt") && l.endsWith(d.join("optimizer.pt"))
 		return problem.New(problem.NoMarker, "%s is missing, which is written last", d.join(hfState))
 	}
 	state, err := l.stat(d.join(hfState))

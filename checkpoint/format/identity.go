@@ -17,32 +17,25 @@ const (
 	maxIdentityFiles = 64
 )
 
+// sizeOf is how many bytes there are of one that is not whole, as far as that can be seen.
+func (l *look) sizeOf(c *Checkpoint) (size int64) {
+	paths, err := l.filesOf(c)
+	if err != nil {
+		return 0
+	}
+	for _, name := range paths {
+		if info, err := l.stat(name); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
 // identity stands for the content of a checkpoint that says no step: two that differ were written by different saves.
 func (l *look) identity(c *Checkpoint) (string, error) {
-	var paths []string
-	switch info, err := l.stat(c.Path); {
-	case c.save != nil && !c.save.directory:
-		for _, m := range c.save.members {
-			paths = append(paths, m.path)
-		}
-	case errors.Is(err, fs.ErrNotExist): // files of one stem
-		d, err := l.dir(path.Dir(c.Path))
-		if err != nil {
-			return "", err
-		}
-		for _, name := range startingWith(d, path.Base(c.Path)+".") {
-			if d.isFile(name) {
-				paths = append(paths, d.join(name))
-			}
-		}
-	case err != nil:
+	paths, err := l.filesOf(c)
+	if err != nil {
 		return "", err
-	case info.IsDir():
-		if err := l.filesBelow(c.Path, 0, &paths); err != nil {
-			return "", err
-		}
-	default:
-		paths = []string{c.Path}
 	}
 	sum := sha256.New()
 	for i, name := range paths {
@@ -68,6 +61,35 @@ func (l *look) identity(c *Checkpoint) (string, error) {
 		f.close()
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
+}
+
+// filesOf lists the files of a checkpoint.
+func (l *look) filesOf(c *Checkpoint) (paths []string, err error) {
+	switch info, err := l.stat(c.Path); {
+	case c.save != nil && !c.save.directory:
+		for _, m := range c.save.members {
+			paths = append(paths, m.path)
+		}
+	case errors.Is(err, fs.ErrNotExist): // files of one stem
+		d, err := l.dir(path.Dir(c.Path))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range startingWith(d, path.Base(c.Path)+".") {
+			if d.isFile(name) {
+				paths = append(paths, d.join(name))
+			}
+		}
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		if err := l.filesBelow(c.Path, 0, &paths); err != nil {
+			return nil, err
+		}
+	default:
+		paths = []string{c.Path}
+	}
+	return paths, nil
 }
 
 // filesBelow lists the files of a directory and of those in it.

@@ -54,6 +54,9 @@ func stemOf(name string) string {
 	if rest, word := withoutBackup(name); word != "" && path.Ext(rest) != "" {
 		return stemOf(rest) + "-" + word
 	}
+	if ofAnother(name) {
+		return stemOf(strings.TrimSuffix(name, path.Ext(name))) + "-optimizer"
+	}
 	for {
 		ext := path.Ext(name)
 		if ext == "" || ext == name || !slices.Contains(endings, strings.ToLower(ext)) {
@@ -87,7 +90,7 @@ var (
 		"discriminator": "discriminator", "disc": "discriminator", "dis": "discriminator", "d": "discriminator", "netd": "discriminator",
 		"critic": "critic", "actor": "actor", "policy": "policy", "value": "value", "encoder": "encoder", "decoder": "decoder",
 		"ema": "ema", "optim": "optimizer", "optims": "optimizer", "opts": "optimizer", "optimizer": "optimizer", "optimiser": "optimizer", "opt": "optimizer", "optimizers": "optimizer",
-		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer",
+		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer", "momentum": "optimizer", "moments": "optimizer",
 		"sched": "scheduler", "scheduler": "scheduler", "schedule": "scheduler", "schedulers": "scheduler",
 		"scaler": "scaler", "gradscaler": "scaler", "amp": "scaler", "rng": "rng", "random": "rng", "sampler": "sampler",
 		"dataloader": "loader", "loader": "loader", "meta": "meta", "metadata": "meta", "extra": "extra", "args": "args", "config": "args",
@@ -248,7 +251,15 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	}
 	gluedAfter := after != "" && ps[i+1].glued
 	n, ok := digits(p.text)
-	switch {
+	switch part, is := ofWorld(ps, i); {
+	case is && part == 0 && t.of == 0:
+		t.rank = n
+		return 0, 0, ""
+	case is && part == 1 && t.of == 0:
+		t.of = n
+		return 0, 0, ""
+	case is:
+		return 0, 0, ""
 	case before == "of" && i > 1 && ofTotal(ps, i-2): // epoch 3 of 10
 		return 0, 0, ""
 	case before == "of":
@@ -298,6 +309,26 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return 0, 0, ""
 	}
 	return n, 1, UnitStep
+}
+
+// ofWorld reports whether a number is one of the two behind words for a rank and for how many there are: rank_world_size=0_2.
+func ofWorld(ps []piece, i int) (part int, is bool) {
+	first := i
+	if i > 0 && ps[i-1].number {
+		first, part = i-1, 1
+	} else if i+1 == len(ps) || !ps[i+1].number {
+		return 0, false
+	}
+	rank, world := false, false
+	for k := first - 1; k >= 0 && !ps[k].number; k-- {
+		rank, world = rank || rankWords[ps[k].text], world || ps[k].text == "world"
+	}
+	return part, rank && world
+}
+
+func inWorld(ps []piece, i int) bool {
+	_, is := ofWorld(ps, i)
+	return is
 }
 
 // ofTotal reports whether a number says how far training is of how much there will be: epoch_3_of_10. It is no number of a
@@ -352,6 +383,7 @@ func thousands(text, unit string) (int64, bool) {
 // word.
 func (t *title) words(ps []piece, at, ranked int) {
 	var roles, family []string
+	worlds := false
 	for i, p := range ps {
 		if p.number && p.used {
 			t.when += p.text
@@ -369,6 +401,13 @@ func (t *title) words(ps []piece, at, ranked int) {
 		case i == at+1 && at >= 0 && !p.number && (p.glued || plurals[p.text]):
 		case p.number && i > 2 && ofTotal(ps, i-2):
 			// how much there will be
+		case p.number && inWorld(ps, i):
+			if part, _ := ofWorld(ps, i); !worlds {
+				roles = append(roles, "#")
+				worlds = part == 1
+			} else {
+				roles = append(roles, p.text)
+			}
 		case p.number && (p.used || p.decimal || i == 0 || measures[ps[i-1].text] || ps[i-1].number):
 			// a measure, a date: it differs from save to save
 		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && at >= 0 && i > 0 && ps[i-1].text == "shard", p.number && i+1 < len(ps) && ps[i+1].text == "of":
@@ -400,3 +439,9 @@ func (t *title) words(ps []piece, at, ranked int) {
 	}
 	t.roles, t.family = strings.Join(roles, " "), strings.Join(family, " ")
 }
+
+// OfBest reports whether a checkpoint is by its name the best so far: a copy of another, or written now and then.
+func (c *Checkpoint) OfBest() bool { return titleOf(c.base()).slot == "best" }
+
+// OfPast reports whether a checkpoint is by its name that, or what a run was begun from or has left behind.
+func (c *Checkpoint) OfPast() bool { return c.OfBest() || pastWords[titleOf(c.base()).slot] }

@@ -67,8 +67,11 @@ func TestTitle(t *testing.T) {
 		"model_iter_00001-of-2.pt":     {step: -1, rank: 1, of: 2, roles: "model # #", family: "iter"},
 		"step_100_of_2000.pt":          {step: 100, named: true},
 		"ckpt_3_of_10.pt":              {step: -1, rank: 3, of: 10, roles: "# #"},
-		"chkpnt30000.pth":              {step: 30000},
-		"bs32_seed1_iter5.pt":          {step: 5, named: true, family: "bs 32 seed 1"},
+		"w_tp_rank_world_size=1_2_pp_rank_world_size=0_3.pth": {step: -1, rank: 1, of: 2, roles: "rank # # rank 0 3", family: "w tp world size pp world size"},
+		"model.bin.optim":     {step: -1, roles: "model optimizer"},
+		"net_7.pt.opt":        {step: 7, roles: "model optimizer"},
+		"chkpnt30000.pth":     {step: 30000},
+		"bs32_seed1_iter5.pt": {step: 5, named: true, family: "bs 32 seed 1"},
 	} {
 		if want.rank == 0 {
 			want.rank = -1

@@ -15,14 +15,27 @@ import (
 // contentIn looks at one file, of whatever kind: whether it is whole, and what is in it.
 func (l *look) contentIn(name string) (in content, err error) {
 	in = content{step: -1}
-	if isSide(name) {
+	text := isSide(name)
+	if text && path.Ext(name) != ".json" {
 		return l.sideContent(name)
 	}
 	err = l.inside(name, func(r io.ReaderAt, size int64) (err error) {
+		if text && !isPickled(r, size) {
+			in, err = l.sideContent(name)
+			return err
+		}
 		in, err = l.contentOfFile(name, r, size)
 		return err
 	})
 	return in, err
+}
+
+// isPickled reports whether a file begins as what torch.save or pickle writes, whatever its name says.
+func isPickled(r io.ReaderAt, size int64) bool {
+	head := make([]byte, min(size, 32))
+	n, _ := r.ReadAt(head, 0)
+	_, torch := file.IsTorch(head[:n])
+	return torch && n >= 4
 }
 
 func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content, err error) {
@@ -46,17 +59,18 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 		return content{step: -1, tensors: true, alone: !c.Resumable, optimizer: c.Resumable && len(names) > 0}, err
 	case bytes.HasPrefix(head, []byte("\x89HDF\r\n\x1a\n")) || ext == ".h5" || ext == ".hdf5":
-		c, alone := Checkpoint{Resumable: true}, false
+		c, alone, optimizer := Checkpoint{Resumable: true}, false, false
 		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
 		if err == nil && l.Level >= Manifests {
 			var names []string
 			if names, err = h.KerasNames(r); err == nil {
 				c.kerasResumable(name, names)
 				alone = !c.Resumable || len(names) > 0 && !slices.ContainsFunc(names, ofTraining)
+				optimizer = slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "optimizer") })
 				err = file.ZeroHalf(r, size)
 			}
 		}
-		return content{step: -1, tensors: true, alone: alone}, err
+		return content{step: -1, tensors: true, alone: alone, optimizer: optimizer}, err
 	case torch && form == file.TorchZip:
 		z, err := file.OpenZip(r, size)
 		if err != nil {

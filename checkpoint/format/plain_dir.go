@@ -84,30 +84,12 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	if isArray(d) {
 		return nil, nil
 	}
-	tensors, steps, slots := 0, map[int64]bool{}, map[string]bool{}
+	tensors := 0
 	for _, m := range files {
-		if isSide(m.path) {
-			continue
-		}
-		tensors++
-		above := titleOf(path.Base(path.Dir(m.path)))
-		if path.Dir(m.path) != d.path && above.step >= 0 && above.roles == "" && above.step != t.step {
-			steps[above.step] = true // in a directory of a step of its own
-		}
-		if !partOnly(m.roles) { // optimizer_last.pkl beside training.pkl
-			slots[m.slot] = true
-		}
-		if m.step >= 0 && !(m.step == t.step) {
-			steps[m.step] = true
-		}
-		counted := func(t title, path string) bool {
-			return t.step >= 0 && t.unit == UnitStep && (t.named || t.roles == "" && t.slot == "" && checkpointName(path))
-		}
-		if t.unit == UnitEpoch && (counted(m.title, path.Base(m.path)) || path.Dir(m.path) != d.path && counted(above, path.Base(path.Dir(m.path)))) {
-			return nil, nil // epoch_2/iter_500: a directory of the checkpoints of an epoch
+		if !isSide(m.path) {
+			tensors++
 		}
 	}
-	delete(slots, "")
 	known := t.step >= 0 || t.slot != "" && (t.family == "" || !pastWords[t.slot]) || t.family == "" || l.hasModel(d)
 	switch {
 	case tensors == 0 && t.step >= 0:
@@ -118,11 +100,10 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		kept := keptIn(files)
 		kept.kept = !isHash(name) // a random name is one of a save, and others have others
 		return kept, nil
-	case t.step >= 0 && t.family != "" && bestBesideLast(files):
-		return nil, nil // a run's directory, whatever number its name has: resnet50_e50/ckpt.pth.tar, ckpt.best.pth.tar
-	case len(steps) > 1, len(steps) > 0 && !t.named, len(slots) > 1 && t.step < 0,
-		len(slots) > 0 && (t.step < 0 && t.slot == "" || !t.named && allBelow(d, files)):
-		return nil, nil // a directory of checkpoints: best and last are two
+	case t.step < 0 && tensors == 1 && l.ofLightning(files):
+		return nil, nil // a directory in which Lightning keeps its best
+	case severalSaves(d, t, files):
+		return nil, nil
 	}
 	members := s.members
 	s.members = files
@@ -131,30 +112,15 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	return s, nil
 }
 
-// bestBesideLast reports whether two files are the same part of a state, of different times by their names.
-func bestBesideLast(files []member) bool {
-	slots := map[string]string{}
-	for _, m := range files {
-		if isSide(m.path) || partOnly(m.roles) {
-			continue
+// ofLightning reports whether one of these files is a state of Lightning's.
+func (l *look) ofLightning(files []member) bool {
+	return slices.ContainsFunc(files, func(m member) bool {
+		if path.Ext(m.path) != ".ckpt" {
+			return false
 		}
-		part := m.roles + "|" + path.Dir(m.path)
-		if before, found := slots[part]; found && before != m.slot {
-			return true
-		}
-		slots[part] = m.slot
-	}
-	return false
-}
-
-// partOnly reports whether a file is by its name a part of a state that is not one by itself.
-func partOnly(roles string) bool {
-	return roles == "optimizer" || roles == "scheduler" || roles == "scaler" || roles == "rng"
-}
-
-// allBelow reports whether all of a save lies in directories of that which is taken for it.
-func allBelow(d *dir, files []member) bool {
-	return !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path })
+		is, err := claimedByLightning(l, &Checkpoint{Path: m.path})
+		return err == nil && is == yes
+	})
 }
 
 // keptIn is the one file of a directory that is there to keep it in: checkpoint/ckpt.pth.

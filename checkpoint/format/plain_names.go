@@ -61,7 +61,7 @@ func fileKind(name string) (strong, weak, own bool) {
 // the other files has to say so without doubt.
 func likelyOwn(name, ext string, t title) bool {
 	switch likely := t.named || checkpointName(name); {
-	case saysState(ext), slices.Contains(checkpointEndings, ext):
+	case saysState(ext), slices.Contains(checkpointEndings, ext), ofAnother(name):
 		return true
 	case slices.Contains(opaqueEndings, ext):
 		return likely || t.step >= 0 || t.slot != ""

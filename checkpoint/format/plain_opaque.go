@@ -31,6 +31,12 @@ func withoutOwn(name string) string {
 // optimizerEndings are those of them that say that the state of an optimizer is in it.
 var optimizerEndings = []string{".solverstate", ".states", ".state", ".opt", ".optim", ".pdopt"}
 
+// ofAnother reports whether a name is that of a file with an ending more, for the state of the optimizer: model.bin.optim.
+func ofAnother(name string) bool {
+	ext := path.Ext(name)
+	return slices.Contains(optimizerEndings, strings.ToLower(ext)) && slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, ext))))
+}
+
 // stateWords and dataWords say in the name of such a file that it is a state, and that it is none.
 var (
 	opaqueWords = set("checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt ckp ckps snapshot state states")

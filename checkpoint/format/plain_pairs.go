@@ -8,7 +8,7 @@ import (
 )
 
 // byStem puts what is written over in place under one stem, the one with an ending for the state of an optimizer, to the other:
-// checkpoint.ckpt and checkpoint.optim.
+// checkpoint.ckpt and checkpoint.optim, net.bin and net.bin.optim.
 func byStem(saves []*save) []*save {
 	single := func(s *save) (stem string, optimizer, ok bool) {
 		if s.step >= 0 || len(s.members) != 1 {
@@ -25,7 +25,7 @@ func byStem(saves []*save) []*save {
 		}
 		i := slices.IndexFunc(saves, func(o *save) bool {
 			other, also, ok := single(o)
-			return ok && !also && other == stem && o.when == s.when
+			return ok && !also && (other == stem || path.Base(o.members[0].path) == stem) && o.when == s.when
 		})
 		if i >= 0 {
 			saves[i].members = append(saves[i].members, s.members...)

@@ -60,13 +60,16 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.Training, c.Data = false, true
 		c.weightsOnly("%s is text, and beside nothing: data", c.Path)
 	case optimizer || more:
-		c.Bare = c.save.part || allOfOptimizer(members) || !tensors && !optimizer && !blind && allHaveRoles(members)
+		c.Bare = c.save.part || allOfOptimizer(members) || !tensors && !optimizer && !blind && (!open && name.step < 0 || allHaveRoles(members))
 	case alone && tensors && !(unnamed && (c.save.directory && c.save.named || checkpoint)):
 		c.Part = allHaveRoles(members)
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
 	case !tensors && (alone || foreign) && (!open || !checkpoint) && !structured:
 		c.Part, c.Data = allHaveRoles(members), alone && !open
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
+	case samples && foreign && name.step < 0 && !c.save.directory:
+		c.Data = true
+		c.weightsOnly("%s is a list of items of one form, under the name of nothing that is saved in training: data", c.Path)
 	case read, blind, unnamed && tensors:
 		c.Unsure, c.Hollow = true, !tensors
 		c.Bare = samples && !checkpoint || !tensors && (!checkpoint || !blind) || blind && allHaveRoles(members)

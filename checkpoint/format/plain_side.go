@@ -50,19 +50,17 @@ func sideStem(name string) string {
 }
 
 // attachSides gives each save the files of text that stand beside it: those with its own stem (epoch_3.pt, epoch_3.yaml),
-// and to one that is written over in place, where there is no other, those that say how far the training is.
+// and to one that is written over in place, where there is no other, or no other is a model by its name, those that say how far
+// the training is.
 func attachSides(root *dir, names []string, saves []*save) {
-	place := map[string]*save{} // the only one in place of each slot; nil where there are several
+	place := map[string][]*save{} // those in place, of each slot
 	stems := map[string]*save{}
 	for _, s := range saves {
 		for _, m := range s.members {
 			stems[stemOf(path.Base(m.path))] = s
 		}
 		if s.step < 0 && s.when == "" {
-			_, several := place[s.slot]
-			if place[s.slot] = s; several {
-				place[s.slot] = nil
-			}
+			place[s.slot] = append(place[s.slot], s)
 		}
 	}
 	for _, name := range names {
@@ -72,12 +70,28 @@ func attachSides(root *dir, names []string, saves []*save) {
 		t := titleOf(sideStem(name))
 		s := stems[sideStem(name)]
 		if s == nil && tellsProgress(name) {
-			s = place[t.slot]
+			s = model(place[t.slot])
 		}
 		if s != nil && (s.step >= 0 || tellsProgress(name)) {
 			s.sides = append(s.sides, root.join(name))
 		}
 	}
+}
+
+// model is the only one of several saves, or the only one that is a model by its name; nil where there is none such.
+func model(saves []*save) (only *save) {
+	if len(saves) == 1 {
+		return saves[0]
+	}
+	for _, s := range saves {
+		switch is := slices.ContainsFunc(s.members, func(m member) bool { return slices.Contains(strings.Fields(m.roles), "model") }); {
+		case is && only != nil:
+			return nil
+		case is:
+			only = s
+		}
+	}
+	return only
 }
 
 // maxSide bounds a file of text that is read to learn how far the training is.

@@ -307,8 +307,6 @@ func TestKeptIn(t *testing.T) {
 			reasons{"epoch_1/step_500.pt": "", "epoch_2/step_900": ""}},
 		"arguments beside": {[]op{write("step_9.pt", anyState(9)), write("args.pt", torchSaved(pickled("lr", 1, "epochs", 10), 0))},
 			reasons{"step_9.pt": ""}},
-		"what it was begun from beside": {[]op{write("epoch_1/step_500.pt", anyState(500)), write("pretrained/model.pt", anyTorch())},
-			reasons{"epoch_1/step_500.pt": "", "pretrained/model.pt": problem.WeightsOnly}},
 		"an epoch in a name of Lightning's": {[]op{write("epoch=3.ckpt", anyState(9)), write("epoch=4.ckpt", nil)},
 			reasons{"epoch=3.ckpt": "", "epoch=4.ckpt": problem.EmptyFile}},
 		"a copy under way": {[]op{write("ckpt_7.pt.6bE5Ba1F", anyState(7))},

@@ -85,6 +85,11 @@ func (l *look) progress(n int) error {
 	return l.ctx.Err()
 }
 
+// endsWith reports whether there is such a file of torch's, and it is whole: what a save that was cut had come to the end of.
+func (l *look) endsWith(name string) bool {
+	return l.inside(name, func(r io.ReaderAt, size int64) error { _, err := l.torch(r, size); return err }) == nil
+}
+
 // inside opens a file for a check of what is in it, and names it in what that says.
 func (l *look) inside(name string, check func(r io.ReaderAt, size int64) error) error {
 	f, err := l.open(name)

@@ -3,8 +3,8 @@ package node
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -54,7 +54,7 @@ func (n *Node) blind() string {
 	if !some {
 		return "no rank has said that it looks at " + StopFileVariable
 	}
-	return few(names) + " did not say that it looks at " + StopFileVariable
+	return words.Few(names) + " did not say that it looks at " + StopFileVariable
 }
 
 // name is what a person knows the worker by.
@@ -63,15 +63,6 @@ func (w *worker) name() string {
 		return "the worker"
 	}
 	return fmt.Sprintf("rank %d", w.Rank)
-}
-
-// few lists names, bounded.
-func few(names []string) string {
-	const most = 4
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }
 
 // tellLooks tells the job once that the ranks look, so that it knows whom it may ask.

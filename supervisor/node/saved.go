@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -105,7 +106,7 @@ func (n *Node) noteSave() {
 	n.note = "all ranks here have saved at " + at + ", as agreed"
 	who := ""
 	if len(missed) > 0 {
-		level, who = slog.LevelWarn, few(missed)
+		level, who = slog.LevelWarn, words.Few(missed)
 		n.note = "asked by " + StopFileVariable + " to save at " + at + ", and not done" + late + ": " + who
 	}
 	n.log(level, n.note)

@@ -35,8 +35,9 @@ func (i *inspection) ls(ctx context.Context, dir string) error {
 			return err
 		}
 		m, unread = remembered(dir, fsys)
-		if l, skipped, err = i.list(ctx, fsys); err == nil {
-			i.complete(ctx, dir, fsys, &l)
+		l, skipped, err = i.list(ctx, fsys)
+		for _, c := range l.Checkpoints {
+			c.First = c.InPlace && !isURL(dir) && checkpoint.FirstSave(dir, c.Path)
 		}
 		return err
 	})
@@ -91,33 +92,37 @@ func (i *inspection) nothing(dir string) string {
 // list looks at all checkpoints: at the names and sizes of their files first, and then closely, from the newest on. It
 // returns for how many there was no time left for that.
 func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped int, err error) {
+	var levels []listing
+	n, cs, err := checkpoint.Survey(ctx, fsys, i.options(), func(found format.Found) (looked []format.Checkpoint) {
+		skipped += i.closely(ctx, fsys, found.Checkpoints)
+		format.Together(found.Checkpoints)
+		levels = append(levels, listing{Format: found.Format, Below: found.Below, Others: found.Others, apart: found.Apart, unseen: found.Unseen})
+		for _, c := range found.Checkpoints {
+			looked = append(looked, *c)
+		}
+		return looked
+	})
+	if err != nil {
+		return listing{}, 0, err
+	}
+	l = levels[n]
+	l.Checkpoints = []*format.Checkpoint{} // an array in JSON
+	for _, c := range cs {
+		l.Checkpoints = append(l.Checkpoints, &c)
+	}
+	slices.SortStableFunc(l.Checkpoints, func(a, b *format.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
+	return l, skipped, nil
+}
+
+// closely looks at checkpoints for as long as there is time, and returns how many are left.
+func (i *inspection) closely(ctx context.Context, fsys fs.FS, cs []*format.Checkpoint) (skipped int) {
 	o := i.options()
-	found, err := format.Find(ctx, fsys, o)
-	if err != nil {
-		return listing{}, 0, err
-	}
-	further, ok, err := checkpoint.Further(ctx, fsys, o, found, closely(ctx, fsys, o, found))
-	if err != nil {
-		return listing{}, 0, err
-	}
-	if ok {
-		found = further
-	}
-	l = listing{Format: found.Format, Checkpoints: found.Checkpoints, Below: found.Below, Others: found.Others,
-		apart: found.Apart, unseen: found.Unseen}
-	if l.Checkpoints == nil {
-		l.Checkpoints = []*format.Checkpoint{} // an array in JSON
-	}
 	o.Level = format.Names
-	for _, c := range l.Checkpoints {
+	for _, c := range cs {
 		format.Check(ctx, fsys, c, o)
 	}
-	defer func() {
-		format.Together(l.Checkpoints)
-		slices.SortStableFunc(l.Checkpoints, func(a, b *format.Checkpoint) int { return cmp.Compare(b.Step, a.Step) })
-	}()
 	o.Level = format.Manifests
-	for n, c := range l.Checkpoints {
+	for n, c := range cs {
 		if !c.Complete {
 			continue
 		}
@@ -125,43 +130,15 @@ func (i *inspection) list(ctx context.Context, fsys fs.FS) (l listing, skipped i
 		format.Check(ctx, fsys, c, o)
 		if c.Reason == problem.CheckTimeout && n > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			*c = quick
-			for _, c := range l.Checkpoints[n:] {
+			for _, c := range cs[n:] {
 				if c.Complete {
 					skipped++
 				}
 			}
-			return l, skipped, nil
+			return skipped
 		}
 	}
-	return l, 0, nil
-}
-
-// closely looks at what was found up to the first that is a training state.
-func closely(ctx context.Context, fsys fs.FS, o format.Options, found format.Found) (looked []format.Checkpoint) {
-	if o.Rule != nil || o.Format != "" || len(found.Below) > 0 {
-		return nil // nothing is looked for further down
-	}
-	o.Level = format.Manifests
-	for _, c := range found.Checkpoints {
-		look := *c
-		format.Check(ctx, fsys, &look, o)
-		if looked = append(looked, look); look.Training {
-			break
-		}
-	}
-	return looked
-}
-
-// complete adds what else a run goes by: states further down, and which files were made by the save that wrote them last.
-func (i *inspection) complete(ctx context.Context, dir string, fsys fs.FS, l *listing) {
-	known := make([]format.Checkpoint, len(l.Checkpoints))
-	for n, c := range l.Checkpoints {
-		c.First = c.InPlace && !isURL(dir) && checkpoint.FirstSave(dir, c.Path)
-		known[n] = *c
-	}
-	for _, c := range checkpoint.Hidden(ctx, fsys, i.options(), known) {
-		l.Checkpoints = append(l.Checkpoints, &c)
-	}
+	return 0
 }
 
 // show prints a table.

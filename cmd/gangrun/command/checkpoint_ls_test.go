@@ -71,11 +71,10 @@ func TestCheckpointLsOfNothing(t *testing.T) {
 // TestCheckpointLsAsRun: what ls says of directories of which a run decides by more than what is in them.
 func TestCheckpointLsAsRun(t *testing.T) {
 	const (
-		weights = "\x80\x02}X\x01\x00\x00\x00wcnumpy.core.multiarray\n_reconstruct\n)Rs."
-		state   = "\x80\x02}(X\x04\x00\x00\x00stepK\x05X\x05\x00\x00\x00optimK\x01u." // {"step": 5, ...}
+		state = "\x80\x02}(X\x04\x00\x00\x00stepK\x05X\x05\x00\x00\x00optimK\x01u." // {"step": 5, ...}
 	)
 	dir := t.TempDir()
-	for name, data := range map[string]string{"epoch_1.pt": weights, "rest/state.pt": state} {
+	for name, data := range map[string]string{"epoch_1.pt": state[:20], "rest/state.pt": state} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644)); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
@@ -23,7 +24,7 @@ func closing(m exitcodes.Message, end node.Ending, cfg supervisor.Config, rounds
 		if rounds < 2 {
 			return slog.LevelInfo, ""
 		}
-		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), count(rounds-1, "restart"))
+		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), words.Count(rounds-1, "restart"))
 	case exitcodes.Preempted:
 		return slog.LevelInfo, fmt.Sprintf("stopped, not failed: %s; exits with %d; run it again to continue", m.Message, m.ExitCode)
 	case exitcodes.Suspended:
@@ -104,13 +105,6 @@ func lasted(m exitcodes.Message) string {
 	return took.Round(time.Second).String()
 }
 
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
 // sayClosing prints the closing line when all output of the workers is out, before the report or table of the command.
 func (o *options) sayClosing() {
 	var (
@@ -138,7 +132,7 @@ func (o *options) sayClosing() {
 	o.Epilogue = func(w io.Writer) {
 		if level, text := closing(last, end, o.Config, rounds); text != "" {
 			var as []any
-			if end != (node.Ending{}) { // no line before has it
+			if end != (node.Ending{}) && level >= slog.LevelError { // no line before has it
 				as = []any{"verdict", last.Verdict, "reason", last.Reason}
 			}
 			o.Log.Log(context.Background(), level, text, as...)

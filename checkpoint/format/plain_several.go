@@ -1,0 +1,67 @@
+package format
+
+import (
+	"path"
+	"slices"
+)
+
+// severalSaves reports whether the files of a directory with this name are several saves, and not the parts of one: it is a
+// directory of checkpoints, then.
+func severalSaves(d *dir, t title, files []member) bool {
+	steps, slots := map[int64]bool{}, map[string]bool{}
+	parts := map[string]string{} // of each part of a state, which of those that are written over it is
+	turns := false               // the same part is there twice: best and last
+	for _, m := range files {
+		if isSide(m.path) {
+			continue
+		}
+		dir := path.Dir(m.path)
+		above := titleOf(path.Base(dir))
+		if dir == d.path {
+			above = title{step: -1}
+		}
+		if t.unit == UnitEpoch && (counts(m.title, path.Base(m.path)) || counts(above, path.Base(dir))) {
+			return true // epoch_2/iter_500: of the steps of an epoch
+		}
+		if above.step >= 0 && above.roles == "" && above.step != t.step {
+			steps[above.step] = true // in a directory of a step of its own
+		}
+		if m.step >= 0 && m.step != t.step {
+			steps[m.step] = true
+		}
+		if partOnly(m.roles) { // optimizer_last.pkl beside training.pkl
+			continue
+		}
+		if m.slot != "" {
+			slots[m.slot] = true
+		}
+		part := m.roles + "|" + dir
+		before, found := parts[part]
+		turns = turns || found && before != m.slot
+		parts[part] = m.slot
+	}
+	switch {
+	case t.step >= 0 && t.family != "" && turns: // whatever number its name has: resnet50_e50/ckpt.pth.tar, ckpt.best.pth.tar
+		return true
+	case len(steps) > 1, len(steps) > 0 && !t.named:
+		return true
+	case len(slots) > 1 && t.step < 0: // best and last are two
+		return true
+	}
+	return len(slots) > 0 && (t.step < 0 && t.slot == "" || !t.named && allBelow(d, files))
+}
+
+// counts reports whether a name says a step, and no number of a part.
+func counts(t title, name string) bool {
+	return t.step >= 0 && t.unit == UnitStep && (t.named || t.roles == "" && t.slot == "" && checkpointName(name))
+}
+
+// partOnly reports whether a file is by its name a part of a state that is not one by itself.
+func partOnly(roles string) bool {
+	return roles == "optimizer" || roles == "scheduler" || roles == "scaler" || roles == "rng"
+}
+
+// allBelow reports whether all of a save lies in directories of that which is taken for it.
+func allBelow(d *dir, files []member) bool {
+	return !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path })
+}
