@@ -44,20 +44,24 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def beside(name):
+    return os.path.join(os.path.dirname(journal), name)
+
+
+def starts(path):
+    return len(open(path).readlines()) if os.path.exists(path) else 0
+
+
 path = os.environ["GANGRUN_RESUME_PATH"]
 step = load(pathlib.Path(path)) if path else 0
 first = not os.path.exists(journal)
 note(path=path, step=step, decision=os.environ["GANGRUN_RESUME_DECISION"], said=os.environ["GANGRUN_RESUME_STEP"])
-def until(name):
-    """waits for what the rank on the other node does"""
-    while not os.path.exists(os.path.join(os.path.dirname(journal), name)):
-        time.sleep(0.02)
-
-
-if os.path.basename(journal) == "a":
-    until("b")
+# The rank beside has to have loaded what it was given before that is written over.
+while os.path.basename(journal) == "a" and starts(beside("b")) < starts(journal):
+    time.sleep(0.02)
 if how == "beside":
-    until("a.finished")
+    while not os.path.exists(beside("a.finished")):
+        time.sleep(0.02)
     sys.exit()
 if first and how == "first":
     cut(100)
