@@ -11,9 +11,11 @@ func (f Finding) say(w said, o Outcome) Finding {
 		return f
 	}
 	if !w.ended && (f.Signal != 0 || own >= CodeNotExecutable) {
-		if w.exception != "" && f.Signal == 0 && w.program {
+		if w.exception != "" && f.Signal == 0 && (w.program || own > CodeSignalBase+sigmax) {
 			f.Evidence = w.exception
 			f.Message += ": " + clip(w.exception)
+		} else if f.told == "" {
+			f = f.deathTold(w.told)
 		}
 		return f
 	}
@@ -31,13 +33,9 @@ func (f Finding) say(w said, o Outcome) Finding {
 	return f
 }
 
-// gpuMemory is the reason of those rules for which steps that were only printed count, too: how much of a GPU's memory a step
-// needs is a matter of its batch, while a bug that waits in a later epoch comes back in it.
-const gpuMemory = "GPUOutOfMemory"
-
 // progressed reports whether training had made a step, as far as it matters to a rule.
 func (o Outcome) progressed(r *Rule, w said) bool {
-	return o.Progressed == Yes || o.Progressed == Unknown && w.trained && r.Reason == gpuMemory
+	return o.Progressed == Yes || o.Progressed == Unknown && w.trained && r.PrintedSteps
 }
 
 // apply lets a rule explain the end, and decide it where it has a verdict.

@@ -15,7 +15,7 @@ func (r *reader) judgeStream(c int) said {
 		return s
 	}
 	l := &r.lines[s.at]
-	if !l.is(traitEcho) {
+	if !l.is(traitEcho) && !strings.HasSuffix(r.chains[c].last().class, "ChildFailedError") { // of a report that cannot be read
 		return s
 	}
 	if l.contains(readerThread, streamThread) {

@@ -95,8 +95,12 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 	}
 	var current *ReportedFailure
 	inRoot, inTraceback := false, false
+	head := output[bytes.LastIndexAny(output[:at], "\r\n")+1 : at] // what a shipper puts before every line
 	for line := range bytes.Lines(output[at:]) {
 		line = bytes.TrimRight(line, "\r\n")
+		if len(head) > 0 && len(head) <= maxShipped && len(line) >= len(head) && sameButDigits(line[:len(head)], head) {
+			line = line[len(head):]
+		}
 		switch {
 		case string(line) == rootSection:
 			inRoot, inTraceback = true, false

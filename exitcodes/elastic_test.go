@@ -2,6 +2,7 @@ package exitcodes
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -117,4 +118,30 @@ func FuzzParseReport(f *testing.F) {
 			t.Error("more came out than went in")
 		}
 	})
+}
+
+// TestReportBehindAHead has torchrun's report behind what a shipper puts before every line, and one whose fields are lost.
+func TestReportBehindAHead(t *testing.T) {
+	report := wrap("ModuleNotFoundError: No module named 'deepspeed'") + "Traceback (most recent call last):\n  File \"/bin/torchrun\", line 8, in <module>\n    sys.exit(main())\n" +
+		childFailed + ":\n==========\ntrain.py FAILED\n----------\n" + rootSection + "\n[0]:\n  time      : 2023-08-26_23:22:05\n  host      : n7\n  rank      : 3 (local_rank: 1)\n  exitcode  : 1 (pid: 8835)\n" +
+		"  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n==========\n"
+	for _, head := range []string{"", "stderr: ", "worker-7 2023-08-26T23:22:05.120Z | "} {
+		var b strings.Builder
+		for l := range strings.Lines(report) {
+			b.WriteString(head + l)
+		}
+		if failures, _ := ParseReport([]byte(b.String())); len(failures) != 1 || failures[0].Rank != 3 || failures[0].Status.Code != 1 {
+			t.Errorf("%q: %+v", head, failures)
+		}
+		o := exited(1)
+		o.Output = []byte(b.String())
+		if f := Judge(o, BuiltinRules()); f.Verdict != Fatal || f.Rule != "code.import" || f.Rank != 3 {
+			t.Errorf("%q: %s by %q (%q)", head, f.Verdict, f.Rule, f.Evidence)
+		}
+	}
+	o := exited(1)
+	o.Output = []byte(strings.Replace(report, rootSection, "Root Cause:", 1))
+	if f := Judge(o, BuiltinRules()); f.Rule != "code.import" {
+		t.Errorf("%s by %q (%q)", f.Verdict, f.Rule, f.Evidence)
+	}
 }

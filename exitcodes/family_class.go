@@ -70,7 +70,8 @@ func classFamily(class, name string, message []byte, h heard) family {
 		return transient("class", ReasonPeerUnreachable, RoleSuspect)
 	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
 		return transient("class", "ServiceUnavailable", RoleRoot)
-	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || name == "Socket":
+	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || name == "Socket" ||
+		strings.HasSuffix(name, "CommClosed") || strings.HasSuffix(name, "StreamClosed") || strings.HasSuffix(name, "ChannelClosed"):
 		return transient("class", ReasonPeerLost, RoleCascade)
 	}
 	return family{}

@@ -8,7 +8,7 @@ import (
 // saysSignal are words of whoever tells of a signal.
 var saysSignal = phrases.list("= -", "code -", "code: -", "ignal", "sig", "status -")
 
-var killedPattern = lazy(`terminated with signal (?:SIG)?([A-Z]+)|died with <Signals\.SIG([A-Z]+)|killed by signal:? (?:SIG)?(\w+)|received signal (?:SIG)?([A-Z]+)|(?:exits? with return code =|[Ee]xit ?code:?|crashed with exit code|exited with code|exit status|return code) -(\d+)|exit(?:ed)? on signal (\d+)|died with status \d+ \(signal (\d+)\)|[Ss]ignal \d+ \(SIG([A-Z]+)\) received by PID|exit codes? \{?[^}]*SIG([A-Z]+)\(`)
+var killedPattern = lazy(`terminated with signal (?:SIG)?([A-Z]+)|died with <Signals\.SIG([A-Z]+)|killed by signal:? (?:SIG)?(\w+)|received signal (?:SIG)?([A-Z]+)|(?:exits? with return code =|[Ee]xit ?code:?|crashed with exit code|exited with code|exit status|return code) -(\d+)|exit(?:ed)? on signal (\d+)|died with status \d+ \(signal (\d+)\)|[Ss]ignal \d+ \(SIG([A-Z]+)\) received by PID|exit codes? \{?[^}]*SIG([A-Z]+)\(|non-zero status of (\d+) ?\(SIG`)
 
 // childKilled reads that a child died by a signal: the cause is not in these words, and mostly not in the program.
 func childKilled(_, _ string, message []byte, h heard) family {

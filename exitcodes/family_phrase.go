@@ -17,7 +17,8 @@ var (
 		"temporary failure in name resolution", "unable to connect to")
 	saysFileServer = phrases.list("cannot read file data", "input/output error", "remote i/o error",
 		"stale file handle", "transport endpoint is not connected")
-	saysTimeout = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout",
+	saysAllreduce = phrases.list("allreduce failed")
+	saysTimeout   = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout")
 	saysBusy = phrases.list("giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "toomanyrequests", "retries failed", "attempts failed", "all attempts",
@@ -45,6 +46,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
 	case h.any(saysFileServer):
 		return transient("phrase", "InputOutputError", RoleRoot)
+	case h.any(saysAllreduce):
+		return transient("phrase", "CollectiveFailed", RoleSuspect)
 	}
 	if ownErrors[name] {
 		return family{}

@@ -44,7 +44,7 @@ var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|C
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
 func httpStatus(_, _ string, message []byte, h heard) family {
-	if !bytes.ContainsAny(message, "45") {
+	if !bytes.ContainsAny(message, "45") || bytes.HasPrefix(message, unavailable) {
 		return family{}
 	}
 	m := statusPattern().FindSubmatch(message)
@@ -54,6 +54,10 @@ func httpStatus(_, _ string, message []byte, h heard) family {
 	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
 	return status(n)
 }
+
+// unavailable begins an error that TensorFlow expects to pass, whatever the status that it quotes: an upload that cannot be
+// resumed (410) can be begun again.
+var unavailable = []byte("Unavailable: ")
 
 func status(n int) family {
 	switch {
@@ -65,7 +69,7 @@ func status(n int) family {
 	return family{}
 }
 
-var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |code = ([A-Z][A-Za-z]+) desc =`)
+var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |^(?:[A-Z][\w ]{1,30}: )?(Unavailable|Aborted|Deadline exceeded): |code = ([A-Z][A-Za-z]+) desc =`)
 
 var wordBreak = strings.NewReplacer("_", "", " ", "")
 

@@ -55,10 +55,14 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	number := o.Status.Number()
 	f.Verdict, f.Code = CodeVerdict(number), number
 	f.base(o.Status)
+	f = f.deathTold(o.told)
 	if o.SharedMemoryFull && number == CodeSignalBase+sigbus {
 		f.Reason, f.Evidence = ReasonSharedMemoryFull, "/dev/shm is full"
 		f.Message += ": /dev/shm is full"
 		return f
+	}
+	if task, found := failedTask(o); found {
+		return f.ofTask(o, task, rules)
 	}
 	signal := number - CodeSignalBase // as a shell reports it, too
 	if signal > 0 && signal <= sigmax && !crash(signal) {
@@ -68,10 +72,11 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		case o.brokenGPU() != nil:
 			return f.unhealthy(*o.brokenGPU())
 		}
-		if w, found := sentBy(o, rules); found {
+		w, told, found := sentBy(o, rules, signal)
+		if found {
 			return f.say(w, o)
 		}
-		return f // sent by somebody; no other text can explain it better
+		return f.deathTold(told) // sent by somebody; no other text can explain it better
 	}
 	if signal == sigabrt {
 		f.Role = RoleSuspect // what survivors of another's death die of, unless their words say otherwise
@@ -96,6 +101,14 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		if also != "" {
 			f.Message += "; besides, " + also
 		}
+	}
+	return f
+}
+
+// deathTold takes the line that tells of the death for the evidence, where nothing says why it died.
+func (f Finding) deathTold(line string) Finding {
+	if line != "" {
+		f.Evidence, f.told = line, line
 	}
 	return f
 }

@@ -18,6 +18,7 @@ type said struct {
 	program   bool   // and it speaks about the program itself
 	ended     bool   // the program had ended of this exception when a signal killed the interpreter on its way out
 
+	told        string   // nothing is known, but this line tells how it crashed, or that it did
 	accusations []string // lines that name other ranks
 	trained     bool     // the output shows steps of the training
 }
@@ -37,6 +38,9 @@ func (r *reader) lastWords() said {
 	}
 	if found && best.known {
 		if s, ok := r.usersWord(best); ok {
+			return s
+		}
+		if s, ok := r.asserted(best); ok {
 			return s
 		}
 	}
@@ -71,6 +75,9 @@ func (r *reader) lastWords() said {
 	if s, ok := r.stillTrying(); ok {
 		return s
 	}
+	if s, ok := r.lastWarned(); ok {
+		return s
+	}
 	return r.unknownLine()
 }
 
@@ -78,6 +85,9 @@ func (r *reader) lastWords() said {
 // another error: those are the program's own words. So is what Node.js throws after a connection that failed.
 func (r *reader) contested(m Match, at int, raised bool) bool {
 	reclaimed := m.Rule.Verdict == Preempted && m.Rule.Role == RoleSuspect
+	if m.Rule.Name == interruptRule { // what is said after that comes of it
+		return raised
+	}
 	if !reclaimed && m.Rule.Name != "js.socket" || at+1 >= len(r.lines) {
 		return reclaimed && raised
 	}
@@ -89,6 +99,9 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 		return reclaimed || indent(l.text) == 0 && ok && looksRaised(class)
 	})
 }
+
+// interruptRule is about a person who has stopped the program.
+const interruptRule = "py.interrupted"
 
 // beginOf is the first line of the chain that line i is of.
 func (r *reader) beginOf(i int) int {
@@ -160,6 +173,24 @@ func (r *reader) usersWord(s said) (said, bool) {
 		return s, false
 	}
 	return said{match: m, known: true, at: at, other: s.match.Line}, true
+}
+
+// asserted looks, where an exception is about the state of a device, for what had brought it there: an assertion that failed on
+// it, or the driver's word. Whatever the library called next has told of it.
+func (r *reader) asserted(s said) (said, bool) {
+	if s.match.Rule.Reason != "CUDAError" {
+		return s, false
+	}
+	for i := r.explainsFrom(s.at); i < len(r.lines); i++ {
+		if rule := r.lines[i].rule; rule != nil && breaksDevice(rule.Reason) && r.lines[i].kind != kindSurvived && !r.inside[i] {
+			return said{match: Match{Rule: *rule, Line: r.lines[i].shown()}, known: true, at: i, other: s.match.Line}, true
+		}
+	}
+	return s, false
+}
+
+func breaksDevice(reason string) bool {
+	return reason == "CUDAAssert" || reason == "GPUXid" || reason == "GPULost"
 }
 
 // explained looks, beside words that tell of somebody else's failure, for a line of the process itself that names the
@@ -282,7 +313,8 @@ func (r *reader) crashWords() said {
 	if s, found := r.endedBefore(); found {
 		return s
 	}
-	var best said
+	var best, raised said
+	raisedLater := r.raisedLater()
 	for i := range r.lines {
 		l := &r.lines[i]
 		rule := l.rule
@@ -293,14 +325,33 @@ func (r *reader) crashWords() said {
 		if class, _, ok := exceptionHead(l.text); rule.Verdict == Fatal && ok && looksRaised(class) {
 			continue
 		}
-		if !best.known || r.rules.better(rule, &best.match.Rule) {
-			best = said{match: Match{Rule: *rule, Line: r.withWhat(i)}, known: true, at: i}
+		into := &best
+		if raisedLater[rule.Name] > i {
+			into = &raised
 		}
+		if !into.known || r.rules.better(rule, &into.match.Rule) {
+			*into = said{match: Match{Rule: *rule, Line: r.withWhat(i)}, known: true, at: i}
+		}
+	}
+	if !best.known {
+		best = raised
 	}
 	if best.known && best.match.Rule.Name == terminateRule {
 		return r.thrown(best)
 	}
 	return best
+}
+
+// raisedLater are the rules that fit an exception which did not end the program, and the last line of each: what a library logged
+// of it before had become that exception.
+func (r *reader) raisedLater() map[string]int {
+	last := map[string]int{}
+	for i := range r.lines {
+		if rule := r.lines[i].rule; rule != nil && r.inside[i] {
+			last[rule.Name] = i
+		}
+	}
+	return last
 }
 
 // terminateRule is about an exception of C++ that nobody caught.

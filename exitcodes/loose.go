@@ -19,6 +19,7 @@ func (r *reader) explainsFrom(i int) int {
 // loose finds what lines outside of tracebacks say best: the strongest role, then the earliest rule, then the latest
 // line. Beside an exception only lines count that are errors of their own.
 func (r *reader) loose(from, to int, beside bool) (best Match, at int, found bool) {
+	told := false // best only tells of an abort
 	for i := from; i < to; i++ {
 		l := &r.lines[i]
 		if r.inside[i] {
@@ -41,11 +42,24 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		if rule == nil {
 			continue
 		}
-		if !found || r.rules.better(rule, &best.Rule) {
-			best, at, found = Match{Rule: *rule, Line: r.withWhat(i)}, i, true
+		if r.wentOn(rule, i) {
+			continue
+		}
+		aborted := rule.Reason == "ChildKilled" && tellsDeath(l.text[:min(len(l.text), maxDeath)], sigabrt)
+		switch {
+		case found && aborted && !told: // who aborts has said why, and so have those of whose death it aborts
+		case !found || told && !aborted || r.rules.better(rule, &best.Rule):
+			best, at, found, told = Match{Rule: *rule, Line: r.withWhat(i)}, i, true, aborted
 		}
 	}
 	return best, at, found
+}
+
+// wentOn reports whether a shell that did not find a command went on to the next one, as a script does which loads modules where
+// there are none. One that ends of it says so by its code.
+func (r *reader) wentOn(rule *Rule, i int) bool {
+	return rule.Reason == ReasonNotFound && r.code < CodeNotExecutable && r.code > 0 &&
+		(len(r.chains) > 0 && r.chains[len(r.chains)-1].begin > i || r.othersAfter(i, r.lines[i].tag))
 }
 
 // raisedHead splits a line that names an exception, of Python or of another language, without a traceback.

@@ -3,10 +3,9 @@ package exitcodes
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/gangrun/gangrun/exitcodes/ascii"
 )
 
 // Sizes of an encoded message, in bytes.
@@ -115,25 +114,5 @@ func (m *Message) marshal() []byte {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(m)
-	return ascii(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
-}
-
-// ascii escapes what JSON allows in a string but a terminal or a protobuf may not take well: DEL and all above it.
-// Such characters occur in JSON only within strings, so the rest need not be understood.
-func ascii(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for len(b) > 0 {
-		r, n := utf8.DecodeRune(b)
-		switch {
-		case r < 0x7f:
-			out = append(out, b[0])
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		b = b[n:]
-	}
-	return out
+	return ascii.Escape(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
 }

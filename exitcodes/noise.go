@@ -42,7 +42,7 @@ var noiseHeads = []string{
 	"srun: Job step aborted", "srun: Terminating", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
 	"The stack trace below excludes JAX", "The preceding is the original exception", "Filtered Stack Trace:",
-	"Stack trace:", "Stacktrace:", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
+	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
 	"[W", "Additional GRPC error information",
@@ -74,7 +74,7 @@ var (
 	wordsWhileTrying = wordings.list("while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	wordsWrong       = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
-		"illegal ")
+		"illegal ", "unavailable")
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
@@ -97,7 +97,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l))
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
 	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
@@ -175,6 +175,20 @@ func isJuliaFrame(l *line) bool {
 	rest, found := bytes.CutPrefix(bytes.TrimLeft(l.text, " \t"), []byte("["))
 	n := bytes.IndexByte(rest[:min(len(rest), 5)], ']')
 	return found && n > 0 && digits(string(rest[:n]))
+}
+
+// isCxxFrame reports whether the line is nothing but a function of C++, as libraries print their stacks without addresses:
+// "void kaldi::CuVectorBase<float>::CopyToVec<float>(kaldi::VectorBase<float>*) const".
+func isCxxFrame(text []byte) bool {
+	tab := len(text) > 0 && text[0] == '\t' // the rest of it may be cut off
+	text = bytes.TrimSuffix(bytes.TrimSpace(text), []byte(" const"))
+	open := bytes.IndexByte(text, '(')
+	if open < 1 || text[len(text)-1] != ')' && !tab {
+		return false
+	}
+	name := text[:open]
+	return bytes.Contains(name, []byte("::")) && !bytes.Contains(name, []byte(": ")) && bytes.Count(name, []byte(" ")) <= 1+2*bytes.Count(name, []byte(", ")) &&
+		!bytes.ContainsAny(name, "'\"=/[]`")
 }
 
 // isRustFrame reports whether the line is one of a backtrace in Rust: "   0: core::panicking::panic".

@@ -77,6 +77,7 @@ type Outcome struct {
 	shared *sharedText // Output, where it is that of other judgements, too
 	meter  *meter      // of this judgement
 
+	told     string     // what a launcher's report has of the death by a signal
 	recorded *ErrorFile // what a launcher's report has of the rank's error file
 	died     time.Time  // by the clock of Arrived; zero where that is At
 	nobodys  bool       // Output carries no rank's name: it is this one's because no other has failed by itself
@@ -134,4 +135,6 @@ type Finding struct {
 	CodeOverridden bool
 	// NodeFault is set when the machine, not the job, is broken: a restart in place would fail again.
 	NodeFault bool
+
+	told string // the evidence, where it only tells of the death
 }

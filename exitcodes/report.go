@@ -66,6 +66,9 @@ func reported(o Outcome) (ranks []Outcome, rest Outcome) {
 		} else { // an exit code says more: against it, a step or a line that came later may be another rank's
 			rank.Arrived = untimed(words.arrived)
 		}
+		if told == "" && r.Status.Signal != 0 && tellsDeath([]byte(r.Traceback), r.Status.Signal) {
+			rank.told = lastLine(r.Traceback)
+		}
 		if told != "" && crashed {
 			rank.recorded = &ErrorFile{Message: lastLine(told), Callstack: told, At: r.At}
 		}

@@ -49,6 +49,9 @@ type Rule struct {
 	// AfterProgress replaces Verdict once the round is known to have made a step.
 	AfterProgress Verdict
 	Reason        string
+	// PrintedSteps says that for AfterProgress a step counts which the worker only printed, where it reports none: how much of a
+	// GPU's memory a step needs is a matter of its batch, while a bug that waits in a later epoch comes back in it.
+	PrintedSteps bool
 	// OnSuccess makes the rule hold for exit code 0 too, where every other rule is not even tried.
 	OnSuccess bool
 	// EndsProgram says that a line of an experiment tracker which the rule fits is what the program ended of. Else a tracker's
@@ -115,6 +118,7 @@ type ruleYAML struct {
 	Verdict       Verdict  `yaml:"verdict"`
 	AfterProgress Verdict  `yaml:"afterProgress"`
 	Reason        string   `yaml:"reason"`
+	PrintedSteps  bool     `yaml:"printedSteps"`
 	OnSuccess     bool     `yaml:"onSuccess"`
 	EndsProgram   bool     `yaml:"endsProgram"`
 	Seen          string   `yaml:"seen"`
@@ -185,7 +189,7 @@ func parseRule(node yaml.Node, compile compiler) (rule Rule, disabled bool, err 
 	}
 	rule = Rule{
 		Name: y.Name, Role: roleNames[y.Role], Literals: y.Literals, ExitCodes: y.ExitCodes, Verdict: y.Verdict,
-		AfterProgress: y.AfterProgress, Reason: y.Reason, OnSuccess: y.OnSuccess,
+		AfterProgress: y.AfterProgress, Reason: y.Reason, PrintedSteps: y.PrintedSteps, OnSuccess: y.OnSuccess,
 		EndsProgram: y.EndsProgram, Seen: y.Seen,
 	}
 	if y.Name == "" {
@@ -212,6 +216,9 @@ func parseRule(node yaml.Node, compile compiler) (rule Rule, disabled bool, err 
 			return rule, false, fmt.Errorf("rule %s: exit code %d is not within 0 to 255", y.Name, code)
 		}
 	}
+	if y.PrintedSteps && y.AfterProgress == "" {
+		return rule, false, fmt.Errorf("rule %s has printedSteps but no afterProgress", y.Name)
+	}
 	switch {
 	case y.Pattern != "":
 		rule.Pattern, err = compile(y.Pattern)
@@ -228,7 +235,7 @@ func parseRule(node yaml.Node, compile compiler) (rule Rule, disabled bool, err 
 
 func knownKeys(node yaml.Node) error {
 	known := []string{"name", "role", "literals", "pattern", "exitCodes", "verdict", "afterProgress", "reason",
-		"onSuccess", "endsProgram", "seen", "disabled"}
+		"printedSteps", "onSuccess", "endsProgram", "seen", "disabled"}
 	if node.Kind != yaml.MappingNode {
 		return errors.New("a rule is a mapping of keys to values")
 	}
@@ -258,7 +265,7 @@ func (m Match) signal() int {
 	if i := m.Rule.Pattern().SubexpIndex("signal"); i > 0 {
 		if groups := m.Rule.Pattern().FindStringSubmatch(m.Line); groups != nil {
 			name := groups[i]
-			if name == "KeyboardInterrupt" {
+			if name == "KeyboardInterrupt" || m.Rule.Name == interruptRule {
 				name = "SIGINT"
 			}
 			if n, err := ParseSignal(name); err == nil {

@@ -1,27 +1,49 @@
 package exitcodes
 
-// sentBy finds, in what a process printed that died of a signal which somebody sends, the line of a scheduler that says why it
-// was sent: out of memory, the node is taken back, the time is up. The last one counts. It makes nothing fatal.
-func sentBy(o Outcome, rules *Rules) (said, bool) {
+// sentBy finds, in what a process printed that died of a signal which somebody sends, the line of whoever says why it was sent: a
+// scheduler, for memory, since the node is taken back, since the time is up; or the program itself, which was asked to end.
+// The last one counts. It makes nothing fatal. Without one, told is the line that tells of the death itself.
+func sentBy(o Outcome, rules *Rules, signal int) (w said, told string, found bool) {
 	if len(o.Output) == 0 {
-		return said{}, false
+		return said{}, "", false
 	}
 	r := newReader(o, rules)
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.rule == nil || l.rule.Role < RoleRoot || r.inside[i] || l.kind == kindSurvived || !sends(l.rule.Reason) || l.rule.Verdict == Fatal {
+		if l.rule == nil || l.kind == kindWork || !sends(l.rule) && !asks(l.rule) || r.gotOver(i) {
 			continue
 		}
-		return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i}, true
+		sent := said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i}
+		if sends(l.rule) && !r.inside[i] {
+			return sent, "", true
+		}
+		if asks(l.rule) && !found {
+			w, found = sent, true
+		}
 	}
-	return said{}, false
+	if found {
+		return w, "", true
+	}
+	return said{}, r.toldDeath(signal), false
 }
 
-// sends reports whether a reason is that of whoever kills processes from outside.
-func sends(reason string) bool {
-	switch reason {
+// gotOver reports whether the program went on after line i, which says that it is to end. How long that takes does not tell.
+func (r *reader) gotOver(i int) bool {
+	l := &r.lines[i]
+	return l.kind == kindSurvived && (l.rule.Verdict != Preempted || r.workAfter(i, l.tag) > 0)
+}
+
+// sends reports whether a rule is about whoever kills processes from outside.
+func sends(rule *Rule) bool {
+	if rule.Role < RoleRoot || rule.Verdict == Fatal {
+		return false
+	}
+	switch rule.Reason {
 	case ReasonOOMKilled, ReasonPreempted, "NodeFailed":
 		return true
 	}
 	return false
 }
+
+// asks reports whether a rule is about a request to end.
+func asks(rule *Rule) bool { return rule.Verdict == Preempted && rule.Role >= RoleSuspect }

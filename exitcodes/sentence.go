@@ -25,7 +25,7 @@ func answer(s Status) string {
 
 // bareness is 1 when nothing but the exit code is known.
 func (f Finding) bareness() int {
-	if f.Rule == "" && f.Signal == 0 && f.WorkerCode != nil && f.Evidence == answer(Status{Code: *f.WorkerCode}) {
+	if f.Rule == "" && f.Signal == 0 && f.WorkerCode != nil && (f.told != "" || f.Evidence == answer(Status{Code: *f.WorkerCode})) {
 		return 1
 	}
 	return 0

@@ -17,7 +17,7 @@ var signalNames = [...]string{
 
 const (
 	sigill, sigtrap, sigabrt, sigbus, sigfpe, sigkill = 4, 5, 6, 7, 8, 9
-	sigint, sigsegv, sigterm, sigsys                  = 2, 11, 15, 31
+	sighup, sigint, sigsegv, sigterm, sigsys          = 1, 2, 11, 15, 31
 	sigrtmin, sigmax                                  = 34, 64 // glibc keeps 32 and 33 for itself
 )
 

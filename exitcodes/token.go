@@ -24,7 +24,11 @@ func tokenize(lines []line, l line, labels bool, m *meter) []line {
 		lines = append(lines, first)
 		l.text, l.logged, l.level = l.text[at:], false, levelNone
 	}
-	if at := behindBar(l.text); at > 0 {
+	at := behindBar(l.text)
+	if at == 0 {
+		at = gluedHead(l.text)
+	}
+	if at > 0 {
 		bar := l
 		bar.text = clipped(l.text[:at])
 		next := line{number: l.number, offset: l.offset, raw: l.text[at:], tag: l.tag, own: l.own}
@@ -32,36 +36,6 @@ func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	}
 	l.text = clipped(l.text)
 	return append(lines, l)
-}
-
-// behindBar finds what was printed right behind a progress bar of tqdm, which ends no line: "3/9 [00:12<00:03, 2.1s/it]Killed".
-// 0 when there is nothing, or more of the bar.
-func behindBar(text []byte) int {
-	bar := bytes.Index(text, []byte("%|"))
-	if bar < 0 {
-		return 0
-	}
-	from := bytes.IndexByte(text[bar:], '[')
-	if from < 0 || bytes.IndexByte(text[bar+from:min(len(text), bar+from+24)], '<') < 0 {
-		return 0
-	}
-	depth := 0
-	for i := bar + from; i < len(text); i++ {
-		switch text[i] {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		}
-		if depth > 0 {
-			continue
-		}
-		if i++; i < len(text) && bytes.IndexByte([]byte(" ,.;:)]}\"'"), text[i]) < 0 {
-			return i
-		}
-		return 0
-	}
-	return 0
 }
 
 // maxPrefixes bounds how many prefixes are taken off one line.
@@ -86,6 +60,8 @@ func (l *line) prefix(labels bool) bool {
 		return l.takeClock() || labels && l.label() || l.logged && l.recordFields()
 	case c == ' ' && labels:
 		return l.label()
+	case c == ' ':
+		return l.indentedClock()
 	case c == '(':
 		return l.actor()
 	case c == '|' || c == '-' || c == ':':

@@ -89,7 +89,7 @@ func (l *line) takeClock() bool {
 		rest = text
 	}
 	iso := n > 10 && l.text[10] == 'T' && l.text[n-1] == 'Z'
-	if len(rest) == 0 || rest[0] != ' ' {
+	if len(rest) == 0 || rest[0] != ' ' && rest[0] != '\t' {
 		l.text = rest
 		return len(rest) == 0
 	}
@@ -252,7 +252,7 @@ func (l *line) word() bool {
 // "trainer.loop:fit:31 - ".
 func (l *line) recordFields() bool {
 	head := l.text[:min(len(l.text), 80)]
-	for _, s := range []string{" - ", " | "} {
+	for _, s := range []string{" - ", " | ", " -- "} {
 		if i := bytes.Index(head, []byte(s)); i > 0 && loggerName(string(bytes.TrimSpace(head[:i]))) {
 			name := strings.TrimSpace(string(head[:i]))
 			if lv := levelWord(name); lv != levelNone && l.level == levelNone {
@@ -262,5 +262,23 @@ func (l *line) recordFields() bool {
 			return true
 		}
 	}
-	return false
+	return l.threadAndLogger(head)
+}
+
+// threadAndLogger takes off what log4j puts behind the level: "W-9000-my_tc_1.0-stderr MODEL_LOG - ". What a worker of TorchServe
+// prints is logged there as information or a warning, whatever it is.
+func (l *line) threadAndLogger(head []byte) bool {
+	i := bytes.Index(head, []byte(" - "))
+	if i < 0 || l.level == levelNone {
+		return false
+	}
+	thread, name, two := strings.Cut(string(head[:i]), " ")
+	if !two || !strings.Contains(thread, "-") || !loggerName(name) || !strings.ContainsAny(name, "._") {
+		return false
+	}
+	l.text = l.text[i+len(" - "):]
+	if name == "MODEL_LOG" {
+		l.level, l.logged = levelNone, false
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"bytes"
 	"strings"
 	"time"
 )
@@ -81,4 +82,14 @@ func parseTime(s string) time.Time {
 		return time.Time{}
 	}
 	return at
+}
+
+// indentedClock takes off the spaces before a date and a time: a log that was put into another one.
+func (l *line) indentedClock() bool {
+	text := bytes.TrimLeft(l.text, " ")
+	if timeLength(text) < len("2006-01-02 15:04:05") {
+		return false
+	}
+	l.text = text
+	return true
 }

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// trained reports whether the output shows that training had made steps, for a worker that tells none: lines of a training
-// loop, or its progress bar. What else is repeated while a program begins, as the loading of shards, is no step.
-func (r *reader) trained() bool {
+// trained reports whether the output shows that training had made steps before line to, for a worker that tells none: lines of a
+// training loop, which may have been kept in a buffer and come late, or its progress bar, which is not. What else is repeated while a program begins, as the loading of shards, is no step.
+func (r *reader) trained(to int) bool {
 	for _, at := range r.work {
 		for _, i := range at {
 			if l := &r.lines[i]; ofTraining(l.text) && !l.says(loads...) && r.meter.afford(1, len(l.text)) && countsSteps().Match(l.text) {
@@ -17,6 +17,9 @@ func (r *reader) trained() bool {
 		}
 	}
 	for _, i := range r.bars {
+		if i >= to {
+			break
+		}
 		l := &r.lines[i]
 		label, count, is := barOf(l.text)
 		if is && count >= 2 && (len(label) == 0 || ofTraining(label)) {

@@ -42,4 +42,11 @@ func TestTrained(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a bar drawn once more after it", func(t *testing.T) {
+		o := exited(1)
+		o.Output = []byte("\r  0%|    | 0/1000 [00:00<?, ?it/s]\n" + oom + "\r 14%|#4   | 140/1000 [00:14<01:25, 10.1it/s]\n")
+		if f := Judge(o, BuiltinRules()); f.Verdict != Fatal || f.Reason != "GPUOutOfMemory" {
+			t.Errorf("%s %s: %s", f.Verdict, f.Reason, f.Message)
+		}
+	})
 }

@@ -1,7 +1,7 @@
 package exitcodes
 
 // stillTrying finds what was said right before a traceback with which the output ends, so that it names no exception: a
-// condition that passes. Whatever the line says of trying again, it was not got over. It never makes an end fatal.
+// condition that passes, or what a rule knows. Whatever the line says of trying again, it was not got over.
 func (r *reader) stillTrying() (said, bool) {
 	if !r.rules.families {
 		return said{}, false
@@ -13,13 +13,14 @@ func (r *reader) stillTrying() (said, bool) {
 	for i := to - 1; i >= 0 && to-i <= closing; i-- {
 		l := &r.lines[i]
 		switch {
-		case l.blank(), indented(l.text), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar):
+		case l.blank(), indented(l.text), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.kind == kindOther && l.says(advice...):
 			continue
 		case r.inside[i], l.kind == kindWork, l.level == levelInfo, l.kind == kindOther && !l.is(traitTracker), l.is(traitWithout), r.longBefore(i, to):
 			return said{}, false
 		}
 		if rule := l.rule; rule != nil && rule.Role > RoleNoise {
-			return said{match: Match{Rule: *rule, Line: l.shown()}, known: true, at: i}, rule.Verdict == Retry
+			fits := rule.Verdict == Retry || rule.Verdict == Fatal && rule.Role == RoleRoot // which it is by its code anyway
+			return said{match: Match{Rule: *rule, Line: l.shown()}, known: true, at: i}, fits
 		}
 		if !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			return said{}, false
@@ -30,6 +31,31 @@ func (r *reader) stillTrying() (said, bool) {
 		if !l.is(traitTracker) {
 			return said{}, false
 		}
+	}
+	return said{}, false
+}
+
+// lastWarned finds a condition that passes where the last line of all is a warning of it, or says that it is tried again: nothing
+// shows that the program got over it.
+func (r *reader) lastWarned() (said, bool) {
+	if !r.rules.families {
+		return said{}, false
+	}
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		l := &r.lines[i]
+		if l.blank() || l.kind == kindNoise || l.is(traitNoise) {
+			continue
+		}
+		if l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled) || r.inside[i] || l.is(traitWithout|traitTracker) {
+			break
+		}
+		m := Match{Line: l.shown()}
+		if l.rule != nil {
+			m.Rule = *l.rule
+		} else if l.level == levelWarning && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+			m.Rule = familyOf("", l.text).rule()
+		}
+		return said{match: m, known: true, at: i}, m.Rule.Verdict == Retry
 	}
 	return said{}, false
 }

@@ -20,7 +20,13 @@ func TestWarnedOf(t *testing.T) {
 		says   string
 	}{
 		"an operation that fails":      {tf + "OP_REQUIRES failed at mpi_ops.cc:422 : Aborted: " + horovod + "\n" + primary, 1, Retry, "Horovod has been shut down"},
-		"another warning of the same":  {tf + "Slow allreduce: " + horovod + "\n" + primary, 1, Fatal, "exited 1"},
+		"another warning of the same":  {tf + "Slow allreduce: " + horovod + "\nrestoring model.ckpt-7\n" + primary, 1, Fatal, "exited 1"},
+		"and nothing after it":         {tf + "Slow allreduce: " + horovod + "\n" + primary, 1, Retry, "Horovod has been shut down"},
+		"a peer's end, as a warning":   {"2021-04-16 06:05:53.861300: W   41468 tensorflow/core/distributed_runtime/rpc/grpc_remote_master.cc:159] RPC failed with status = \"Unavailable: Socket closed\"\n", 1, Retry, "Socket closed"},
+		"and a stack of C++":           {"2021-04-16 06:05:53.861300: W tensorflow/core/distributed_runtime/rpc/grpc_remote_master.cc:159] RPC failed with status = \"Unavailable: Socket closed\"\n2021-04-16 06:05:54.000000: E tensorflow/compiler/xla/xla_client/xla_util.cc:88] *** Begin stack trace ***\n2021-04-16 06:05:54.000000: E tensorflow/compiler/xla/xla_client/xla_util.cc:88] \txla::util::Report(tensorflow::Status const&, absl::Span<x\n", 1, Retry, "Socket closed"},
+		"a store, tried again":         {"W715 09:24:02.297720466 TCPStore.cpp:330] [c10d] TCP client failed to connect/validate to host 0.0.0.0:51216 - retrying (try=0, timeout=300000ms, delay=59547ms): The client socket has timed out after 300000ms while trying to connect to (0.0.0.0, 51216).\n", 1, Retry, "client socket"},
+		"which it did without":         {"WARNING: cache: connection refused, working without it\n", 1, Fatal, "exited 1"},
+		"a rendezvous that is gone":    {"WARNING:torch.distributed.elastic.rendezvous.dynamic_rendezvous:The node 'n7_1_0' has failed to send a keep-alive heartbeat to the rendezvous 'none' due to an error of type RendezvousConnectionError.\n", 1, Retry, "keep-alive"},
 		"as TensorFlow goes on":        {"Node: 'HorovodAllreduce_grads_0'\n" + horovod + "\n\t [[{{node HorovodAllreduce_grads_0}}]]\n" + primary, 1, Retry, "Horovod has been shut down"},
 		"an agent that is stopped":     {stopped, 1, Preempted, "SIGTERM death signal"},
 		"after its worker's exception": {wrap("ValueError: 3 is not 4") + stopped, 1, Fatal, "3 is not 4"},

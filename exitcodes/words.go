@@ -14,14 +14,22 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 		defer func() { o.shared.words[crashed] = w }()
 	}
 	r := newReader(o, rules)
-	defer func() { w.accusations, w.trained = r.accusations(), o.Progressed == Unknown && r.trained() }()
+	from := len(r.lines) // before which the program may have trained
+	defer func() { w.accusations, w.trained = r.accusations(), o.Progressed == Unknown && r.trained(from) }()
 	printed := r.lastWords
 	if crashed {
 		printed = r.crashWords
 	}
 	file, found := o.record(r, crashed)
 	if !found {
-		return o.attributed(printed())
+		w = printed()
+		from = w.at
+		if crashed && (!w.known && !w.unknown || w.childKilled()) { // a shell's word about this very death says less
+			if told := r.crashTold(o.Status.Number() - CodeSignalBase); !w.known || told != r.toldDeath(o.Status.Number()-CodeSignalBase) {
+				w = said{told: told}
+			}
+		}
+		return o.attributed(w)
 	}
 	if crashed {
 		o.Status = Status{Code: uncaught}

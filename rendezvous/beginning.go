@@ -4,13 +4,15 @@ package rendezvous
 // too. So whoever watches the job's record hears of both in one event, and need not watch the rounds.
 type beginning struct {
 	Job
+	Past   []told `json:"past,omitempty"` // in place of History, and shorter
 	Begins *Round `json:"begins,omitempty"`
 }
 
-// EncodeBeginning is Encode of the job's record, and of the round that begins with it, as that is stored; nil: none does.
+// EncodeBeginning is the job's record as it is stored, with the round that begins with it; nil: none does.
 // One that does not fit in is left out: who needs it has to read it.
 func EncodeBeginning(j *Job, r *Round) ([]byte, error) {
-	both := beginning{*j, r}
+	both := beginning{Job: *j, Begins: r}
+	both.shorten()
 	if r != nil && r.V == j.V && r.Store == j.Store && r.RunUID == j.RunUID { // that need not be said twice
 		short := *r
 		short.V, short.Store, short.RunUID = 0, "", ""
@@ -18,7 +20,8 @@ func EncodeBeginning(j *Job, r *Round) ([]byte, error) {
 	}
 	b, err := Encode(&both)
 	if err == nil && r != nil && len(b) > maxJobBytes {
-		return Encode(j)
+		both.Begins = nil
+		return Encode(&both)
 	}
 	return b, err
 }
@@ -34,6 +37,9 @@ func ParseBeginning(key string, b []byte) (*Job, *Round, error) {
 }
 
 func (b *beginning) check() error {
+	if err := b.lengthen(); err != nil {
+		return err
+	}
 	if err := b.Job.check(); err != nil || b.Begins == nil {
 		return err
 	}

@@ -80,12 +80,12 @@ func (b Budget) Failed(
 	}
 	if b.Used >= p.Max {
 		ruling.Reason = exitcodes.ReasonRestartBudgetExhausted
-		ruling.Message = fmt.Sprintf("%d of %d restarts without progress are used up", b.Used, p.Max)
+		ruling.Message = fmt.Sprintf("%d of %d restarts without progress are used up (--max-restarts)", b.Used, p.Max)
 		return b, ruling
 	}
 	if b.windowFull(p, now) {
 		ruling.Reason = exitcodes.ReasonRestartBudgetExhausted
-		ruling.Message = fmt.Sprintf("%d of %d restarts within %v are used up", len(b.Recent), p.InWindow, p.Window.of())
+		ruling.Message = fmt.Sprintf("%d of %d restarts within %v are used up (--restart-window)", len(b.Recent), p.InWindow, p.Window.of())
 		return b, ruling
 	}
 	if ruling.Fallback {
@@ -105,7 +105,7 @@ func (b Budget) Departed(p Restarts) (Budget, Ruling) {
 	if p.MaxPreemptions > 0 && b.Preemptions >= p.MaxPreemptions {
 		return b, Ruling{
 			Reason:  exitcodes.ReasonRestartBudgetExhausted,
-			Message: fmt.Sprintf("%d of %d restarts after preemptions are used up", b.Preemptions, p.MaxPreemptions),
+			Message: fmt.Sprintf("%d of %d restarts after preemptions are used up (--max-preemptions)", b.Preemptions, p.MaxPreemptions),
 		}
 	}
 	b.Preemptions++

@@ -128,9 +128,7 @@ func (t *turn) judge(cause Stop, members []member) (goesOn bool) {
 	cause.Judged = true
 	j.Stop = &cause
 	t.countHang(cause)
-	j.History = last(append(j.History, Past{
-		Round: cause.Round, Kind: cause.Kind, Node: cause.Node, Reason: cause.Reason, At: cause.At.Truncate(time.Millisecond),
-	}), newHistory)
+	j.History = last(append(j.History, cause.past()), newHistory)
 	// An echo never ends a job for good: whatever it echoes was not found.
 	if o := cause.Outcome; o != nil && o.Verdict == exitcodes.Fatal && o.role() > exitcodes.RoleCascade &&
 		!j.Spec.Restarts.retries(o) {

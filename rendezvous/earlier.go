@@ -19,13 +19,13 @@ func (t *turn) wentBack() bool {
 	return false
 }
 
-// nextRound is the number of the next round: after all that a node here has been in. None takes one that it was in
-// already.
+// nextRound is the number of the next round: after all that a node here has been in, or has heard of. None takes one
+// that it was in already.
 func (t *turn) nextRound() int {
 	next := t.job.NextRound
 	for _, e := range t.Nodes {
-		if e.Store == t.Token && e.Round < maxNumber/2 { // nobody has been in more
-			next = max(next, e.Round+1)
+		if n := max(e.Round+1, e.Next); e.Store == t.Token && n < maxNumber/2 { // there have never been more
+			next = max(next, n)
 		}
 	}
 	return next

@@ -35,14 +35,22 @@ func TestTheStoreWentBack(t *testing.T) {
 	}
 }
 
-// TestRoundsThatNobodyTells: the records are gone, and nodes that are there have been in rounds of them.
+// TestRoundsThatNobodyTells: the records are gone, and nodes that are there know of rounds in them.
 func TestRoundsThatNobodyTells(t *testing.T) {
-	s := newStage(t, DefaultSpec(2))
-	s.join("a")
-	s.join("b", func(n *Node) { n.State, n.Round = NodeStopped, 4 })
-	s.sleep(time.Minute)
-	s.settle(ActCreate, ActForm)
-	if s.v.Round.Number != 5 {
-		t.Errorf("round %d", s.v.Round.Number)
+	for name, knows := range map[string]func(*Node){
+		"was in them":        func(n *Node) { n.State, n.Round = NodeStopped, 4 },
+		"has heard of them":  func(n *Node) { n.Next = 5 },
+		"has heard of later": func(n *Node) { n.State, n.Round, n.Next = NodeStopped, 2, 5 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, DefaultSpec(2))
+			s.join("a")
+			s.join("b", knows)
+			s.sleep(time.Minute)
+			s.settle(ActCreate, ActForm)
+			if s.v.Round.Number != 5 {
+				t.Errorf("round %d", s.v.Round.Number)
+			}
+		})
 	}
 }

@@ -166,7 +166,7 @@ func (t *turn) tooFew(candidates []named, a assignment) Decision {
 	}
 	t.end(Failed, End{
 		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, Code: exitcodes.CodeRendezvousTimeout,
-		Message: fmt.Sprintf("%s after %v", text, t.job.Spec.JoinTimeout.of()),
+		Message: fmt.Sprintf("after %v: %s", t.job.Spec.JoinTimeout.of(), text),
 	})
 	return t.write(ActFail)
 }
@@ -195,7 +195,7 @@ func (t *turn) waitForCheckpoints(waiting []string, why string) Decision {
 	}
 	t.end(Failed, End{
 		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, Code: exitcodes.CodeRendezvousTimeout,
-		Message: fmt.Sprintf("%s after %v", text, timeout),
+		Message: fmt.Sprintf("after %v: %s", timeout, text),
 	})
 	return t.write(ActFail)
 }

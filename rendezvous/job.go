@@ -90,7 +90,7 @@ type Job struct {
 	Bans []Ban `json:"bans,omitempty"`
 
 	Handled []string `json:"handled,omitempty"` // ids of the latest commands that were handled
-	History []Past   `json:"history,omitempty"` // the latest stops
+	History []Past   `json:"history,omitempty"` // the latest stops; told says how they are stored
 }
 
 // Why a round stops.
@@ -140,15 +140,6 @@ type End struct {
 type Author struct {
 	Name        string `json:"name"`
 	Incarnation string `json:"incarnation"`
-}
-
-// Past is one stop that is over.
-type Past struct {
-	Round  int       `json:"round"`
-	Kind   string    `json:"kind"`
-	Node   string    `json:"node,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at"`
 }
 
 // clone copies what the transition function may change.

@@ -59,6 +59,8 @@ type Node struct {
 	Step        *int64       `json:"step,omitempty"`        // the last step that its workers have reported
 
 	ReadSeq int64 `json:"seen,omitempty"` // the Seq of the last job record it has read
+	// Next is the number of the job's next round, as far as it has heard, where that is not the one after Round.
+	Next int `json:"next,omitempty"`
 	// ReopenSeq is the Seq of the finished record that the node found when it came, where it comes to train again.
 	ReopenSeq int64 `json:"reopens,omitempty"`
 	// Replaces is the farewell of the incarnation whose key this one took the place of.

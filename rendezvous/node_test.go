@@ -16,6 +16,7 @@ var staysHere = map[string]string{
 	"Unknown": "is for this node's log",
 	"Output":  "is for this node's message, and too long",
 	"Node":    "is the record's key",
+	"told":    "compares the ranks of one launcher's report",
 }
 
 // TestFindingCrosses has every part of a finding told to the others as it is, or named as one that stays.

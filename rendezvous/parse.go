@@ -210,6 +210,8 @@ func (n *Node) check() error {
 		return fmt.Errorf("rank %d, want 0 to %d", *n.Rank, maxNodes-1)
 	case n.Round < -1 || n.Round > maxNumber:
 		return fmt.Errorf("round %d", n.Round)
+	case n.Next < 0 || n.Next > maxNumber:
+		return fmt.Errorf("next round %d", n.Next)
 	case n.Checkpoints != nil && max(len(n.Checkpoints.Steps), len(n.Checkpoints.Identities)) > maxCheckpoints:
 		return fmt.Errorf("%d checkpoints with a step and %d without, at most %d each",
 			len(n.Checkpoints.Steps), len(n.Checkpoints.Identities), maxCheckpoints)

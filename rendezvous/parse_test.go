@@ -67,7 +67,7 @@ func fullNode() *Node {
 			Each: Duration(50 * time.Millisecond), Within: Duration(20 * time.Second), Served: true},
 		Outcome: &outcome, OutcomeRev: 99, Checkpoints: &Checkpoints{Asked: 4, Steps: []int64{20, 10}, Reached: ptr(int64(20)), Cut: ptr(int64(30))}, Step: ptr(int64(0)),
 		Host: "gpu-7", Sick: "GPU 3 is lost",
-		ReadSeq: 16, ReopenSeq: 15, Replaces: &Farewell{Incarnation: "i0", Round: 2}, Carried: job,
+		ReadSeq: 16, Next: 5, ReopenSeq: 15, Replaces: &Farewell{Incarnation: "i0", Round: 2}, Carried: job,
 	}
 }
 

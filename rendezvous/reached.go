@@ -3,10 +3,10 @@ package rendezvous
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // Reached is how far a node's workers have come, under the key "progress/<name>", on the node's lease. It is written at
@@ -166,7 +166,7 @@ func (c comparison) String() string {
 	if c.least == c.most {
 		return fmt.Sprintf("all nodes that report are at step %d", c.least)
 	}
-	who := few(c.behind)
+	who := words.Few(c.behind)
 	if len(c.behind) == 1 && c.phases[0] != "" && c.phases[0] != "train" {
 		who += " (" + c.phases[0] + ")"
 	}
@@ -194,13 +194,4 @@ func StandsStill(v View) string {
 		return ""
 	}
 	return c.String()
-}
-
-// few lists names, bounded.
-func few(names []string) string {
-	const most = 4
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }

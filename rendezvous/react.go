@@ -117,7 +117,11 @@ func whyStopped(j *Job) string {
 	case j.End != nil:
 		return fmt.Sprintf("the job has ended: %s", j.End.Reason)
 	case j.Stop != nil:
-		return fmt.Sprintf("round %d stops: %s", j.Stop.Round, cmp.Or(j.Stop.Message, j.Stop.Kind))
+		why := cmp.Or(j.Stop.Message, j.Stop.Kind)
+		if node := j.Stop.Node; !strings.Contains(why, node) {
+			why = "on " + node + ": " + why
+		}
+		return fmt.Sprintf("round %d stops: %s", j.Stop.Round, why)
 	}
 	return "the job is " + string(j.Phase)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // Checkpoints is what a node says about the checkpoints that it can read.
@@ -182,7 +184,7 @@ func firstCut(nodes []named) string {
 	if len(whole) == 0 || len(cut) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the first save, of step %d, was cut on %s, and there is none before it", step, few(cut))
+	return fmt.Sprintf("the first save, of step %d, was cut on %s, and there is none before it", step, words.Few(cut))
 }
 
 // lost says what would be lost by starting from what all nodes have.

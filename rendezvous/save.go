@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // Save is a save that all ranks of a round are to make at the same step, and to leave after it: the round stops once
@@ -165,7 +166,7 @@ func (t *turn) agree(members []member) Decision {
 	until := s.At.Add(answerTime)
 	switch {
 	case len(blind) > 0:
-		return t.stopAfter("each saves for itself, if it does: on " + few(blind))
+		return t.stopAfter("each saves for itself, if it does: on " + words.Few(blind))
 	case len(silent) > 0 && t.now.Before(until):
 		return t.wait(until, WaitsForNodes, silent, "a save of round %d is to be agreed on; %s",
 			t.job.Round, joinNames(silent, "has not said how far it is", "have not said how far they are"))
@@ -204,11 +205,11 @@ func (t *turn) awaitSave(members []member) Decision {
 	}
 	switch {
 	case len(failed) > 0:
-		return t.stopAfter(fmt.Sprintf("asked to save at %s, and not done: %s", at, few(failed)))
+		return t.stopAfter(fmt.Sprintf("asked to save at %s, and not done: %s", at, words.Few(failed)))
 	case len(open) == 0:
 		return t.stopAfter("all have saved at " + at)
 	case !t.now.Before(s.By):
-		return t.stopAfter(fmt.Sprintf("asked to save at %s, and not done in time: %s", at, few(open)))
+		return t.stopAfter(fmt.Sprintf("asked to save at %s, and not done in time: %s", at, words.Few(open)))
 	}
 	_, _, next := barrier(members)
 	return t.wait(earliest(next, s.By, t.again), WaitsForEnd, open, "round %d saves at %s, and stops then", t.job.Round, at)

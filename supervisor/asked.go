@@ -29,8 +29,8 @@ import (
 // How long what is asked about a hang may take.
 const (
 	askTime = 900 * time.Millisecond // of torch and NCCL together: less than the confirmation
-	// headStart is how long NCCL is asked later than torch at most: to be asked has crashed jobs, and torch answers at once, or
-	// not at all.
+	// headStart is how long NCCL's turn waits for torch's answer at most: asking NCCL has crashed jobs, and torch answers at
+	// once or not at all.
 	headStart = 200 * time.Millisecond
 	gpuTime   = 5 * time.Second
 
@@ -50,8 +50,8 @@ type answers struct {
 	unread error
 }
 
-// ask asks torch, and NCCL and nvidia-smi where acts says so: else the job may well go on. Neither waits for the other for long, so that what
-// does not answer costs the time of one.
+// ask asks torch and, if acts is set, NCCL and nvidia-smi: without it the job may well continue. They are not asked one after
+// the other, so that one that does not answer costs its own time only.
 func (s *Supervisor) ask(dirs []string, acts bool, env []string, pids []int, deadline time.Time) (a answers) {
 	torch := make(chan map[int]flight.Record, 1)
 	crash.Go(func() { torch <- askTorch(dirs, deadline) })
@@ -101,8 +101,8 @@ func askTorch(dirs []string, deadline time.Time) map[int]flight.Record {
 	return records
 }
 
-// askNCCL asks NCCL how far the ranks have come, once, where a worker has loaded it, and only if it is they who
-// listen: to be asked has crashed jobs, and on a machine of several jobs another one's may listen there.
+// askNCCL asks NCCL once how far the ranks have come, if a worker has loaded it, and only if the listeners are our
+// workers: asking has crashed jobs, and on a machine with several jobs another one's may listen there.
 func askNCCL(env []string, pids []int, deadline time.Time) (a answers) {
 	if environ.Get(env, "NCCL_RAS_ENABLE") == "0" {
 		return a
@@ -132,8 +132,8 @@ func askNCCL(env []string, pids []int, deadline time.Time) (a answers) {
 	return a
 }
 
-// listening is where the workers listen on the port of an address. It is an error if nobody does, or anybody else: NCCL
-// lets several processes share the port, and a connection is taken by any of them.
+// listening is where the workers listen on the port of an address. It is an error if nothing listens there, or another
+// process does: NCCL lets several processes share the port, and any of them may accept a connection.
 func listening(table procs.Table, address string, pids []int) (string, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -171,8 +171,8 @@ func listening(table procs.Table, address string, pids []int) (string, error) {
 	return at.String(), nil
 }
 
-// joined is how far ranks have come among all ranks of the job: as torch says of all of them, else as NCCL says of all,
-// since their numbers cannot be compared. Otherwise it is nil.
+// joined is how far the ranks have come among all ranks of the job: by torch's numbers if it has all ranks, else by NCCL's
+// if that has all, since the two cannot be compared. Otherwise it is nil.
 func (a answers) joined(world int, ranks []int) []*hang.Collectives {
 	if all := a.torchJoined(ranks); all != nil || a.nccl == nil {
 		return all
@@ -238,14 +238,14 @@ func ncclJoined(c ras.Communicator, ranks []int) (all []*hang.Collectives) {
 	return all
 }
 
-// world is how many ranks there are, as the worker was told; 0 where it was not.
+// world is the number of ranks in the worker's environment; 0 if it is not there.
 func (w *worker) world() int {
 	n, _ := strconv.Atoi(environ.Get(w.env, "WORLD_SIZE"))
 	return n
 }
 
-// askGPUs has nvidia-smi tell of the GPUs, if it is there: the answer comes within gpuTime. One that takes longer is said
-// to be stuck, as its driver is then.
+// askGPUs asks nvidia-smi about the GPUs, if it is there. The answer comes within gpuTime: one that takes longer is stuck,
+// as its driver is then, and that is the answer.
 func (s *Supervisor) askGPUs() <-chan string {
 	answer := make(chan string, 1)
 	s.beside(func() func() {
@@ -293,7 +293,7 @@ func (s *Supervisor) gpus() string {
 	return string(text)
 }
 
-// files are the answers as files of evidence, and what is to be said of them, to follow a sentence.
+// files are the answers as files of evidence, and what they say, as the end of a sentence.
 func (a answers) files(until time.Time) (files []evidenceFile, says string) {
 	for rank, r := range a.torch {
 		form := "json"

@@ -1,107 +1,15 @@
 package supervisor
 
 import (
-	"cmp"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/evidence/stacks"
 	"github.com/gangrun/gangrun/supervisor/hang"
-	"github.com/gangrun/gangrun/supervisor/process"
 )
-
-// machineState is what /proc shows of workers that seem to hang.
-type machineState struct {
-	trouble []string // of each worker: a process that cannot go on; empty for none
-	shown   string
-}
-
-// The bounds of it.
-const (
-	mostProcesses = 256     // of one worker
-	mostShown     = 1 << 20 // bytes
-	stateAgain    = 200 * time.Millisecond
-)
-
-// stateOf looks twice: what sleeps uninterruptibly for a moment waits for a disk as ever.
-func stateOf(pids []int) *machineState {
-	first, err := procs.Read()
-	if err != nil {
-		return nil
-	}
-	time.Sleep(stateAgain)
-	table, err := procs.Read()
-	if err != nil {
-		return nil
-	}
-	state := &machineState{trouble: make([]string, len(pids))}
-	var b strings.Builder
-	for i, pid := range pids {
-		if pid == 0 {
-			continue
-		}
-		before := map[int]byte{}
-		for _, p := range first.Tree(pid) {
-			before[p.PID] = p.State
-		}
-		tree := table.Tree(pid)
-		for _, p := range tree[:min(len(tree), mostProcesses)] {
-			s := table.State(p)
-			if what := trouble(s); what != "" && before[p.PID] == p.State && state.trouble[i] == "" {
-				state.trouble[i] = what
-			}
-			if b.Len() < mostShown {
-				fmt.Fprintf(&b, "worker %d: %s", i, s)
-			}
-		}
-	}
-	state.shown = b.String()
-	return state
-}
-
-// trouble is why a process cannot go on, if it cannot.
-func trouble(s procs.State) string {
-	switch {
-	case s.Stopped():
-		return fmt.Sprintf("process %v is stopped", s.Process)
-	case s.State == 'D':
-		return fmt.Sprintf("process %v sleeps in the kernel where nothing wakes it (%s)", s.Process, cmp.Or(s.Waits, "unknown"))
-	}
-	return ""
-}
-
-// survives says why a process that has counted as gone is still there: SIGKILL does not end it. Empty: it is not.
-func survives(pid int) string {
-	if now := process.Look(pid); len(now) == 0 || now[0].Dead() {
-		return ""
-	}
-	table, err := procs.Read()
-	if err != nil {
-		return ""
-	}
-	tree := table.Tree(pid)
-	if len(tree) == 0 || tree[0].Dead() || tree[0].Parent != os.Getpid() { // the number may be another's by now
-		return ""
-	}
-	s := table.State(tree[0])
-	return fmt.Sprintf("process %v survives SIGKILL: it sleeps in the kernel where nothing wakes it (%s)", s.Process, cmp.Or(s.Waits, "unknown"))
-}
-
-// text is the state for a file.
-func (m *machineState) text(r *hang.Report) string {
-	text := fmt.Sprintf("%s\nlimit: %v\n\n", r, r.Limit)
-	if m == nil {
-		return text + "the state of the processes was not known in time\n"
-	}
-	return text + m.shown
-}
 
 // hangCase is what was known of a hang before the workers were ended.
 type hangCase struct {
@@ -283,89 +191,4 @@ func exited(workers []*worker) string {
 		return ""
 	}
 	return "; " + strings.Join(names, ", ") + " had exited 0, and the others " + wait + " for it"
-}
-
-func (w *worker) name(i int) string {
-	if w.spec.Rank >= 0 {
-		return fmt.Sprintf("rank %d", w.spec.Rank)
-	}
-	return fmt.Sprintf("worker %d", i)
-}
-
-// step is the one that the worker has told, in whichever way, also right before the call.
-func (w *worker) step() (int64, bool) {
-	if w.notify != nil {
-		w.notify.CatchUp()
-	}
-	return w.lastStep()
-}
-
-// lastStep is the one that was heard.
-func (w *worker) lastStep() (int64, bool) {
-	if w.notify != nil && w.notify.Told() {
-		return w.notify.Least()
-	}
-	if w.progress != nil {
-		if sign := w.progress.Sign(); sign.Steps > 0 {
-			return sign.Step, true
-		}
-	}
-	return 0, false
-}
-
-// phase is the one of a rank of the worker that has come least far; empty where none is told.
-func (w *worker) phase() string {
-	if w.notify == nil || !w.notify.Told() {
-		return ""
-	}
-	phase, least := "", int64(math.MaxInt64)
-	for _, r := range w.notify.Reports() {
-		if r.Step != nil && *r.Step < least {
-			phase, least = r.Phase, *r.Step
-			if r.Stepped {
-				phase = hang.Train
-			}
-		}
-	}
-	return phase
-}
-
-// answerTime is how long the end of a hang waits for what was asked.
-const answerTime = time.Second
-
-// evidenceFile is a file of evidence, of bounded size.
-type evidenceFile struct{ name, text string }
-
-// keepTime is the most that files of evidence are waited for: the disk may be what hangs.
-const keepTime = 2 * time.Second
-
-// keep writes files of evidence beside the logs, and says where.
-func (s *Supervisor) keep(round int, files ...evidenceFile) {
-	dir, err := within(keepTime, func() (string, error) {
-		base := ""
-		if s.cfg.HangDir != nil {
-			base = s.cfg.HangDir()
-		}
-		if base = cmp.Or(base, s.cfg.StateDir); base != "" {
-			if err := os.MkdirAll(base, 0o755); err != nil {
-				return "", err
-			}
-		}
-		name := fmt.Sprintf("hang_%s_round%d_*", strings.ReplaceAll(s.cfg.Node, "/", "_"), round)
-		dir, err := os.MkdirTemp(base, name)
-		if err != nil {
-			return "", err
-		}
-		for _, f := range files {
-			if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o644); err != nil {
-				return "", err
-			}
-		}
-		return dir, os.Chmod(dir, 0o755)
-	}, nil)
-	if err != nil {
-		s.log.Warn("evidence of the hang could not be saved", "err", err)
-		return
-	}
-	s.log.Warn("evidence of the hang saved", "dir", dir)
 }

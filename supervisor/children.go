@@ -16,8 +16,8 @@ import (
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
-// children are processes beside the workers, each with a deadline. Whoever reads the reaper's events tells of their
-// ends.
+// children are processes beside the workers, each with a deadline. Their ends are reported by the reader of the reaper's
+// events.
 type children struct {
 	reaper *process.Reaper
 	fork   func(process.Spec) (pid int, err error) // may take long, so mu is not held
@@ -35,7 +35,7 @@ func newChildren(reaper *process.Reaper) *children {
 	}
 }
 
-// ended handles the end of a process, which may be any.
+// ended handles the end of any process, one of these or another.
 func (c *children) ended(pid int, status exitcodes.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *children) ended(pid int, status exitcodes.Status) {
 	}
 }
 
-// stop kills all that run, with what they have started, and has none start any more.
+// stop kills all that run, with what they have started, and lets no other start.
 func (c *children) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,8 +96,7 @@ func (c *children) start(spec process.Spec) (pid int, end <-chan exitcodes.Statu
 // mostOutput is as much as is kept of what a child prints.
 const mostOutput = 4 << 20
 
-// run runs a command to its end, or to the end of its time: then it is killed, and left behind should it not die of
-// that.
+// run runs a command until it ends or its time is over: then it is killed, and left behind if even that does not end it.
 func (c *children) run(argv, env []string, dir string, limit time.Duration) preflight.Output {
 	until := time.Now().Add(limit)
 	path := argv[0]
@@ -150,7 +149,7 @@ func (c *children) run(argv, env []string, dir string, limit time.Duration) pref
 		c.reaper.Signal(pid, unix.SIGKILL, true)
 		out.Late = limit
 	}
-	// Something that it has started may keep the pipe: what was printed until now is all there is to know.
+	// A process that it has started may hold the pipe open: what was printed so far is all there will be.
 	_ = r.SetReadDeadline(time.Now().Add(drainTime))
 	out.Text = <-read
 	r.Close()

@@ -111,7 +111,7 @@ type Round struct {
 // DefaultRestartGrace is Config.RestartGrace where nobody says otherwise.
 const DefaultRestartGrace = 5 * time.Second
 
-// Config is everything that a supervisor is told. It is complete: nothing is read from flags or variables later on.
+// Config is all that a supervisor needs to know: it reads no flags or variables later.
 type Config struct {
 	Job, Node string
 	Role      string // of the node; empty when it has none
@@ -125,10 +125,9 @@ type Config struct {
 	Workers func(*agent.Start) ([]Worker, error)
 	// RoundEnded, when set, is told how each round ended. The goroutine that owns the state calls it, so it must not wait.
 	RoundEnded func(Round)
-	// Observe, when set, is given each step of the node as it is taken. It must not wait either, nor keep what it gets
-	// to change it.
+	// Observe, when set, is given each step of the node as it is taken. It must not block, nor change what it is given.
 	Observe func(at time.Time, ev node.Event, effects []node.Effect)
-	// Alive, when set, is asked whether the goroutine that owns the state still does its work: it closes what it is given.
+	// Alive, when set, asks whether the goroutine that owns the state still works: it closes each channel that it is sent.
 	Alive <-chan chan struct{}
 	// OneProcessor has the whole program use a single processor while workers run. Leave it off where somebody has set
 	// GOMAXPROCS.
@@ -141,7 +140,7 @@ type Config struct {
 	RestartAny  bool // it may restart after a fatal verdict, too
 	RetryCode   int  // exit with this code for every retry verdict; 0 keeps each its own
 
-	// SilentRestart says what becomes of a worker that does not resume from the checkpoint that it was given.
+	// SilentRestart says what to do with a worker that does not resume from the checkpoint that it was given.
 	SilentRestart SilentRestart
 
 	Grace        time.Duration // from a stop signal from outside to SIGKILL
@@ -161,7 +160,7 @@ type Config struct {
 	// OnUnknown says what an ordinary exit code means that nothing explains; empty: fatal.
 	OnUnknown exitcodes.OnUnknown
 
-	// Hang says how long the workers may get nowhere, and what follows then.
+	// Hang says how long the workers may make no progress, and what to do then.
 	Hang hang.Policy
 	// StepLines is how the output of the workers shows their steps; nil: as the first profile does that fits.
 	StepLines *progress.Profile
@@ -171,9 +170,9 @@ type Config struct {
 	// PythonStacks gives the workers PYTHONFAULTHANDLER=1, unless their environment says something about it, and has
 	// those that get nowhere write their stacks.
 	PythonStacks bool
-	// TorchControlPlane has torch start its worker server in each rank, which tells what its flight recorder has.
+	// TorchControlPlane has torch start its worker server in each rank, which can be asked for its flight recorder.
 	TorchControlPlane bool
-	// HangDir returns the directory beside whose files evidence of the hang saved; nil, or empty: a temporary one.
+	// HangDir returns the directory in which the evidence of a hang is saved; nil, or empty: a temporary one.
 	HangDir func() string
 
 	Preflight Preflight

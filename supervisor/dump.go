@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +23,7 @@ const (
 
 // hold stops the workers' Python processes where they stand, and whoever launched them before.
 func (s *Supervisor) hold() {
+	s.health.ending()
 	pids := s.pids()
 	s.beside(func() func() {
 		held := map[int][]process.Descendant{}
@@ -58,6 +61,7 @@ func stopRanks(pids []int) map[int][]process.Descendant {
 // dump has the workers' Python processes write their stacks, all in the same instant, so that the death of one is no
 // event for another. Whoever launched them is stopped before, for the same reason.
 func (s *Supervisor) dump() {
+	s.health.ending()
 	pids := s.pids()
 	if !s.cfg.PythonStacks {
 		s.besideEvent(func() node.Event { return node.Dumped{} })
@@ -79,18 +83,41 @@ func (s *Supervisor) dump() {
 				signal(process.Look(p.PID), unix.SIGSTOP)
 			}
 			for _, p := range found {
-				_ = unix.Prlimit(p.PID, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) // else a core of its whole memory may be written
+				noCore(p.PID)
 				ranks = append(ranks, process.Look(p.PID)...)
 			}
 			if len(found) > 0 {
 				ev.Asked = append(ev.Asked, i)
 			}
 		}
-		signal(ranks, unix.SIGABRT)
-		signal(ranks, unix.SIGCONT) // a stopped process takes it then
+		abort(ranks)
 		awaitEnd(ranks, time.Now().Add(stacksTime))
 		return ev
 	})
+}
+
+// abort ends processes so that none sees the end of another. On a busy machine many milliseconds may pass between two signals:
+// so all are stopped first, and find theirs when they go on. It is for their first thread, which runs the program: of a stopped
+// process any thread may take it.
+func abort(list []process.Descendant) {
+	signal(list, unix.SIGSTOP)
+	for _, d := range list {
+		if now := process.Look(d.PID); len(now) > 0 && now[0].Same(d) {
+			_ = unix.Tgkill(d.PID, d.PID, unix.SIGABRT)
+		}
+	}
+	signal(list, unix.SIGCONT)
+}
+
+// noCore keeps the kernel from writing the whole memory of a process when it is aborted, which may take minutes. Where cores go
+// to a program, as of systemd or Ubuntu, a limit of 0 counts for nothing, and 1 for none: core(5). Whoever may not raise a limit of 0
+// has a core without memory written.
+func noCore(pid int) {
+	if unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}, nil) == nil {
+		return
+	}
+	_ = unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/coredump_filter", pid), []byte("0"), 0)
 }
 
 func signal(list []process.Descendant, sig unix.Signal) {

@@ -16,11 +16,11 @@ import (
 	"github.com/gangrun/gangrun/supervisor/straggler"
 )
 
-// dumpsTime is how long files of torch's watchdog are waited for: their disk may be what hangs.
+// dumpsTime bounds the wait for files of torch's watchdog: their disk may be what hangs.
 const dumpsTime = 2 * time.Second
 
-// dumped takes what torch's watchdog has written of workers since the last progress was seen, where no rank has
-// answered: what came before tells of another moment of each.
+// dumped reads what torch's watchdog has written about the workers since the last progress, if no rank has answered. Older
+// files are from different moments.
 func (a *answers) dumped(dir string, workers []*worker, of []int, since time.Time) {
 	if len(a.torch) > 0 || since.IsZero() {
 		return
@@ -57,8 +57,8 @@ func dumps(dir string, workers []*worker, of []int, since time.Time) (map[int]fl
 	return records, unread
 }
 
-// comesLate says which ranks came to the collectives of the job later than the others, again and again, by the records
-// of ranks of one machine, whose clock is one; empty where none did.
+// comesLate says which ranks were repeatedly later than the others at the job's collectives, by the records of the ranks of
+// this machine, which share a clock; empty if none were.
 func comesLate(records map[int]flight.Record) string {
 	type arrival struct {
 		rank int
@@ -93,8 +93,8 @@ func comesLate(records map[int]flight.Record) string {
 	return strings.Join(list, "; ")
 }
 
-// tellDumps says what torch's watchdog has written of a round that has failed: a collective that takes too long ends
-// ranks, and their records tell whom they waited for. The verdict does not follow from it.
+// tellDumps logs what torch's watchdog has written about a failed round: when a collective takes too long the watchdog ends
+// ranks, and their records show whom they waited for. It has no part in the verdict.
 func (s *Supervisor) tellDumps(workers []*worker) {
 	var of []int
 	var since time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
-// effect does what the node wants, and returns what it answers to if that is known at once.
+// effect does what the node wants, and returns the event that answers it, if that is known at once.
 func (s *Supervisor) effect(e node.Effect) node.Event {
 	switch e := e.(type) {
 	case node.Probe:
@@ -93,7 +93,7 @@ func (s *Supervisor) effect(e node.Effect) node.Event {
 	return nil
 }
 
-// sweep sends sig to every descendant, and says so when there is any and something to say.
+// sweep sends sig to every descendant, and logs the note if there are any.
 func (s *Supervisor) sweep(sig unix.Signal, note string) []node.Process {
 	found, err := s.reaper.Descendants()
 	if err != nil {

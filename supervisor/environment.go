@@ -11,7 +11,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/notify"
 )
 
-// MemberVariable marks whatever a gangrun has started, so that its successor of the same name can find it.
+// MemberVariable marks every process that a gangrun has started, so that its successor of the same name can find it.
 const MemberVariable = "GANGRUN_MEMBER"
 
 // environment is the worker's, with what this round adds to it. A worker with an ErrorFile has been told of it.
@@ -56,7 +56,7 @@ func (s *Supervisor) environment(w *worker, index, number int) []string {
 	return env
 }
 
-// torchPlugin is the directory of what import torch is to find.
+// torchPlugin is the directory of the plugin that import torch is to load.
 const torchPlugin = "python"
 
 // torchSockets makes the directory for the sockets of torch's worker servers, and what has torch start those.
@@ -79,8 +79,8 @@ func (s *Supervisor) torchSockets(index, number int) string {
 	return dir
 }
 
-// listen makes the socket on which a worker may tell how far it is. A machine where none can be made (no directory to
-// write to, or one with too long a name) trains all the same.
+// listen makes the socket on which a worker may report its progress. Where none can be made (no directory to write to, or
+// one with too long a name), training runs all the same.
 func (s *Supervisor) listen(index, number int) *notify.Socket {
 	path := s.scratch.path(fmt.Sprintf("notify-%d-%d", number, index))
 	if path == "" || s.ears == nil {

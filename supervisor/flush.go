@@ -7,11 +7,11 @@ import (
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
-// logTime is the most that the last output of a round is waited for. The node gives up earlier where it has to.
+// logTime bounds the wait for the last output of a round. The node gives up earlier if it has to.
 const logTime = 30 * time.Second
 
-// flush writes out what is still to be seen: the messages, the last output of the workers and the hooks, the epilogue. A
-// reader that has stopped reading is waited for no longer than output.DefaultStall.
+// flush writes what is left: the messages, the last output of the workers and the hooks, the epilogue. It waits for a reader
+// that has stopped reading no longer than output.DefaultStall.
 func (s *Supervisor) flush() {
 	var streams []*output.Stream
 	for _, r := range []round{s.before, s.round} {

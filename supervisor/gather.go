@@ -16,7 +16,7 @@ const (
 	errorFileTime = 500 * time.Millisecond
 )
 
-// machine is what the machine knows of the ends of processes, whichever they are.
+// machine is what the machine knows about why processes ended.
 type machine struct {
 	memory evidence.CgroupMemory
 
@@ -29,7 +29,7 @@ func findMachine() *machine {
 	return &machine{memory: evidence.FindCgroupMemory("/"), kernelLog: evidence.OpenKernelLog()}
 }
 
-// begin makes what has happened until now no evidence for what comes.
+// begin sets the mark before which nothing counts as evidence.
 func (m *machine) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,12 +79,12 @@ func (s *Supervisor) gather(g node.Gather) {
 				v.rules = s.cfg.Rules()
 			}
 		}
-		v.outcome, v.finding = o, exitcodes.Judge(o, v.rules)
+		v.outcome, v.finding = o, judge(o, v.rules)
 		return node.Judged{Worker: g.Worker, Finding: v.finding}
 	})
 }
 
-// amend judges again those that have failed by themselves, if the machine knows more by now.
+// amend judges those that have failed by themselves once more, if the machine knows more by now.
 func (s *Supervisor) amend(hung bool) {
 	workers, c := s.round.workers, s.hangCase()
 	s.besideEvent(func() node.Event {
@@ -95,7 +95,7 @@ func (s *Supervisor) amend(hung bool) {
 				s.machine.tell(&now)
 			}
 			if !sameMachine(now, w.outcome) {
-				w.outcome, w.finding = now, exitcodes.Judge(now, w.rules)
+				w.outcome, w.finding = now, judge(now, w.rules)
 			}
 			findings = append(findings, w.finding)
 		}
@@ -122,7 +122,7 @@ func (w *worker) lastOutput() ([]byte, []exitcodes.Arrival) {
 	return w.tail.Read()
 }
 
-// readErrorFile returns what this round's worker wrote: nothing when the file is what was there before it.
+// readErrorFile returns what this round's worker wrote: nothing if the file is an older one.
 func (w *worker) readErrorFile() []byte {
 	data, _ := within(errorFileTime, func() ([]byte, error) {
 		if !w.ownErrorFile && evidence.IdentifyFile(w.errorFile) == w.errorBefore {
@@ -133,7 +133,7 @@ func (w *worker) readErrorFile() []byte {
 	return data
 }
 
-// concluded tells whoever wants to know how the round ended.
+// concluded reports how the round ended.
 func (s *Supervisor) concluded(c node.Concluded) {
 	if s.cfg.RoundEnded == nil {
 		return

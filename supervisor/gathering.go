@@ -6,8 +6,8 @@ import (
 )
 
 // gatherTime is how long the reports of the workers are gathered before they are handed on. Ranks report a step within moments
-// of each other, and fast ones many in a second: each look at them costs the same, however many there are. What asks how far
-// the workers are (an end, a signal, a stop, a save) takes along what was reported right before it and waits for nothing.
+// of each other, and fast ones many a second, and each look at the reports costs the same, however many there are. Whatever
+// needs to know how far the workers are (an end, a signal, a stop, a save) takes the latest reports along without waiting.
 const gatherTime = 100 * time.Millisecond
 
 // gatherReports has what was heard handed on within gatherTime. A worker's first step is at once: with it the start, or the

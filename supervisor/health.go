@@ -8,10 +8,10 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/rendezvous"
-	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
+	"github.com/gangrun/gangrun/supervisor/process"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
@@ -34,6 +34,7 @@ type health struct {
 	answers     answers        // upon it
 	lingers     int            // the worker that has failed and does not end; -1: none
 	state       *machineState  // of the newest suspicion; nil where it is not known
+	endedAt     time.Time      // the workers began to be held, or ended; zero: they have not
 }
 
 // watch begins to watch when workers run, and ends when they are gone.
@@ -47,6 +48,7 @@ func (s *Supervisor) watch() {
 			detector: hang.New(s.cfg.Hang, n, now), endings: hang.NewEndings(s.cfg.Hang.ExitTimeout, n, now),
 			log: s.log, signs: make([]progress.Sign, n), final: map[int]string{}, lingers: -1,
 		}
+		s.health.guard(func(d *hang.Detector) { d.Waits(process.Waited) })
 	case state != node.Running:
 		s.health = nil
 	}
@@ -127,6 +129,20 @@ func (h *health) ended(i int) {
 	})
 }
 
+// ending takes that the workers begin to be held, or ended, for their hang: of where they stood before that, what is seen of
+// them from then on says nothing.
+func (h *health) ending() {
+	if h != nil && h.endedAt.IsZero() {
+		h.endedAt = time.Now()
+	}
+}
+
+// hurries reports whether the workers may hang, or are being ended for it: what is to be done then, others wait for.
+func (h *health) hurries() (hurries bool) {
+	h.guard(func(d *hang.Detector) { hurries = d.Suspects() || !h.endedAt.IsZero() })
+	return hurries
+}
+
 // silent reports whether the workers have got nowhere for so long that it may be a hang.
 func (h *health) silent() (silent bool) {
 	h.guard(func(d *hang.Detector) { silent = d.Silent(time.Now()) })
@@ -181,7 +197,7 @@ func (h *health) read(d *hang.Detector, i int, w *worker, now time.Time) {
 	if w.notify != nil && w.notify.Told() || sign.Steps == before.Steps && sign.Phase == before.Phase {
 		return
 	}
-	told := hang.Sign{Rank: w.spec.Rank, Phase: sign.Phase, At: sign.At}
+	told := hang.Sign{Rank: w.spec.Rank, Phase: sign.Phase, At: sign.At, Line: true}
 	if sign.Steps > 0 {
 		told.Step, told.Steps = &sign.Step, sign.Steps
 	}
@@ -232,39 +248,6 @@ func (s *Supervisor) pids() []int {
 		pids[i] = w.pid
 	}
 	return pids
-}
-
-// sample looks at what the workers use, and whether those do anything that may have failed.
-func (s *Supervisor) sample(h *health, failed []int) {
-	if h.sampling {
-		return
-	}
-	h.sampling = true
-	pids := s.pids()
-	s.watching(h, func() func() {
-		table, err := procs.Read()
-		usages := make([]procs.Usage, len(pids))
-		for i, pid := range pids {
-			if err == nil && pid != 0 {
-				usages[i] = table.Usage(pid)
-			}
-		}
-		for _, i := range failed {
-			usages[i].Busy = err != nil || table.Busy(pids[i])
-		}
-		return func() {
-			h.sampling = false
-			h.guard(func(d *hang.Detector) {
-				now := time.Now()
-				for i, u := range usages {
-					d.Used(i, hang.Usage(u), now)
-				}
-				for _, i := range failed {
-					h.endings.Used(i, hang.Usage(usages[i]), now)
-				}
-			})
-		}
-	})
 }
 
 // hangs ends workers that hang, or says what would have been done.

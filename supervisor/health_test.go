@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/internal/shared"
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/notify"
 	"github.com/gangrun/gangrun/supervisor/progress"
@@ -50,6 +51,24 @@ func TestHangs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRearmed: a round ends within a checkpoint, for which there are minutes. The next one has the limit of its steps, once
+// there were two.
+func TestRearmed(t *testing.T) {
+	const steps = `for i in 1 2 3; do echo " iteration $i/ 100 | elapsed time per iteration (ms): 200 |"; sleep 0.2; done; `
+	r := newTrial(t, shell(steps+`if test $GANGRUN_ROUND = 0; then echo "saving checkpoint at iteration 3 to /ckpt"; sleep 0.5; kill -9 $$; fi; exec sleep 60`))
+	r.cfg.NoRestart, r.cfg.MaxRestarts = false, 1
+	r.spec.Restarts = rendezvous.Restarts{Max: 1}
+	r.cfg.StepLines = progress.Find("megatron")
+	r.cfg.Hang, r.cfg.HangDir = hang.Policy{Timeout: 700 * time.Millisecond}, t.TempDir
+	began := time.Now()
+	if r.run(t); len(r.ended) != 2 || !strings.Contains(r.err.String(), "rank 0 made no progress: no step for ") {
+		t.Errorf("%d rounds: %s", len(r.ended), &r.err)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 

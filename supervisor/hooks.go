@@ -16,8 +16,8 @@ import (
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
-// Hooks are commands that run on this node once its workers are gone for good, whatever became of them. They run one
-// after the other, all of them, without a terminal and with nothing to read.
+// Hooks are commands that run on this node once its workers are gone for good, however they ended. All of them run, one
+// after the other, without a terminal and with empty input.
 type Hooks struct {
 	OnExit   [][]string    // each a command with its arguments
 	OnJobEnd [][]string    // after those, and only on the node that has ended the whole job
@@ -26,7 +26,7 @@ type Hooks struct {
 	Ignore   bool          // a hook that fails is only reported
 }
 
-// hookNames are the hooks' names in the message. The arguments stay out: they may hold what is not for everybody.
+// hookNames are the hooks' names in the message. The arguments are left out: they may hold secrets.
 func hookNames(flag string, hooks [][]string) (names []string) {
 	for _, argv := range hooks {
 		names = append(names, flag+":"+filepath.Base(argv[0]))
@@ -35,7 +35,7 @@ func hookNames(flag string, hooks [][]string) (names []string) {
 }
 
 // Missing says which hooks could not be started from the directory dir, and why: better now than when training is over.
-// One that is not found within a few seconds is taken to be there.
+// A look-up that takes more than a few seconds counts as found.
 func (h *Hooks) Missing(dir string) (missing []error) {
 	for n := range len(h.OnExit) + len(h.OnJobEnd) {
 		flag, argv := h.number(n)
@@ -110,7 +110,7 @@ func (s *Supervisor) forkHook(h *hookProcess, prefix string, spec process.Spec) 
 	return err
 }
 
-// cancelHook gives up a hook whose command does not answer, and reports whether there was one to give up.
+// cancelHook gives up a hook whose command cannot be read in time, and reports whether there was one.
 func (s *Supervisor) cancelHook() bool {
 	if s.hook.pid != 0 || s.hook.cancelled {
 		return false
@@ -131,7 +131,7 @@ func (s *Supervisor) flushHook() {
 	})
 }
 
-// The variables by which a hook learns the outcome. One that is not known is not set.
+// The variables that tell a hook the outcome. What is unknown is not set.
 const (
 	hookVariable           = "GANGRUN_HOOK" // on-exit or on-job-end
 	verdictVariable        = "GANGRUN_VERDICT"
@@ -196,8 +196,8 @@ func decimal[N int | int64](n *N) string {
 	return fmt.Sprint(*n)
 }
 
-// oneLine makes a text, some of which may come from a worker's output, fit for a variable: one bounded line without
-// control characters. A zero byte would keep the hook from being started at all.
+// oneLine turns a text, which may include a worker's output, into the value of a variable: one bounded line without control
+// characters. With a zero byte the hook could not be started at all.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -208,7 +208,7 @@ func oneLine(s string) string {
 	return rendezvous.Sentence(strings.TrimSpace(s))
 }
 
-// outcomeFile writes the record into a file for the hooks; the path is empty where there can be none.
+// outcomeFile writes the record to a file for the hooks; the path is empty if it cannot be written.
 func (s *Supervisor) outcomeFile(end exitcodes.Message) (path string) {
 	if path = s.scratch.path("outcome.json"); path == "" {
 		return ""

@@ -29,7 +29,6 @@ func (s *Supervisor) readWords(h *health, of []int) {
 
 // lingers ends a worker that has failed and does not end, and with it the others, or says what would have been done.
 func (s *Supervisor) lingers(h *health, i int) {
-	h.endings.Ended(i) // this is said once
 	w := s.round.workers[i]
 	why := fmt.Sprintf("%s has failed and does not end; it does nothing for %v since it said %q",
 		w.name(i), time.Since(h.endings.Since(i)).Round(time.Second), h.final[i])
@@ -41,10 +40,19 @@ func (s *Supervisor) lingers(h *health, i int) {
 	s.watching(h, func() func() {
 		state := stateOf(pids)
 		return func() {
-			if s.health == h {
+			if s.health == h && s.stillLingers(h, i) {
 				h.lingers, h.state = i, state
 				s.step(node.Hung{Why: why, Failed: true})
 			}
 		}
 	})
+}
+
+// stillLingers reports whether a worker has shown nothing while its state was read, either: on a busy machine that takes long.
+func (s *Supervisor) stillLingers(h *health, i int) (lingers bool) {
+	h.guard(func(d *hang.Detector) {
+		h.read(d, i, s.round.workers[i], time.Now())
+		lingers = h.endings.Lingers(i)
+	})
+	return lingers
 }

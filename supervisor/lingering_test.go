@@ -1,12 +1,14 @@
 package supervisor
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
 // raised is what Python prints of an exception that nobody caught.
@@ -39,6 +41,43 @@ func TestLingering(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 		})
+	}
+}
+
+// TestLivesAfterAll: a worker that prints something while its state is read is not ended for what it did not do before.
+func TestLivesAfterAll(t *testing.T) {
+	for _, prints := range []bool{false, true} {
+		s := &Supervisor{log: slog.New(slog.DiscardHandler), inbox: make(chan func(), 1), done: make(chan struct{}), cfg: Config{Alone: true}}
+		w := &worker{progress: progress.NewReader(nil)}
+		s.round.workers = []*worker{w}
+		now := time.Now().Add(-time.Hour)
+		h := &health{
+			log: s.log, detector: hang.New(hang.Policy{}, 1, now), endings: hang.NewEndings(400*time.Millisecond, 1, now),
+			signs: make([]progress.Sign, 1), final: map[int]string{}, lingers: -1,
+		}
+		s.health = h
+		for over := false; !over; now = now.Add(100 * time.Millisecond) {
+			do := h.endings.Tick(now)
+			for range do.Read {
+				h.endings.Said(0, h.endings.Since(0), true)
+			}
+			for range do.Sample {
+				h.endings.Used(0, hang.Usage{}, now)
+			}
+			over = do.Over == 0
+		}
+		s.lingers(h, 0)
+		goOn := <-s.inbox
+		if prints {
+			w.progress.Stream()([]byte("it goes on\n"))
+		}
+		func() {
+			defer func() { _ = recover() }() // there is no node that could end it
+			goOn()
+		}()
+		if ends := h.lingers == 0; ends == prints {
+			t.Errorf("prints: %v, is ended: %v", prints, ends)
+		}
 	}
 }
 

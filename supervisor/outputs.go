@@ -14,7 +14,7 @@ import (
 // outputOf makes the worker's standard output (1) or error (2): a pipe that is read here, or the terminal itself,
 // since a program behaves differently on one and what it shows there is for the person who watches.
 func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
-	if w.spec.Terminal && sink == (Sink{}) && isTerminal(fd) {
+	if w.spec.Terminal && sink == (Sink{}) && output.IsTerminal(fd) {
 		s.unread.Do(func() {
 			s.log.Info("the worker has the terminal, so gangrun does not see its output and cannot say why it fails; it can with 2>&1 | cat after the command")
 		})
@@ -40,8 +40,8 @@ func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (
 	return file, err
 }
 
-// logFile opens the file at path and makes its directory; it returns nil when there is to be none. Output that cannot be
-// kept does not keep the training from running.
+// logFile opens the file at path and makes its directory; it returns nil if there is to be none. Training runs even if its
+// output cannot be kept.
 func (s *Supervisor) logFile(path string) *output.File {
 	if path == "" {
 		return nil
@@ -79,9 +79,4 @@ func openLog[T io.Closer](s *Supervisor, path string, open func() (T, error)) (T
 		err = fmt.Errorf("%s: %w (%v); the worker starts without it", path, err, openTime)
 	}
 	return file, err
-}
-
-func isTerminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
 }

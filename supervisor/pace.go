@@ -28,7 +28,7 @@ func (s *Supervisor) watchPace() {
 	}
 }
 
-// comparing does f with what compares the ranks. What goes wrong in it costs the names, and nothing else.
+// comparing calls f with what compares the ranks. A panic in it costs the comparison, and nothing else.
 func (s *Supervisor) comparing(f func()) {
 	defer func() {
 		if what := recover(); what != nil {
@@ -56,8 +56,8 @@ func (s *Supervisor) pace(steps []notify.Report) (named []straggler.Named) {
 	return named
 }
 
-// ownTime is what the ranks of this node take for their own part of a step, for the comparison of the nodes; nil where
-// they do not tell that.
+// ownTime is how long the ranks of this node take for their own part of a step, for the comparison of the nodes; nil if they
+// do not report it.
 func (s *Supervisor) ownTime(now time.Time) (own *rendezvous.OwnTime) {
 	s.comparing(func() {
 		if m := s.own.Latest(now); m != nil {

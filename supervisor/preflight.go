@@ -60,7 +60,7 @@ type examiner struct {
 	links    []preflight.Link
 }
 
-// Examine looks at the machine once, for somebody who supervises nothing.
+// Examine looks at the machine once, for a program that supervises nothing.
 func Examine(p Preflight) ([]preflight.Result, error) {
 	reaper, err := process.NewReaper()
 	if err != nil {
@@ -77,7 +77,7 @@ func Examine(p Preflight) ([]preflight.Result, error) {
 	return e.look(), nil
 }
 
-// look takes all probes, side by side, and returns what they found, the order being that of the documentation.
+// look runs all probes, side by side, and returns what they found, in the order of the documentation.
 func (e *examiner) look() []preflight.Result {
 	probes := []func() preflight.Result{
 		e.lookAtGPUs, lookAtXids, e.lookAtLinks, lookAtSharedMemory,
@@ -107,7 +107,7 @@ func (e *examiner) look() []preflight.Result {
 	return results
 }
 
-// anywhere is where a probe runs that needs no directory: the one in which gangrun is may be on a dead file server.
+// anywhere is where a probe runs that needs no directory: gangrun's own may be on a dead file server.
 const anywhere = "/"
 
 // run runs a command for a probe, in the directory dir.

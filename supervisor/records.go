@@ -9,7 +9,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/termlog"
 )
 
-// records is where the records go. Failing to write one never fails the run; it is said once for each place.
+// records is where the records go. A failure to write one never fails the run; it is logged once for each place.
 type records struct {
 	log   *slog.Logger
 	file  *termlog.Log

@@ -19,8 +19,7 @@ type remaining struct {
 	to   int
 }
 
-// detach takes the pipes that processes still hold which are to be left. For PID 1 there are none: what it leaves dies
-// with it.
+// detach takes the pipes of processes that are to be left running. For PID 1 there are none: such processes die with it.
 func (s *Supervisor) detach(workers []*worker, deadline time.Time) (rest []remaining) {
 	if s.cfg.Leftovers == LeftoversKill || os.Getpid() == 1 {
 		return nil
@@ -35,8 +34,8 @@ func (s *Supervisor) detach(workers []*worker, deadline time.Time) (rest []remai
 	return rest
 }
 
-// relay keeps the output of processes working that are left: they write to pipes that we read, and we are about to end. A
-// process of this program goes on reading them for as long as anything writes.
+// relay keeps the output of processes that are left running: they write to pipes that we read, and we are about to end. A
+// process of this program reads them for as long as anything writes.
 func (s *Supervisor) relay() {
 	if len(s.rest) == 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/gangrun/gangrun/supervisor/node"
 )
 
-// stopFile is the file in which the ranks of a round find at which step they save and leave; empty where there can be
-// none. One that is left of an earlier start of the same round is taken away: it told others.
+// stopFile is the file in which the ranks of a round find the step at which they save and leave; empty if there can be none.
+// One of an earlier start of the same round is removed: it was for other workers.
 func (s *Supervisor) stopFile(round int) string {
 	path := s.stopPath(round)
 	if path != "" {
@@ -20,8 +20,8 @@ func (s *Supervisor) stopFile(round int) string {
 
 func (s *Supervisor) stopPath(round int) string { return s.scratch.path(fmt.Sprintf("stop-%d", round)) }
 
-// tell has the ranks told at which step they save and leave. The file appears atomically; that it outlives
-// a power failure is of no use to anybody, and to wait for the disk may take longer than there is time.
+// tell tells the ranks at which step they save and leave. The file appears atomically. It need not survive a power failure,
+// and there may be no time to wait for the disk.
 func (s *Supervisor) tell(e node.Tell) {
 	path := s.stopPath(e.Round)
 	s.besideEvent(func() node.Event {

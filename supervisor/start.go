@@ -16,7 +16,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
-// How long the start of a round waits for a path that somebody named.
+// How long the start of a round waits for a path that was given.
 const (
 	openTime    = 2 * time.Second  // a log file: without it the worker starts all the same
 	commandTime = 10 * time.Second // the command, without which nothing starts
@@ -42,7 +42,7 @@ type round struct {
 	held     map[int][]process.Descendant // what was stopped of a worker that hangs, by its index
 }
 
-// prepare makes the round's workers ready: beside the loop, since it opens paths.
+// prepare prepares the round's workers: beside the loop, since it opens paths.
 func (s *Supervisor) prepare() {
 	before := s.preparing
 	p := &preparation{start: s.round.start, finished: make(chan struct{})}
@@ -166,9 +166,8 @@ func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err 
 	return nil
 }
 
-// findCommand looks a command up and reads its beginning: a program that is started while its file server is dead
-// would hold up gangrun as a whole, not only itself. So would the working directory, which the child enters before it is
-// a program of its own.
+// findCommand looks a command up and reads its beginning: starting a program from a dead file server would block gangrun as a
+// whole. So would the working directory, which the child enters before it is a program of its own.
 func (s *Supervisor) findCommand(name, path string) (string, error) {
 	found, err := within(commandTime, func() (string, error) {
 		_, _ = os.Stat(s.cfg.Dir + "/.") // what is wrong with it the fork says

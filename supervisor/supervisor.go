@@ -1,10 +1,10 @@
 // Package supervisor runs the workers of one node: it starts them, watches them, stops them together, says why they
 // ended, and starts them again or ends with a code and a termination message.
 //
-// What is decided is decided by package node, a pure step: an event and the time in, effects out. Here is what is around
-// it. One goroutine owns the state (Supervisor.Run): it selects over what happens, takes the step, and does the effects.
-// It never waits for a path, a worker or a reader: whatever may take time happens beside it, with a deadline, and comes
-// back as an event.
+// Package node decides, in a pure step: an event and the time in, effects out. This package is what is around it. One
+// goroutine owns the state (Supervisor.Run): it selects over what happens, takes the step, and does the effects. It never
+// waits for a path, a worker or a reader: whatever may take time happens beside it, with a deadline, and comes back as an
+// event.
 package supervisor
 
 import (
@@ -102,8 +102,8 @@ func newSupervisor(cfg Config, reaper *process.Reaper, stdout, stderr *output.Co
 	return s
 }
 
-// Run supervises until the end and returns the exit code. Nothing of the workers runs any more when it returns,
-// unless they were to be left.
+// Run supervises until the end and returns the exit code. When it returns, nothing of the workers runs any more, unless
+// leftovers were to be left.
 func (s *Supervisor) Run() int {
 	defer close(s.done)
 	if err := os.Chdir("/"); err != nil { // so that no mount is kept busy by us
@@ -170,7 +170,7 @@ func (s *Supervisor) step(events ...node.Event) {
 	}
 }
 
-// beside does f, which may take time, beside the loop; what it returns is done in it.
+// beside calls f, which may take time, beside the loop, and the function that f returns in the loop.
 func (s *Supervisor) beside(f func() func()) {
 	crash.Go(func() {
 		goOn := f()
@@ -254,7 +254,7 @@ func (s *Supervisor) signaled(sig unix.Signal) {
 	s.step(node.Signaled{Signal: node.Signal(sig), Front: sig == unix.SIGCONT && s.terminal.inFront()})
 }
 
-// changed hands on what became of a process.
+// changed hands on what happened to a process.
 func (s *Supervisor) changed(ev process.Event) {
 	i := s.indexOf(ev.PID)
 	switch {

@@ -41,7 +41,7 @@ func (s *Supervisor) suspected(h *health, r *hang.Report) {
 			case elsewhere != "":
 				s.excuse(h, number, elsewhere)
 			default:
-				h.state, h.answers = state, asked
+				h.state, h.answers = state.until(h.endedAt), asked
 				if asked.unasked != nil {
 					s.log.Debug("cannot query NCCL's RAS for the ranks' progress; judging the hang without it", "err", asked.unasked)
 				}

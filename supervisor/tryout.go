@@ -16,7 +16,7 @@ import (
 // ProbeCommand is the argument by which this program is started to try a directory out; see ProbeDirectory.
 const ProbeCommand = "probe-directory"
 
-// ProbeDirectory writes a small file to the directory at path, removes it, and prints what came of it as JSON.
+// ProbeDirectory writes a small file to the directory at path, removes it, and prints the result as JSON.
 func ProbeDirectory(path string) {
 	_ = json.NewEncoder(os.Stdout).Encode(tryOut(path)) // nobody is left to tell
 }
@@ -53,8 +53,7 @@ func tryOut(path string) preflight.Directory {
 	return d
 }
 
-// writeSmall writes a file that has no name, where the file system knows such, so that nothing stays when this is
-// killed.
+// writeSmall writes a file without a name, if the file system supports that, so that nothing stays if this is killed.
 func writeSmall(dir string) (err error) {
 	var f *os.File
 	if fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {

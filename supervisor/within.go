@@ -8,11 +8,11 @@ import (
 	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
-// errLate is the error of what has not come back in time. What it waits for is most often a file server.
+// errLate is the error of a call that has not come back in time. Most often a file server does not answer.
 var errLate = errors.New("no answer in time")
 
-// within does f beside the caller and returns what it does, or errLate after d. What comes later is given to late, which
-// may be nil; a call that never comes back costs a thread.
+// within calls f beside the caller and returns its result, or errLate after d. A later result is given to late, which may be
+// nil; a call that never comes back costs a thread.
 func within[T any](d time.Duration, f func() (T, error), late func(T)) (T, error) {
 	type result struct {
 		value T

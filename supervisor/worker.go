@@ -13,7 +13,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
-// worker is one process of the current round, as the machine sees it; what becomes of it the node knows.
+// worker is one process of the current round, as the machine sees it; what happens to it, the node decides.
 type worker struct {
 	spec  Worker
 	path  string      // of the program
@@ -66,7 +66,7 @@ func (w *worker) closeFiles() {
 	}
 }
 
-// forget removes what the worker's process needed and nobody else does.
+// forget removes what only the worker's process needed.
 func (w *worker) forget() {
 	if w.ownErrorFile {
 		_ = os.Remove(w.errorFile) // most often it is not there
@@ -76,7 +76,7 @@ func (w *worker) forget() {
 	}
 }
 
-// forget gives back what the round's workers needed.
+// forget releases what the round's workers needed.
 func (s *Supervisor) forget() {
 	s.terminal.restore()
 	for _, w := range s.round.workers {
@@ -86,10 +86,10 @@ func (s *Supervisor) forget() {
 	crash.Go(func() { files.close(time.Now().Add(logTime)) })
 }
 
-// hear hands on what the workers have reported, if any can, also right before the call.
+// hear hands on what the workers have reported, up to this moment.
 func (s *Supervisor) hear() { s.takeReports(true) }
 
-// takeReports hands on what was heard of the workers, also right before the call, or only of those of which anything was.
+// takeReports hands on what the workers have reported, up to this moment: of all workers, or only of those with news.
 func (s *Supervisor) takeReports(all bool) {
 	s.ears.Hear()
 	if s.gathers {

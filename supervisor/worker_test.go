@@ -12,8 +12,10 @@ import (
 	"github.com/gangrun/gangrun/internal/timer"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
+	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
 	"github.com/gangrun/gangrun/supervisor/notify"
+	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
 // TestReportsAreTakenOnce: a report is handed on once, with what the other workers have said before, and what came before
@@ -178,6 +180,32 @@ func TestOneProcessor(t *testing.T) {
 		if after := runtime.GOMAXPROCS(0); one && after != defaultProcessors() || !one && after != 3 {
 			t.Errorf("one %t: %d afterwards", one, after)
 		}
+	}
+}
+
+// TestHurries: while evidence of a hang is gathered, and until they are gone, gangrun uses as many as it may.
+func TestHurries(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	many := defaultProcessors()
+	if many < 2 {
+		t.Skip("there is one processor")
+	}
+	r := newTrial(t, shell("for i in 1 2 3; do echo step $i; sleep 0.2; done; sleep 60"))
+	var err error
+	if r.cfg.StepLines, err = progress.Custom(`step (\d+)`); err != nil {
+		t.Fatal(err)
+	}
+	r.cfg.Hang, r.cfg.HangDir = hang.Policy{Timeout: 700 * time.Millisecond}, t.TempDir
+	r.cfg.OneProcessor = true
+	seen := map[string]int{}
+	r.cfg.Observe = func(_ time.Time, ev node.Event, _ []node.Effect) {
+		seen[fmt.Sprintf("%T %d", ev, runtime.GOMAXPROCS(0))]++
+	}
+	if code := r.run(t); code != 212 {
+		t.Fatal(code)
+	}
+	if seen["node.Tick 1"] == 0 || seen[fmt.Sprint("node.Hung ", many)] != 1 || seen[fmt.Sprint("node.Dumped ", many)] != 1 {
+		t.Error(seen)
 	}
 }
 

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/gangrun/gangrun/exitcodes/ascii"
 )
 
 // MaxText is the most bytes of one text in an event; MaxLine is more than a line with all of them takes.
@@ -76,26 +77,7 @@ func (e *Event) Encode() []byte {
 		line, _ = json.Marshal(&Event{V: Version, ID: e.ID, Seq: e.Seq, Type: e.Type, Source: e.Source, Job: e.Job,
 			Node: e.Node})
 	}
-	return append(ascii(line), '\n')
-}
-
-// ascii escapes DEL and all above it, which in JSON stand only within strings.
-func ascii(b []byte) []byte {
-	out := make([]byte, 0, len(b)+1)
-	for len(b) > 0 {
-		r, n := utf8.DecodeRune(b)
-		switch {
-		case r < 0x7f:
-			out = append(out, b[0])
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		b = b[n:]
-	}
-	return out
+	return append(ascii.Escape(line), '\n')
 }
 
 // AfterDropped tells, before e, that n events are missing.

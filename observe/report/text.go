@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/observe/account"
 )
 
@@ -25,7 +26,7 @@ func (r *Report) Text(w io.Writer) {
 	case r.Over:
 		state = "has ended"
 	}
-	fmt.Fprintf(w, "job %s: %s, %s, %s", cmp.Or(Plain(r.Job), "without a name"), count(len(r.Nodes), "node"),
+	fmt.Fprintf(w, "job %s: %s, %s, %s", cmp.Or(Plain(r.Job), "without a name"), words.Count(len(r.Nodes), "node"),
 		took(r.Elapsed), Plain(state))
 	if r.Step != nil {
 		fmt.Fprintf(w, ", step %d", *r.Step)
@@ -71,7 +72,7 @@ func (r *Report) interruptions(w io.Writer, t *tabwriter.Writer) {
 	if len(r.Disruptions) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", count(len(r.Disruptions), "interruption"))
+	fmt.Fprintf(w, "\n%s\n", words.Count(len(r.Disruptions), "interruption"))
 	fmt.Fprintln(t, "round\tat\treason\tnode\tlost steps\tcost, node time\tof it\twhy")
 	for _, d := range r.Disruptions {
 		lost := "unknown"
@@ -119,13 +120,6 @@ func (r *Report) nodes(w io.Writer, t *tabwriter.Writer) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Node), ratio, bar(share), n.Processes, took(n.Elapsed), Plain(end))
 	}
 	t.Flush()
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

@@ -26,6 +26,7 @@ func (n *node) act() {
 			break
 		}
 	}
+	n.sayOverlap()
 	n.saves()
 	if n.record.Spec == nil && n.goneAt == 0 && n.spec() != nil { // the job's record had the same; this is another job's
 		n.writer.dirty = true

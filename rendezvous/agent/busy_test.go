@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -187,5 +188,33 @@ func TestWhatNobodyCouldReadIsNotWritten(t *testing.T) {
 	}
 	if strings.Count(log.all(), "level=ERROR") != 1 || !log.has("save: step -1") {
 		t.Errorf("it says %s", log.all())
+	}
+}
+
+// TestWhatNoStoreTakesIsSaid has as many nodes as there may be, with names as long as they may be: the list of them is
+// larger than a value may be, and the job would wait for ever without a word.
+func TestWhatNoStoreTakesIsSaid(t *testing.T) {
+	var log heard
+	a := &ahead{}
+	l := &leader{
+		Agent: &Agent{now: time.Now, log: slog.New(slog.NewTextHandler(&log, nil))}, store: a, watch: a, ctx: t.Context(),
+		rows: map[string]store.KV{}, bad: map[string]string{}, view: rendezvous.View{Token: "s"},
+	}
+	spec := rendezvous.DefaultSpec(4096)
+	job := rendezvous.Job{V: 1, Store: "s", RunUID: "u", Phase: rendezvous.Running, NextRound: 1, Spec: spec}
+	round := rendezvous.Round{V: 1, Store: "s", RunUID: "u", MasterAddr: "a", Fence: spec.Fence}
+	round.Resume.Decision = rendezvous.ResumeFresh
+	for i := range spec.MaxNodes {
+		name := fmt.Sprintf("%0250d", i)
+		round.Members = append(round.Members, rendezvous.Member{Name: name, Incarnation: name, Slots: 8})
+	}
+	for range 3 {
+		d := rendezvous.Decision{Action: rendezvous.ActForm, Job: &job, Round: &round, DropRound: -1}
+		if err := l.commit(d); err != nil || a.writes > 0 {
+			t.Fatalf("%d writes, %v", a.writes, err)
+		}
+	}
+	if strings.Count(log.all(), "level=ERROR") != 1 || !log.has("bytes, at most 1048576 are allowed") {
+		t.Errorf("it says %.1000s", log.all())
 	}
 }

@@ -16,11 +16,8 @@ import (
 // on what the nodes say then.
 func (l *leader) commit(d rendezvous.Decision) error {
 	if err := d.Check(); err != nil {
-		if says := err.Error(); says != l.unwritten {
-			l.unwritten = says
-			l.log.Error("a decision is not written, for nobody could read it; the job waits as it is. This is a defect of gangrun: "+
-				"please report it", "action", d.Action, "err", err)
-		}
+		l.sayUnwritten("a decision is not written, for nobody could read it; the job waits as it is. This is a defect of gangrun: "+
+			"please report it", d.Action, err)
 		return nil
 	}
 	txn := store.Txn{Token: l.view.Token, If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}
@@ -47,6 +44,11 @@ func (l *leader) commit(d rendezvous.Decision) error {
 	if d.Forget {
 		txn.Then = append(txn.Then, store.Delete(jobKey), store.Delete(roundsKey), store.Delete(lists), store.Delete(controls),
 			store.Delete(hostsKey))
+	}
+	if err := txn.Check(); err != nil {
+		l.sayUnwritten("what the job has to write is more than a store takes; it waits as it is. Fewer nodes, or shorter names "+
+			"of them, are needed", d.Action, err)
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, writeTime)
 	defer cancel()
@@ -78,6 +80,14 @@ func (l *leader) commit(d rendezvous.Decision) error {
 	}
 	l.remove(d.Remove)
 	return nil
+}
+
+// sayUnwritten says once why a decision is not written.
+func (l *leader) sayUnwritten(what string, action rendezvous.Action, err error) {
+	if says := err.Error(); says != l.unwritten {
+		l.unwritten = says
+		l.log.Error(what, "action", action, "err", err)
+	}
 }
 
 // round adds a round's record to a transaction, if there is one, and its list of members unless that is there; older lists

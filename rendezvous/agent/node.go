@@ -25,6 +25,7 @@ type node struct {
 	fetching string            // the list of members that is being read
 	unlisted *rendezvous.Round // the newest that waits for such a list; nil: none does
 	missedAt int64             // the Seq of the record whose round was not there at the last tick
+	numbered numbered
 
 	jobRev int64         // the revision of the job's record that was read last; 0: there was none
 	goneAt time.Duration // since when that is missing which reading still has; 0: it is not
@@ -42,6 +43,7 @@ type node struct {
 	halted      bool             // an order to stop is out
 	expedited   bool             // and one to expedite
 	cutOff      bool             // it was because the store could not be reached
+	overlapSaid bool             // another round has begun beside the workers, and that was said
 	late        rendezvous.Guard // as it was then; a new lease may come before the workers are gone
 	ended       bool             // an order to end is out or pending
 	partBy      time.Duration    // the farewell is in the store, and the node goes then at the latest; 0 before

@@ -98,9 +98,6 @@ func (n *node) halt(step rendezvous.Step, at time.Duration) {
 	if !n.halted {
 		n.cutOff, n.late = n.self.Guard.Expired(at) && !n.record.Leaving, n.self.Guard
 	}
-	if j := n.reading.Job; !n.halted && j != nil && j.Round > step.Round && j.Store == n.self.Store && !n.cutOff {
-		n.log.Error("another round has begun while this node's workers still run", "its_round", step.Round, "round", j.Round)
-	}
 	n.halted, n.expedited = true, step.Expedite
 	n.payOwed()
 	n.log.Debug("the round is to be stopped", "round", step.Round, "why", step.Why)

@@ -15,6 +15,7 @@ func (n *node) readJob(kv store.KV, known *rendezvous.Job) {
 		n.cannotUse(err)
 		return
 	}
+	n.numbered.hear(job)
 	if n.older = wentBack(known, job); n.older {
 		return
 	}

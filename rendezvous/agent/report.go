@@ -33,7 +33,7 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 		o = rendezvous.CutOff(n.self.Store, n.self.RunUID, round, n.now())
 		o.Said = said
 	}
-	n.started, n.halted, n.expedited = false, false, false
+	n.started, n.halted, n.expedited, n.overlapSaid = false, false, false, false
 	guard := n.self.Guard
 	if n.cutOff {
 		guard = n.late
@@ -62,6 +62,17 @@ func (n *node) gone(round int, o rendezvous.Outcome, step *int64) {
 func (n *node) stamp(o rendezvous.Outcome) *rendezvous.Outcome {
 	o.Store, o.RunUID, o.Round = n.self.Store, n.self.RunUID, n.record.Round
 	return &o
+}
+
+// sayOverlap says once that another round runs beside this node's workers, whether or not they are being stopped. Of a
+// node that has stopped them because it did not reach the store gone says whether that was in time.
+func (n *node) sayOverlap() {
+	j := n.reading.Job
+	if !n.started || n.overlapSaid || n.cutOff || j == nil || j.Store != n.self.Store || j.Round <= n.record.Round {
+		return
+	}
+	n.overlapSaid = true
+	n.log.Error("another round has begun while this node's workers still run", "its_round", n.record.Round, "round", j.Round)
 }
 
 // leave handles what Agent.Leave reports.

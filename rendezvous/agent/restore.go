@@ -104,7 +104,8 @@ func (n *node) jobGone() {
 	}
 	n.goneAt = max(n.clock(), 1)
 	n.payOwed()
-	n.writer.dirty = n.writer.dirty || n.partBy != 0 // its farewell may be gone, too, and it would count as lost
+	// Its farewell may be gone, too, and it would count as lost; and who starts over is to give no number twice.
+	n.writer.dirty = n.writer.dirty || n.partBy != 0 || n.record.Next != n.nextHeard()
 	if n.older {
 		n.log.Warn("the store has gone back to an earlier record of the job, as one that was restored from a backup",
 			"round", n.reading.Job.Round)
@@ -113,6 +114,28 @@ func (n *node) jobGone() {
 		}
 	}
 	time.AfterFunc(n.goneFor(), func() { n.report((*node).stillGone) })
+}
+
+// numbered is how far the rounds of a store are numbered: the next one's number, as of the highest that was heard of. It
+// outlasts the record, and the run.
+type numbered struct {
+	store string
+	next  int
+}
+
+func (h *numbered) hear(j *rendezvous.Job) {
+	if j.Store != h.store {
+		*h = numbered{store: j.Store}
+	}
+	h.next = max(h.next, j.NextRound)
+}
+
+// nextHeard is the number of the next round, where the node's record does not show it by the last round that it was in.
+func (n *node) nextHeard() int {
+	if h := n.numbered; h.store == n.record.Store && h.next > n.record.Round+1 {
+		return h.next
+	}
+	return 0
 }
 
 // goneFor is how long the record is waited for. That the store has gone back one node notices later than another.

@@ -284,3 +284,33 @@ func TestAnEndThatIsDeleted(t *testing.T) {
 		}
 	})
 }
+
+// TestNoNumberTwice deletes all of a suspended job, and lets a newcomer lead that knows nothing. The other one has been
+// in no round, but has read the record: the newcomer's first round has the number after those.
+func TestNoNumberTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewInMemory()
+		byHand := m.Connect(clock)
+		defer byHand.Close()
+		nodes := gang(t, m, 2)
+		nodes.start(0)
+		suspend, err := rendezvous.Encode(&rendezvous.Control{V: 1, ID: "c", Verb: rendezvous.VerbSuspend})
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Put(controls+"c", suspend)}})
+		for _, p := range nodes {
+			p.stops()
+		}
+		for _, p := range nodes {
+			p.ends()
+			p.Close()
+		}
+		knows := join(t, m.Connect(clock), "node0", rendezvous.DefaultSpec(2), nil)
+		time.Sleep(time.Minute)
+		storetest.Commit(t, byHand, store.Txn{Then: []store.Op{store.Delete("")}})
+		leads := join(t, m.Connect(clock), "node2", rendezvous.DefaultSpec(2), nil)
+		leads.starts(1)
+		knows.starts(1)
+	})
+}

@@ -54,6 +54,18 @@ var schedules = []schedule{
 		},
 	},
 	{
+		"news from before a lease count with it",
+		"A node whose lease is new starts no workers before it has read the job's record on it.",
+		simConfig{n: 2, min: 1, calm: true, work: 2 * time.Minute, lateNews: true, faults: []fault{
+			{at: 55 * time.Second, kind: "late", node: 1, long: time.Minute},
+		}},
+		[]string{
+			"After the fence time the leader forms round 1 without it.",
+			"When its network is back it gets a lease, and its own deadline is far away again. That round 0 runs it has heard, and no more yet.",
+			"It starts the workers of round 0, beside those of round 1.",
+		},
+	},
+	{
 		"a node acknowledges before its workers are gone",
 		"The acknowledgement comes when the last process is gone, not with the order to stop.",
 		simConfig{n: 2, min: 2, calm: true, faults: []fault{
@@ -236,6 +248,8 @@ func (f fault) said() string {
 		return fmt.Sprintf("After %s the workers of %s fail.", at, node)
 	case "move":
 		return fmt.Sprintf("After %s %s is cut off for %s, and its operator gives its name to another pod.", at, node, long)
+	case "late":
+		return fmt.Sprintf("From %s on, for %s, what the store tells %s arrives late.", at, long, node)
 	case "news lost":
 		return fmt.Sprintf("After %s %s misses what its watch tells of the job, for %s.", at, node, long)
 	case "job deleted":

@@ -70,7 +70,7 @@ func (n *node) put() {
 	if j := n.reading.Job; n.recalled && j != nil && j.Round >= 0 {
 		n.record.Carried, n.recalled = nil, false // the job lives: it knows more than any file
 	}
-	n.record.Spec = n.spec()
+	n.record.Spec, n.record.Next = n.spec(), n.nextHeard()
 	value, err := rendezvous.Encode(&n.record)
 	if err != nil {
 		n.log.Error("the node's record cannot be written", "err", err)

@@ -18,12 +18,14 @@ var removed = []struct{ name, says, file, old, new string }{
 		"	case s.Guard.Expired(at):\n		return hurry(", "	case false:\n		return hurry("},
 	{"the start guard is dropped", "R1", "guard.go",
 		"return max(g.GoneBy()-g.StopTime, g.Sent) }", "return 1 << 62 }"},
+	{"news from before a lease count with it", "R1", "agent/order.go",
+		"return n.link.lease != nil && (w.rejoin || w.under != n.link.lease)", "return w == nil"},
 	{"a node acknowledges before its workers are gone", "R1", "agent/order.go",
 		"	n.order(Order{Stop: stop})\n", "	n.order(Order{Stop: stop})\n	n.gone(step.Round, rendezvous.Outcome{}, nil)\n"},
 	{"any newcomer proves a death", "R1", "fence.go", "if newcomer.Unique && m.Unique {", "if true {"},
 	{"a lease is taken over without proof", "R1", "agent/writer.go", "case own.Leased:", "case false:"},
 	{"the leader does not compare", "R7", "agent/leader_write.go",
-		"If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}\n	if d.Job", "}\n	if d.Job"},
+		"If: []store.Cond{l.held.Held(), store.Unchanged(jobKey, l.view.JobRev)}}\n	header, err", "}\n	header, err"},
 	{"a node does not compare what it knows", "no progress", "agent/node.go", "			n.compare()\n", ""},
 	{"a deleted record is not put back", "R2", "agent/restore.go", "	if newest == nil || ", "	if true || "},
 	{"a new store is trusted at once", "R1", "forming.go",
@@ -31,9 +33,9 @@ var removed = []struct{ name, says, file, old, new string }{
 	{"a look from before the stop counts", "R4", "resume.go",
 		"case c == nil || c.Asked < t.job.SinceSeq || c.Asked > t.job.Seq:", "case c == nil:"},
 	{"a list of members comes after its round", "round 0 names members that are not there", "agent/leader_write.go",
-		"	txn.Then = append(txn.Then, store.Put(named, value))\n	return nil\n",
+		"	txn.Then = append(txn.Then, store.Put(named, value))\n	return header, nil\n",
 		"	late, _ := context.WithTimeout(l.ctx, writeTime)\n	context.AfterFunc(late, func() {\n" +
-			"		_, _ = l.store.Commit(l.ctx, store.Txn{Then: []store.Op{store.Put(named, value)}})\n	})\n	return nil\n"},
+			"		_, _ = l.store.Commit(l.ctx, store.Txn{Then: []store.Op{store.Put(named, value)}})\n	})\n	return header, nil\n"},
 	{"nobody waits for the last call", "too few", "forming.go", "	if wait == 0 {\n", "	if true {\n"},
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// KernelLog reads what the kernel says from a moment on. Most containers may not; then there is simply nothing.
+// KernelLog reads the kernel's log from a moment on. Most containers may not read it; then it is simply empty.
 //
 // What was read is remembered until Skip, so that it can be asked for more than once.
 type KernelLog struct {
@@ -75,8 +75,8 @@ func (k *KernelLog) Xids() []exitcodes.Xid {
 	return slices.Clone(k.xids)
 }
 
-// Kills returns the processes that were killed for memory since the log was opened or skipped, on the whole machine:
-// their numbers are the machine's, so which are this container's only the cgroup's count can tell.
+// Kills returns the processes that were killed for memory since the log was opened or skipped, on the whole machine. Their
+// PIDs are the machine's, so only the cgroup's count tells whether they are of this container.
 func (k *KernelLog) Kills() []exitcodes.Kill {
 	if k == nil {
 		return nil

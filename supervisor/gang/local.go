@@ -99,8 +99,8 @@ func (l *Local) newPorts() error {
 	return nil
 }
 
-// environment is what one rank is told. PYTHONUNBUFFERED is for those who watch: through a pipe, Python would show a
-// line when some thousand characters have come together.
+// environment is what one rank is told. PYTHONUNBUFFERED is for the person who watches: on a pipe, Python holds lines back
+// until it has some thousand characters.
 func (l *Local) environment(rank int, round *rendezvous.Round) []string {
 	env := slices.Clone(l.Env)
 	if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, "PYTHONUNBUFFERED=") }) {

@@ -18,8 +18,8 @@ type Resume struct {
 	Args []string
 }
 
-// Presets are the arguments by which training scripts of a framework are told where to go on, by the framework's name.
-// The others find their checkpoint through a pointer file, which package checkpoint keeps true.
+// Presets are the arguments that tell a framework's training scripts what to resume from, by the framework's name.
+// Scripts of other frameworks find their checkpoint by a pointer file, which package checkpoint keeps correct.
 var Presets = map[string][]string{
 	"hf":         {"--resume_from_checkpoint={resume_path}"}, // transformers: TrainingArguments
 	"lightning":  {"--ckpt_path={resume_path}"},              // LightningCLI: fit --ckpt_path
@@ -30,7 +30,7 @@ var Presets = map[string][]string{
 	"orbax":      nil,
 }
 
-// Workers wraps what makes the workers of a round.
+// Workers wraps the function that makes the workers of a round.
 func (r Resume) Workers(
 	workers func(*agent.Start) ([]supervisor.Worker, error),
 ) func(*agent.Start) ([]supervisor.Worker, error) {
@@ -88,7 +88,7 @@ func filled(argv []string, fill *strings.Replacer) []string {
 	return out
 }
 
-// CheckTemplates refuses a template that nothing fills: a misspelt one would reach the training script as it is.
+// CheckTemplates refuses an unknown template: a misspelt one would reach the training script as it is.
 func CheckTemplates(args []string) error {
 	known := []string{"resume_path", "resume_root", "resume_tag", "resume_step", "resume_decision"}
 	for _, arg := range args {

@@ -23,6 +23,10 @@ type Detector struct {
 	gathered    bool      // the evidence about it is there
 	said        bool      // that it is a hang
 	excused     bool      // workers elsewhere are busy
+
+	waits    func() (time.Duration, bool) // nil: it is not known
+	waited   time.Duration                // by waitedAt
+	waitedAt time.Time
 }
 
 // New is the detector of a round of so many workers, which begins now.
@@ -48,6 +52,9 @@ type Decision struct {
 // Tick says what follows from what was heard until now. It is to be called a second after it was called last, or later.
 func (d *Detector) Tick(now time.Time) (do Decision) {
 	d.pass(now)
+	if now.Sub(d.waitedAt) >= asleep { // it costs a file for each thread
+		d.noteWaited()
+	}
 	if d.policy.Mode == Off || !d.armed() {
 		return Decision{}
 	}
@@ -91,6 +98,9 @@ func (d *Detector) Next() time.Time {
 	return next
 }
 
+// Suspects reports whether there is a suspicion, or a hang that was found.
+func (d *Detector) Suspects() bool { return !d.suspectedAt.IsZero() }
+
 // Gathered takes that the evidence about a suspicion is there.
 func (d *Detector) Gathered() { d.gathered = true }
 
@@ -99,7 +109,7 @@ func (d *Detector) confirmAt() time.Time {
 	if d.gathered {
 		return d.suspectedAt.Add(ConfirmTime)
 	}
-	return d.suspectedAt.Add(2 * ConfirmTime)
+	return d.suspectedAt.Add(LateTime)
 }
 
 // period is how often Tick is to be called: what is printed is read then.
@@ -222,50 +232,10 @@ func (d *Detector) limitOf(phase string) time.Duration {
 		return max(Quiet, d.policy.Timeout, Factor*d.slowest)
 	case d.policy.Timeout != 0:
 		return d.policy.Timeout
+	case !d.settled():
+		return max(Quiet, Spread*d.slowest)
 	}
 	return max(Usual, Factor*d.slowest)
-}
-
-// pass lets time go by. Time in which this process did not run, or in which all workers were stopped, is no silence.
-func (d *Detector) pass(now time.Time) {
-	gone := now.Sub(d.now)
-	if gone > asleep || d.allStopped() {
-		d.skip(gone, now)
-	}
-	d.now = now
-}
-
-func (d *Detector) allStopped() bool {
-	stopped := false
-	for i := range d.workers {
-		if w := &d.workers[i]; !w.ended {
-			if !w.stopped {
-				return false
-			}
-			stopped = true
-		}
-	}
-	return stopped
-}
-
-// skip takes time out of every silence.
-func (d *Detector) skip(gone time.Duration, now time.Time) {
-	shift := func(t *time.Time) {
-		if !t.IsZero() {
-			*t = earlier(t.Add(gone), now)
-		}
-	}
-	for _, t := range []*time.Time{&d.toldAt, &d.printedAt, &d.movedAt, &d.ranAt, &d.suspectedAt} {
-		shift(t)
-	}
-	for i := range d.workers {
-		w := &d.workers[i]
-		w.usedAt = time.Time{}
-		for _, r := range w.ranks {
-			shift(&r.at)
-			shift(&r.stepAt)
-		}
-	}
 }
 
 func earlier(a, b time.Time) time.Time {

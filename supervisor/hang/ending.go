@@ -22,6 +22,7 @@ type ending struct {
 	base   Usage
 	at     time.Time
 	looked time.Time
+	over   bool // that is said
 }
 
 // words are what a worker has said last.
@@ -58,7 +59,7 @@ func NewEndings(timeout time.Duration, workers int, now time.Time) *Endings {
 type Ends struct {
 	Read   []int // their last words are to be read: [Endings.Said]
 	Sample []int // what they use is to be measured: [Endings.Used]
-	Over   int   // has done nothing since, for the whole time; -1: none
+	Over   int   // has done nothing since, for the whole time, as [Endings.Lingers] says from then on; -1: none
 }
 
 // Tick says what follows from what was heard until now. It is to be called every second or so,
@@ -69,13 +70,13 @@ func (e *Endings) Tick(now time.Time) Ends {
 	for i := range e.workers {
 		w := &e.workers[i]
 		switch {
-		case w.ended:
+		case w.ended || w.over:
 		case w.words == unread && now.Sub(w.heard) >= min(wordsAfter, e.timeout/4):
 			w.words = asked
 			do.Read = append(do.Read, i)
 		case w.words != final:
 		case !w.at.IsZero() && w.looked.Sub(w.at) >= e.timeout:
-			do.Over = i
+			w.over, do.Over = true, i
 			return do
 		case now.Sub(w.looked) >= e.between():
 			do.Sample = append(do.Sample, i)
@@ -87,7 +88,7 @@ func (e *Endings) Tick(now time.Time) Ends {
 // Next is when Tick is to be called at the latest, once it was called at now; zero while nobody may have failed.
 func (e *Endings) Next() (next time.Time) {
 	for i := range e.workers {
-		if w := &e.workers[i]; !w.ended && (w.words == asked || w.words == final) {
+		if w := &e.workers[i]; !w.ended && !w.over && (w.words == asked || w.words == final) {
 			return e.now.Add(e.between())
 		}
 	}
@@ -115,6 +116,9 @@ func (e *Endings) Failed() bool {
 	return slices.ContainsFunc(e.workers, func(w ending) bool { return !w.ended && w.words == final })
 }
 
+// Lingers reports whether a worker that was said to be over still is: it has not ended since, and given no sign of life.
+func (e *Endings) Lingers(i int) bool { return e.workers[i].over && !e.workers[i].ended }
+
 // Said takes whether the last words of a worker were those of a program that has ended. since is what Since was when they
 // were asked for: of what it has said after that nothing is known.
 func (e *Endings) Said(i int, since time.Time, ended bool) {
@@ -128,11 +132,12 @@ func (e *Endings) Said(i int, since time.Time, ended bool) {
 }
 
 // Used takes what a worker's processes have used by now. Whoever runs, or would if the machine let it, or waits for a
-// disk, does not do nothing; nor does whoever has started a process, or has lost one.
+// disk, does not do nothing; nor does whoever has started a process, or has lost one. Half of the time without a look tells nothing:
+// nothing may have run then.
 func (e *Endings) Used(i int, u Usage, now time.Time) {
 	e.pass(now)
 	w := &e.workers[i]
-	idle := !w.at.IsZero() && !u.Busy && !u.Stopped && u.Processes == w.base.Processes &&
+	idle := !w.at.IsZero() && now.Sub(w.looked) <= max(e.timeout/2, period) && !u.Busy && !u.Stopped && u.Processes == w.base.Processes &&
 		u.IO-w.base.IO < mostIdleIO && (u.CPU-w.base.CPU).Seconds() < busyCPU*e.timeout.Seconds()
 	if !idle {
 		w.base, w.at = u, now

@@ -72,6 +72,26 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// TestEndingsOnce: that a worker is over is said once, and holds until it shows that it lives, or ends.
+func TestEndingsOnce(t *testing.T) {
+	d := newDying(0).until(10*time.Minute).wants(t, 67*s)
+	d.over = 0
+	if d.until(d.now+time.Hour).wants(t, 0); !d.e.Lingers(0) || !d.e.Failed() || !d.e.Next().IsZero() {
+		t.Error("it is forgotten")
+	}
+	d.e.Heard(0, noon.Add(d.now))
+	if d.e.Lingers(0) {
+		t.Error("it lives")
+	}
+	at := d.now
+	if d.until(at+10*time.Minute).wants(t, at+67*s); !d.e.Lingers(0) {
+		t.Error("it is over again")
+	}
+	if d.e.Ended(0); d.e.Lingers(0) {
+		t.Error("it has ended")
+	}
+}
+
 // TestEndingsOfOthers: who only waits for another one that lives does nothing either, and has not failed.
 func TestEndingsOfOthers(t *testing.T) {
 	d := newDying(0)
@@ -113,6 +133,13 @@ func TestEndingsPaused(t *testing.T) {
 	d := newDying(0).until(30 * s)
 	d.now += time.Hour
 	d.until(d.now+10*time.Minute).wants(t, 30*s+time.Hour+62*s)
+}
+
+// TestEndingsFrozen: nor does a shorter time, of a time-out that is short.
+func TestEndingsFrozen(t *testing.T) {
+	d := newDying(6 * s).until(4 * s)
+	d.now += 4 * s
+	d.until(time.Minute).wants(t, 16*s)
 }
 
 // TestEndingsLate: an answer about what was said before is none about what was said since.

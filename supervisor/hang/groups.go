@@ -1,6 +1,9 @@
 package hang
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Group is a process group of some of the job's ranks, as one of them sees it.
 type Group struct {
@@ -49,6 +52,22 @@ func (w *waits) missing(m Group) (stands []int) {
 	return stands
 }
 
+// awaited are those of them that wait for nobody.
+func (w *waits) awaited(m member) []int {
+	return slices.DeleteFunc(w.missing(m.Group), func(o int) bool {
+		return o == m.stand || w.stands[o].Pairs || w.waits(o)
+	})
+}
+
+// lacks says what somebody has not joined in which a rank stands.
+func (g Group) lacks(stands string) string {
+	says := fmt.Sprintf("it has not joined collective %d of %s, in which %s stands", g.Completed+1, g.What, stands)
+	if g.Call != "" {
+		says += ": " + g.Call
+	}
+	return says
+}
+
 // waits reports whether a rank waits for others in a group, or may: what it stands in is over only where another has
 // it behind itself, or all its members have joined.
 func (w *waits) waits(i int) bool {
@@ -76,18 +95,12 @@ func byGroups(stands []Stand) (int, string) {
 	w := newWaits(stands)
 	for i, s := range stands {
 		for _, g := range s.Groups {
-			for _, missing := range w.missing(g) {
-				if missing == i || stands[missing].Pairs || w.waits(missing) {
-					continue
-				}
-				if guilty >= 0 && guilty != missing {
+			for _, o := range w.awaited(member{i, g}) {
+				if guilty >= 0 && guilty != o {
 					return -1, ""
 				}
 				if n := len(w.of[g.Name]); guilty < 0 || n < size { // the smaller group says more
-					guilty, size, why = missing, n, fmt.Sprintf("it has not joined collective %d of %s, in which %s stands", g.Completed+1, g.What, stands[i].Name)
-					if g.Call != "" {
-						why += ": " + g.Call
-					}
+					guilty, size, why = o, n, g.lacks(s.Name)
 				}
 			}
 		}

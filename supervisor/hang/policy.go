@@ -28,6 +28,11 @@ const (
 	// Usual is the least limit where steps are told; the slowest step so far times Factor is the other.
 	Usual  = time.Minute
 	Factor = 5
+	// Calm is how many lines that show a step have to come before the time between them says how long the next one may take, none of
+	// them later than half as much again as any before. Until then there may be one for each of the first ten steps, and then one
+	// for a hundred: the limit is Quiet, or the slowest times Spread, as where each comes ten times as late as the one before.
+	Calm   = 20
+	Spread = 15
 	// Quiet is the limit where only output, CPU time and I/O speak, and in a phase of which it is unknown how long it
 	// takes: an evaluation, a checkpoint.
 	Quiet = 15 * time.Minute
@@ -36,11 +41,15 @@ const (
 	PutOff = 2 * Quiet
 	// UsualExit is the limit where all have told that they are about to end.
 	UsualExit = time.Minute
-	// ConfirmTime is how long a suspicion has to last; twice as long where the evidence is not there by then.
+	// ConfirmTime is how long a suspicion has to last; LateTime where the evidence is not there by then. What is left of two
+	// seconds is for a busy machine.
 	ConfirmTime = time.Second
+	LateTime    = 3 * ConfirmTime / 2
 )
 
 const (
+	// grows is how much of the longest time between two steps is longer than that, in percent.
+	grows = 150
 	// period is how often a detector wants to be asked, but for short limits.
 	period = time.Second
 	// asleep is how much later than that is no longer a busy machine: this process did not run, and nor did the others.

@@ -12,6 +12,8 @@ type Sign struct {
 	// Steps is how many were told so far, each another than the one before. What is asked for now and then may see the same
 	// one again and again, as the last of each epoch.
 	Steps int
+	// Line says that it was read from a line of output, which not every step need have.
+	Line bool
 	// Phase is what the rank does from now on; empty: what it did, and train after another step.
 	Phase string
 	// At is when it was told; zero: now.
@@ -44,6 +46,8 @@ type rank struct {
 	step  *int64
 	told  int // of its signs: how many it has told
 	steps int // how often another one was seen
+	line  bool
+	calm  int // how many were told since the time between two last grew
 	phase string
 	at    time.Time // of the newest progress
 	// stepAt is when the newest step was told; zero once a phase was told after it, since what follows is no step's time.
@@ -72,9 +76,10 @@ func (d *Detector) Told(i int, s Sign, now time.Time) (moved bool) {
 	if s.Step != nil && (r.step == nil || *r.step != *s.Step || r.told != s.Steps) {
 		step := *s.Step
 		// What I/O has put off was more than a step: a checkpoint of which nothing was told.
-		if took := at.Sub(r.stepAt); !r.stepAt.IsZero() && took > d.slowest && (!d.told() || took <= d.limit()) {
-			d.slowest = took
+		if took := at.Sub(r.stepAt); !r.stepAt.IsZero() && (!d.told() || took <= max(d.slowest, d.limit())) {
+			d.took(r, took)
 		}
+		r.line = s.Line
 		r.step, r.told, r.stepAt, r.phase, moved = &step, s.Steps, at, Train, true
 		r.steps++ // once for several read at once: who prints through a buffer is silent then, for a time that is not known yet
 		d.steps = max(d.steps, r.steps)
@@ -87,6 +92,14 @@ func (d *Detector) Told(i int, s Sign, now time.Time) (moved bool) {
 		d.progress(at)
 	}
 	return moved
+}
+
+// took takes how long a rank's newest step came after the one before.
+func (d *Detector) took(r *rank, took time.Duration) {
+	if r.calm++; took > d.slowest*grows/100 {
+		d.unsettle()
+	}
+	d.slowest = max(d.slowest, took)
 }
 
 // Printed takes that a worker has printed something.

@@ -8,7 +8,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// begins makes a round ready, unless this node is to leave.
+// begins prepares a round, unless this node is to leave.
 func (n *Node) begins(b Begin) {
 	if n.request != nil || n.final != nil || n.state != Waiting {
 		n.do(Gone{Round: b.Round})
@@ -30,7 +30,7 @@ func (n *Node) begins(b Begin) {
 	}
 }
 
-// abandon gives the round up before a worker of it runs.
+// abandon gives the round up before any of its workers runs.
 func (n *Node) abandon() {
 	n.transition(Waiting)
 	if !n.preflight.under { // else nothing was asked for
@@ -93,7 +93,7 @@ func (n *Node) notForked(f NotForked) {
 	n.unstarted(f.Worker, f.Failure)
 }
 
-// unstarted ends a round that could not be begun, because of the worker i: those that run already are stopped.
+// unstarted ends a round because worker i could not be started: those that run already are stopped.
 func (n *Node) unstarted(i int, why Failure) {
 	n.transition(Running)
 	n.workers[i].why = why.Why

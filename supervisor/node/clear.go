@@ -8,7 +8,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// leftovers are what the workers of a round have left behind, while it is removed.
+// leftovers are the processes that the workers of a round have left behind, while they are removed.
 type leftovers struct {
 	clock clock
 	asked bool // SIGTERM was sent, and what there was is not known yet
@@ -30,20 +30,20 @@ func (s *stuck) add(name string, pids ...int) {
 	}
 }
 
-// without are processes but those that are known to be stuck.
+// without are the processes, except those that are known to be stuck.
 func (s *stuck) without(found []Process) []Process {
 	return slices.DeleteFunc(slices.Clone(found), func(p Process) bool { return s.pids[p.PID] })
 }
 
-// restarts reports whether another round may follow this one: then nothing of it may stay. Whether one does, the job
-// decides once nothing has stayed.
+// restarts reports whether another round may follow this one: then nothing of this one may stay. The job decides about that
+// once nothing has.
 func (n *Node) restarts() bool {
 	v := n.verdict.message.Verdict
 	failed := !n.policy.NoRestart && (v == exitcodes.Retry || v == exitcodes.Fatal && n.policy.RestartAny)
 	return n.final == nil && (failed || n.verdict.outcome.Verdict == "") // or it was only stopped, for the others' sake
 }
 
-// clear asks what the workers have left behind to end.
+// clear asks leftover processes to end.
 func (n *Node) clear() {
 	n.left = leftovers{}
 	if n.alone || !n.restarts() && n.policy.Leftovers == LeftoversLeave {
@@ -102,7 +102,7 @@ func (n *Node) clearedIfAlone() {
 	}
 }
 
-// cleared goes on after a round of which nothing is left: the job is told, and says what follows.
+// cleared ends a round of which nothing is left: the job is told, and says what follows.
 func (n *Node) cleared() {
 	n.do(Forget{})
 	if len(n.stuck.names) > 0 {
@@ -116,8 +116,8 @@ func (n *Node) cleared() {
 	}
 }
 
-// unhealthy ends the run on this node: a process of the last round cannot be removed, and may hold a GPU, so no new
-// round may start here. An end that is final, or asked for, stays what it is.
+// unhealthy ends the run on this node: a process of the last round cannot be removed and may hold a GPU, so no new round
+// may start here. An end that is final, or was asked for, is not changed.
 func (n *Node) unhealthy() {
 	m := n.verdict.message
 	if m.Verdict == exitcodes.Retry {

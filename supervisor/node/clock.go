@@ -2,7 +2,7 @@ package node
 
 import "time"
 
-// The times of every stop, beside those that the user sets.
+// The times of every stop, apart from those that the user sets.
 const (
 	leftoverGrace = time.Second            // from SIGTERM to SIGKILL for what a worker leaves behind
 	sweepAgain    = 20 * time.Millisecond  // between looks for processes that were forked while others were killed
@@ -17,9 +17,9 @@ const (
 	flushAtStop   = 500 * time.Millisecond // the same once the grace is over
 )
 
-// clock is the stop clock of whatever was asked to stop: a worker, what one left behind, an exit hook. It can only be
-// made to run out earlier, with one exception: while a checkpoint is saved SIGKILL waits, up to a time that was set at
-// the start.
+// clock is the stop clock of anything that was asked to stop: a worker, its leftovers, an exit hook. It can only be made to
+// run out earlier, with one exception: while a checkpoint is being saved, SIGKILL waits, up to a time that was set at the
+// start.
 type clock struct {
 	termAt   time.Time // SIGTERM is due; zero: it was sent, or was never to be
 	killAt   time.Time // SIGKILL is due, and after it the next look at what is left; zero: no clock runs
@@ -54,7 +54,7 @@ func (c *clock) limit(killAt, saveBy time.Time) {
 	}
 }
 
-// ask has SIGTERM due at the time, unless it is earlier.
+// ask makes SIGTERM due at the time, unless it is due earlier.
 func (c *clock) ask(at time.Time) {
 	if c.runs() && !c.killed() {
 		c.termAt = earlier(c.termAt, at)
@@ -68,8 +68,8 @@ func (c *clock) expedite(until time.Time) {
 	}
 }
 
-// ring says what is due, and moves the clock on: the caller does it. saving is whether a checkpoint is being saved,
-// again how long after SIGKILL the next look is due.
+// ring says what is due, for the caller to do, and moves the clock on. saving is whether a checkpoint is being saved, again
+// how long after SIGKILL the next look is due.
 func (c *clock) ring(now time.Time, saving bool, again time.Duration) alarm {
 	switch {
 	case !c.runs():

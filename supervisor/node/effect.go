@@ -20,10 +20,10 @@ type (
 	// Probe looks at the machine: [Probed]. However long that takes, no worker runs meanwhile.
 	Probe struct{}
 
-	// StopProbes ends the look at the machine: nobody waits for it any more.
+	// StopProbes ends the look at the machine: its result is not needed any more.
 	StopProbes struct{}
 
-	// Join lets the job know of this node. Without Policy.Preflight it does from the beginning.
+	// Join makes this node known to the job. Without Policy.Preflight it is known from the beginning.
 	Join struct{}
 
 	// Fork starts a worker: [Forked] or [NotForked], at once.
@@ -52,7 +52,7 @@ type (
 	// Hold stops the workers' Python processes where they stand, and whoever launched them: [Held].
 	Hold struct{}
 
-	// Release lets what [Hold] has stopped of a worker go on.
+	// Release continues what [Hold] has stopped of a worker.
 	Release struct{ Worker int }
 	// Dump has the workers' Python processes write their stacks, of which they end: [Dumped].
 	Dump struct{}
@@ -73,7 +73,7 @@ type (
 	// Look looks at a worker or hook that was killed: [Looked].
 	Look struct{ Worker int }
 
-	// Forget gives back what the round's workers needed, and the terminal.
+	// Forget releases what the round's workers needed, and the terminal.
 	Forget struct{}
 
 	// Record writes the termination message.
@@ -84,6 +84,13 @@ type (
 		Level slog.Level
 		Text  string
 		Args  []any
+	}
+
+	// Ending tells why the run ends on this node, where the failure of its own workers does not say it.
+	Ending struct {
+		Why     string // the job's word: its restarts are used up, nodes are missing; empty where a failure alone ends it
+		Failure string // that failure, where it was another node's
+		Alone   bool   // the job continues without this node
 	}
 
 	// Failing tells the job that a worker has failed while others still run.
@@ -161,6 +168,7 @@ func (Look) effect()         {}
 func (Forget) effect()       {}
 func (Record) effect()       {}
 func (Log) effect()          {}
+func (Ending) effect()       {}
 func (Failing) effect()      {}
 func (Gone) effect()         {}
 func (Leave) effect()        {}

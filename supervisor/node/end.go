@@ -1,7 +1,6 @@
 package node
 
 import (
-	"log/slog"
 	"strings"
 	"time"
 
@@ -9,25 +8,15 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
-// endWith sets how this node ends whatever becomes of the others. It is the only place that does: the callers say why.
+// endWith sets how this node ends, whatever happens to the others. It is the only place that does: the callers say why.
 func (n *Node) endWith(m exitcodes.Message) { n.final = &m }
 
 // endOrdered ends the run on this node.
 func (n *Node) endOrdered(e End) {
 	if n.final == nil {
-		m := n.ending(&e.End)
-		n.endWith(m)
-		args := []any{"verdict", e.Verdict, "reason", e.Reason, "code", m.ExitCode}
-		switch {
-		case e.Verdict == exitcodes.Success || m.Message == n.verdict.message.Message: // said, or nothing to say
-		case e.Verdict == exitcodes.Suspended:
-			n.log(slog.LevelInfo, "leaving: "+e.Message, args...)
-		case e.Reason == exitcodes.ReasonStoreLost: // the others are unknown, who may have lost it, too
-			n.log(slog.LevelError, "this node leaves: "+e.Message, args...)
-		case rendezvous.CanEndAlone(e.Reason):
-			n.log(slog.LevelError, "this node leaves, and the job continues without it: "+e.Message, args...)
-		default:
-			n.log(slog.LevelError, "the job is over: "+strings.TrimSuffix(e.Message, "; "+n.verdict.message.Message), args...) // said
+		n.endWith(n.ending(&e.End))
+		if why := n.whyEnding(e.End); why != (Ending{}) {
+			n.do(why)
 		}
 	}
 	n.over, n.endsJob = true, e.EndsJob
@@ -39,8 +28,31 @@ func (n *Node) endOrdered(e End) {
 	}
 }
 
-// finish begins the end, nothing of the workers being left: the exit hooks, if there are any to run, then the last
-// output. A kill meanwhile leaves the true verdict.
+// whyEnding is what the job's end says beyond what this node has said of its own workers.
+func (n *Node) whyEnding(e rendezvous.End) Ending {
+	// Those who have lost the store cannot know whether the others have lost it, too.
+	why := Ending{Why: e.Message, Alone: e.Reason != exitcodes.ReasonStoreLost && rendezvous.CanEndAlone(e.Reason)}
+	switch c := e.Cause; {
+	case e.Verdict == exitcodes.Success:
+		return Ending{}
+	case c == nil:
+	case c.Message == e.Message:
+		why.Why, why.Failure = "", c.Message
+	default: // the budget's words come first; a long failure's are cut
+		if i := strings.Index(e.Message, "; "); i >= 0 && strings.HasPrefix(c.Message, e.Message[i+2:]) {
+			why.Why, why.Failure = e.Message[:i], c.Message
+		}
+	}
+	if own := n.verdict.message.Message; why.Failure == own {
+		why.Failure = ""
+	} else if why.Why == own {
+		why.Why = ""
+	}
+	return why
+}
+
+// finish begins the end, once nothing of the workers is left: the exit hooks, if there are any, then the last output. If
+// gangrun is killed meanwhile, the true verdict is written already.
 func (n *Node) finish() {
 	if n.preflight.under {
 		n.preflight.under = false
@@ -56,8 +68,7 @@ func (n *Node) finish() {
 	n.flush()
 }
 
-// flush writes out what is still to be seen. A reader that is slow but goes on is waited for, not beyond what is left of
-// the grace.
+// flush writes the last output. It waits for a reader that is slow but reads on, no longer than what is left of the grace.
 func (n *Node) flush() {
 	n.transition(Flushing)
 	n.flushBy = n.now.Add(flushTime)

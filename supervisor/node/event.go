@@ -9,8 +9,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
-// Event is something that has happened. Workers are named by their index in the round, the exit hook that runs by
-// [Hook].
+// Event is something that has happened. A worker is named by its index in the round, the running exit hook by [Hook].
 type Event interface{ event() }
 
 // Hook stands for the exit hook that runs, in the place of a worker's index.
@@ -43,13 +42,13 @@ type (
 		Why       string
 		Suspend   bool // the job is to pause: the workers may take the time to save what they have
 		Departure bool // another node leaves as announced, and nothing has failed
-		// Silence is for how long nothing has been heard of the node that is lost: the failure is as old as that.
+		// Silence is how long the lost node has been silent: the failure is as old as that.
 		Silence time.Duration
-		// Expedite tells that others may soon run without this node: what it was given of time before is shortened.
+		// Expedite tells that others may soon run without this node: the time that it was given before is shortened.
 		Expedite bool
 		// Failure is the reason of the failure, or loss, elsewhere for which they are stopped; empty where it is another.
 		Failure string
-		// Silent tells that the workers here got nowhere either: their stacks may tell why.
+		// Silent tells that the workers here made no progress either: their stacks may show why.
 		Silent bool
 	}
 
@@ -152,7 +151,7 @@ type (
 	// Reported is what the workers say of themselves, one element for each.
 	Reported []Report
 
-	// Straggles says that a rank makes the others wait, step after step, or does so no more.
+	// Straggles says that a rank makes the others wait, step after step, or no longer does.
 	Straggles struct {
 		Rank int
 		Over bool
@@ -163,16 +162,16 @@ type (
 		Step        time.Duration // the average length of a step
 	}
 
-	// Slows says that a node makes the others wait, minute after minute, or does so no more. Only one node is told of it.
+	// Slows says that a node makes the others wait, minute after minute, or no longer does. Only one node is told.
 	Slows rendezvous.SlowNode
 
-	// Accused says that a worker's health is not what it should be: it is stopped, and this is why it ends.
+	// Accused says what is wrong with a worker: it is stopped, and this is why it ends.
 	Accused struct {
 		Worker int
 		Why    string // follows the name of the worker in a sentence
 	}
 
-	// Hung says that the workers get nowhere, and are to be ended for that.
+	// Hung says that the workers make no progress, and are to be ended.
 	Hung struct {
 		Why      string // since when they show no progress
 		Standing string // how far each has come; empty where none has told

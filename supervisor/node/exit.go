@@ -30,8 +30,8 @@ func (n *Node) aloneNow() {
 	n.hookOverIfAlone()
 }
 
-// started reports whether a worker or a hook was started whose end is not known yet. Word that nothing is left is older
-// than that, then: it says nothing of what was started meanwhile, nor of what that leaves behind.
+// started reports whether a worker or a hook was started whose end is not known yet. Then the news that nothing is left is
+// older, and says nothing about what was started since, nor about its leftovers.
 func (n *Node) started() bool {
 	if n.state == Hooking {
 		return !n.hooks.ended
@@ -108,8 +108,8 @@ func (n *Node) question(w *worker) (exitcodes.Outcome, Evidence) {
 	return o, MachineOnly
 }
 
-// judged handles what the evidence says about a worker. One that has failed by itself takes the others along, unless
-// the failure may be the echo of another one: whoever caused it may be about to end by itself.
+// judged handles what the evidence says about a worker. If it failed by itself, the others are stopped, unless the failure
+// may be the echo of another one: then the rank that caused it may be about to end by itself.
 func (n *Node) judged(ev Judged) {
 	w := &n.workers[ev.Worker]
 	if n.state != Running || w.judged {
@@ -143,7 +143,7 @@ func (n *Node) judged(ev Judged) {
 	n.concludeIfOver()
 }
 
-// inOwnWords is a finding with what has come from outside named as a person would.
+// inOwnWords is a finding in which a request from outside has the name that a person would give it.
 func (n *Node) inOwnWords(w *worker, f exitcodes.Finding) exitcodes.Finding {
 	if w.stop == exitcodes.StoppedOutside && n.request != nil {
 		f.Message, f.Evidence = n.request.named(f.Message), n.request.named(f.Evidence)
@@ -155,8 +155,8 @@ func failedByItself(w *worker) bool {
 	return w.stop == exitcodes.NotStopped && w.finding.Verdict != exitcodes.Success
 }
 
-// concludeIfOver concludes the round once its last worker is gone and judged. Where one has failed the machine is asked
-// once more before: it may know by now what it did not at that worker's end.
+// concludeIfOver concludes the round once its last worker is gone and judged. If one has failed, the machine is asked once
+// more before: it may know more by now than when that worker ended.
 func (n *Node) concludeIfOver() {
 	amend := n.dumping
 	for i := range n.workers {

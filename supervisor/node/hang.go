@@ -7,14 +7,14 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// dumpTime is how long Python processes have to write their stacks, of which they end. It takes milliseconds.
+// dumpTime is how long Python processes have to write their stacks, which ends them. It takes milliseconds.
 const dumpTime = 5 * time.Second
 
 // endTime is for what has written its stacks to end of that: its parent may be stopped, or the news of it on its way.
 const endTime = 250 * time.Millisecond
 
-// hung ends workers that get nowhere: first with their stacks, which may tell whom the others wait for. Whoever that is
-// is known once all are gone.
+// hung ends workers that make no progress: first they write their stacks, which may show whom the others wait for. Who that
+// is, is known once all are gone.
 func (n *Node) hung(ev Hung) {
 	echo := !n.stopBy.IsZero() // one has failed, as those do that wait for a rank which is ended elsewhere
 	if n.state != Running || n.request != nil || n.dumping || !n.failedAt.IsZero() && !echo {
@@ -82,13 +82,13 @@ func (n *Node) release(ev Hung) {
 	}
 }
 
-// holdTime is how long workers that get nowhere are held at most until all nodes ask theirs for their stacks in the same
-// instant. It is longer than the leader waits for those that have yet to find the same.
+// holdTime bounds how long workers that make no progress are held until all nodes ask theirs for their stacks at the same
+// time. It is longer than the leader waits for nodes that have yet to find the same.
 const holdTime = 3 * time.Second
 
-// holding is the time between a hang that was found and the stacks, in a job of several nodes. Were the ranks of one node
-// ended at once, those elsewhere that wait for them would fail of it, and where those stood would never be known. So they
-// are held where they stand, the job is told, and its order to stop has all nodes ask.
+// holding is the time between finding a hang and asking for the stacks, in a job of several nodes. If the ranks of one node
+// were ended at once, ranks elsewhere that wait for them would fail too, and where they stood would be lost. So the ranks
+// are held where they stand, the job is told, and its order to stop makes all nodes ask.
 type holding struct {
 	asked   bool      // to be held, which is still being done
 	over    bool      // and is to be over as soon as it was
@@ -129,8 +129,8 @@ func (n *Node) askStacks() {
 	}
 }
 
-// heldLong asks for the stacks though the job has not said so, or though they could not be held: what a hang has hold of
-// may keep whoever looks for the processes waiting, too.
+// heldLong asks for the stacks although the job has not said so, or the workers could not be held: whatever hangs may also
+// block the search for their processes.
 func (n *Node) heldLong() {
 	n.tellHang()
 	n.askStacks()
@@ -142,7 +142,7 @@ func (n *Node) dump() {
 	n.do(Dump{})
 }
 
-// endHung takes note that the workers are ended for their hang, soon after they were held for so long.
+// endHung notes that the workers are ended for their hang, soon after they were held for so long.
 func (n *Node) endHung(held time.Duration) {
 	n.dumping, n.stopBy = true, time.Time{}
 	killAt := n.now.Add(held + dumpTime + n.policy.RestartGrace)
@@ -158,7 +158,7 @@ func (n *Node) endHung(held time.Duration) {
 	}
 }
 
-// dumped ends what is left: soon where there are stacks or were to be, else as any worker is stopped.
+// dumped ends what is left: soon if stacks were asked for, else as any worker is stopped.
 func (n *Node) dumped(ev Dumped) {
 	if n.state != Running || !n.dumping {
 		return

@@ -111,8 +111,8 @@ func withHooks(end exitcodes.Message, results []hookResult, ignore bool) exitcod
 	return end
 }
 
-// hookTimes says when a hook that does not end gets SIGTERM, and when SIGKILL. There is no time beyond until, unless that
-// is zero: the container is killed soon after.
+// hookTimes says when a hook that does not end gets SIGTERM, and when SIGKILL: both before until, unless that is zero, since
+// the container is killed soon after.
 func hookTimes(started time.Time, timeout, grace time.Duration, until time.Time) (term, kill time.Time) {
 	term = started.Add(timeout)
 	kill = term.Add(grace)
@@ -151,8 +151,8 @@ func (h *hooks) next() time.Time {
 	return h.clock.next()
 }
 
-// signaledInHook starts the clock of the grace, in which a hook may well do its work, at the first signal that asks to
-// stop; the hook gets those that follow. What else there is to pass on was meant for the workers.
+// signaledInHook starts the clock of the grace at the first signal that asks to stop: the hook may still finish in it. It
+// gets later such signals. Other signals were meant for the workers.
 func (n *Node) signaledInHook(sig, to Signal, asks bool) {
 	if !asks && !sig.ambiguous() {
 		return

@@ -3,8 +3,8 @@ package node
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -22,8 +22,8 @@ func (n *Node) looks() bool {
 	return some
 }
 
-// mayLose reports whether the workers are known to train: steps were told, or a checkpoint is there. Of what else is run, nobody
-// expects a save.
+// mayLose reports whether the workers are known to train: steps were reported, or there is a checkpoint. Other programs
+// are not expected to save.
 func (n *Node) mayLose() bool {
 	return n.saved != nil || slices.ContainsFunc(n.workers, func(w worker) bool { return w.report.Step != nil || w.report.Most != nil })
 }
@@ -54,7 +54,7 @@ func (n *Node) blind() string {
 	if !some {
 		return "no rank has said that it looks at " + StopFileVariable
 	}
-	return few(names) + " did not say that it looks at " + StopFileVariable
+	return words.Few(names) + " did not say that it looks at " + StopFileVariable
 }
 
 // name is what a person knows the worker by.
@@ -63,15 +63,6 @@ func (w *worker) name() string {
 		return "the worker"
 	}
 	return fmt.Sprintf("rank %d", w.Rank)
-}
-
-// few lists names, bounded.
-func few(names []string) string {
-	const most = 4
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }
 
 // tellLooks tells the job once that the ranks look, so that it knows whom it may ask.

@@ -100,8 +100,8 @@ func rootCause(f exitcodes.Finding) *exitcodes.RootCause {
 	return c
 }
 
-// killed is what is left when gangrun is killed before it can say more: with the whole container, by the kernel for
-// memory, or by whoever ran out of patience.
+// killed is the message if gangrun is killed before it can say more: with the whole container, by the kernel for memory, or
+// by somebody who ran out of patience.
 func killed(message string) exitcodes.Finding {
 	return exitcodes.Finding{
 		Verdict: exitcodes.Retry, Reason: exitcodes.ReasonKilled, Code: exitcodes.CodeSignalBase + int(SIGKILL),
@@ -146,7 +146,7 @@ func preempted(sig Signal, message string) exitcodes.Finding {
 // refreshAfter is how old the step in the provisional message may become.
 const refreshAfter = 10 * time.Second
 
-// refresh brings the provisional message up to date with what the workers have reported.
+// refresh updates the provisional message with what the workers have reported.
 func (n *Node) refresh() {
 	if n.state != Running || n.request != nil || n.now.Before(n.refreshed.Add(refreshAfter)) {
 		return

@@ -66,24 +66,47 @@ func TestEnding(t *testing.T) {
 		t.Errorf("%q", w.n.final.LogTail)
 	}
 
+	lost := &rendezvous.Stop{Node: "n1", Message: "rank 5 was killed by SIGKILL; no reason is known"}
+	own := *lost
+	own.Node, own.Message = "n0", "what n0 has said itself"
+	spent := "3 of 3 restarts without progress are used up"
 	for name, tt := range map[string]struct {
 		end   rendezvous.End
 		retry int
 		code  int
-		says  string // in the log
+		why   Ending
 	}{
-		"exhausted":      {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "the budget is spent"}, 0, 137, "the job is over: the budget"},
-		"a code for all": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "the budget is spent"}, 138, 138, "the job is over"},
-		"suspended":      {rendezvous.End{Verdict: exitcodes.Suspended, Code: 143, Message: "suspended"}, 138, 143, "leaving: suspended"},
-		"alone":          {rendezvous.End{Verdict: exitcodes.Retry, Code: 214, Reason: exitcodes.ReasonNodeUnhealthy, Message: "no GPU"}, 0, 214, "the job continues without it"},
-		"no store":       {rendezvous.End{Verdict: exitcodes.Retry, Code: 213, Reason: exitcodes.ReasonStoreLost, Message: "no store"}, 0, 213, "this node leaves: no store"},
-		"success":        {rendezvous.End{Verdict: exitcodes.Success}, 0, 0, ""},
+		"exhausted": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: spent + "; " + lost.Message, Cause: lost}, 0, 137,
+			Ending{Why: spent, Failure: lost.Message}},
+		"exhausted, the failure was cut": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: spent + "; " + lost.Message[:20], Cause: lost}, 0, 137,
+			Ending{Why: spent, Failure: lost.Message}},
+		"exhausted here": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: spent + "; " + own.Message, Cause: &own}, 0, 137, Ending{Why: spent}},
+		"a code for all": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "no"}, 138, 138, Ending{Why: "no"}},
+		"another node's failure": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: lost.Message, Cause: lost}, 0, 137,
+			Ending{Failure: lost.Message}},
+		"this node's":   {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: own.Message, Cause: &own}, 0, 137, Ending{}},
+		"suspended":     {rendezvous.End{Verdict: exitcodes.Suspended, Code: 143, Message: "suspended"}, 138, 143, Ending{Why: "suspended"}},
+		"alone":         {rendezvous.End{Verdict: exitcodes.Retry, Code: 214, Reason: exitcodes.ReasonNodeUnhealthy, Message: "no GPU"}, 0, 214, Ending{Why: "no GPU", Alone: true}},
+		"no store":      {rendezvous.End{Verdict: exitcodes.Retry, Code: 213, Reason: exitcodes.ReasonStoreLost, Message: "no store"}, 0, 213, Ending{Why: "no store"}},
+		"success":       {rendezvous.End{Verdict: exitcodes.Success}, 0, 0, Ending{}},
+		"ended by hand": {rendezvous.End{Verdict: exitcodes.Fatal, Code: 91, Message: "stopped by command"}, 0, 91, Ending{Why: "stopped by command"}},
 	} {
 		w := newWorld(t, Policy{RetryCode: tt.retry}).start(0, 0).at(1*s, Stop{}).dies(1*s, 0, SIGTERM)
+		w.n.verdict.message.Message = own.Message
 		w.done = nil
 		w.at(2*s, End{End: tt.end})
-		if w.ended(tt.end.Verdict, tt.code, tt.end.Message); tt.says != "" && !w.logged(tt.says) {
-			t.Errorf("%s: the log does not say %q", name, tt.says)
+		w.ended(tt.end.Verdict, tt.code, tt.end.Message)
+		var why Ending
+		for _, e := range w.done {
+			switch e := e.(type) {
+			case Ending:
+				why = e
+			case Log:
+				t.Errorf("%s: %q is said before the closing line", name, e.Text)
+			}
+		}
+		if why != tt.why {
+			t.Errorf("%s: %+v, want %+v", name, why, tt.why)
 		}
 	}
 }

@@ -28,8 +28,8 @@ func (all Reported) furthest() (step *int64, at time.Time) {
 	return step, at
 }
 
-// told takes what the furthest rank has told, and when. Reports are handed on several at a time, and twice within a moment
-// where somebody asks: when that was tells nothing about how long a step takes.
+// told takes the report of the furthest rank, and when it was made. Reports are handed on several at a time, sometimes twice
+// in a row: when that happens says nothing about how long a step takes.
 func (p *pace) told(step *int64, at time.Time) {
 	if step == nil || p.most != nil && *step <= *p.most {
 		return
@@ -42,7 +42,7 @@ func (p *pace) told(step *int64, at time.Time) {
 	p.most, p.at = step, at
 }
 
-// step is how long one takes mostly; 0 where it is not known.
+// step is how long a step usually takes; 0 if that is unknown.
 func (p *pace) step() time.Duration {
 	if len(p.each) == 0 {
 		return 0

@@ -60,7 +60,7 @@ type Terminal struct {
 	Handed  bool // it is, or will be, the worker's
 }
 
-// Leftovers says what becomes of the processes that a worker leaves behind at the end of the run. Between rounds they
+// Leftovers says what to do with the processes that a worker leaves behind at the end of the run. Between rounds they
 // are always killed.
 type Leftovers string
 
@@ -71,7 +71,7 @@ const (
 	LeftoversLeave Leftovers = "leave" // nothing; PID 1 takes them along all the same
 )
 
-// SilentRestart says what becomes of a worker that was given a checkpoint and resumed from before it.
+// SilentRestart says what to do with a worker that was given a checkpoint and began before it.
 type SilentRestart string
 
 // What becomes of such a worker.

@@ -15,15 +15,15 @@ type preflight struct {
 	elsewhere string
 }
 
-// examine has the machine checked. What comes meanwhile is done as ever, but for the start of a round.
+// examine has the machine checked. Meanwhile everything happens as usual, except the start of a round.
 func (n *Node) examine(why string) {
 	n.preflight.under = true
 	n.log(slog.LevelDebug, "preflight: looking at this machine", "why", why)
 	n.do(Probe{})
 }
 
-// examineAgain has the machine checked between rounds where there is reason to: then there is mostly a pause before
-// the next round, in which it costs no time. A first failure is no reason, so that a restart stays as fast as it is.
+// examineAgain has the machine checked between rounds if there is a reason to: mostly there is a pause then before the next
+// round, in which it costs no time. A first failure is no reason, so that its restart stays fast.
 func (n *Node) examineAgain() {
 	if why := n.suspicion(); n.policy.Preflight && !n.preflight.under && n.restarts() && why != "" {
 		n.examine(why)

@@ -33,8 +33,8 @@ func (n *Node) requested(sig Signal) *stopRequest {
 	return r
 }
 
-// times says until when workers have time that may save what they have, and until when if they are saving a checkpoint
-// by then. A time limit that was missed, since gangrun itself did not run, is over now and not before.
+// times says until when the workers have time, and until when if they are saving a checkpoint by then. A time limit that was
+// missed because gangrun itself did not run counts as over now.
 func (n *Node) times(grace time.Duration) (until, saveBy time.Time) {
 	until, saveBy = n.now.Add(grace), n.now.Add(max(grace, n.policy.SaveGrace))
 	over := n.overBy()
@@ -52,7 +52,7 @@ func (r *stopRequest) shorten(later *stopRequest) {
 	}
 }
 
-// named puts what has come in the place of the signal that the workers got because of it.
+// named replaces the signal that the workers got by the request that led to it.
 func (r *stopRequest) named(text string) string {
 	return strings.Replace(text, r.signal.String()+" from outside", r.what, 1)
 }
@@ -69,7 +69,7 @@ func (n *Node) overBy() time.Time {
 	return n.policy.StartedAt.Add(n.policy.TimeLimit)
 }
 
-// doneBy is when everything that is left to do has to be done; zero when there is all the time.
+// doneBy is when everything has to be done; zero if there is no limit.
 func (n *Node) doneBy() time.Time {
 	if n.request != nil {
 		return n.request.until

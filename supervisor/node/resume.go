@@ -33,7 +33,7 @@ func (n *Node) sayResume(b Begin) {
 	n.log(slog.LevelInfo, "resuming from checkpoint", args...)
 }
 
-// reported notes what the workers say, and looks at what it means.
+// reported notes what the workers report, and acts on it.
 func (n *Node) reported(reports Reported) {
 	for i, r := range reports {
 		if i < len(n.workers) {
@@ -51,7 +51,7 @@ func (n *Node) reported(reports Reported) {
 }
 
 // checkResumed compares the first step that each worker reports with the checkpoint that the round resumes from.
-// Frameworks that cannot read a checkpoint, or do not find it, mostly start over without a word, and write over what is
+// Frameworks that cannot read a checkpoint, or do not find it, mostly start over without a word, and overwrite what is
 // there.
 func (n *Node) checkResumed() {
 	if n.state != Running || n.request != nil || n.policy.SilentRestart == SilentRestartIgnore ||
@@ -75,7 +75,7 @@ func (n *Node) checkResumed() {
 	}
 }
 
-// accuse stops a worker that does not do what it should, and lets it end with that as its finding.
+// accuse stops a worker that does what it must not, and makes that its finding.
 func (n *Node) accuse(w *worker, why string) {
 	if n.state != Running || w.ended || w.accused != "" || w.stop != exitcodes.NotStopped {
 		return

@@ -31,6 +31,17 @@ func TestRestart(t *testing.T) {
 	w.end(21*s).ended(exitcodes.Success, 0, "")
 }
 
+// TestRecoveryFromALoss counts from when the node that is lost was last heard of: since then nothing has trained.
+func TestRecoveryFromALoss(t *testing.T) {
+	w := newWorld(t, Policy{MaxRestarts: 3}, ranks(2)...).start(0, 0)
+	w.at(100*s, Stop{Round: 0, Why: "b is lost", Silence: 60 * s})
+	w.dies(101*s, 0, SIGTERM).dies(101*s, 1, SIGTERM)
+	w.at(102*s, Budget{rendezvous.Budget{Used: 1}}).start(103*s, 1)
+	if m := w.record(); m.RecoverySeconds != 63 {
+		t.Errorf("recovered in %v s", m.RecoverySeconds)
+	}
+}
+
 // TestFatal has the others stopped at once, and the node end as the worker did.
 func TestFatal(t *testing.T) {
 	w := newWorld(t, Policy{}, ranks(3)...).start(0, 0)

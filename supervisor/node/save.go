@@ -11,8 +11,9 @@ import (
 // StopFileVariable names the file in which the ranks find the step at which all of them save and leave.
 const StopFileVariable = "GANGRUN_STOP_FILE"
 
-// save is a save that all make. The ranks are not sent a signal, of which each would hear in another step, but find the
-// step in a file, and exit once they have saved. Who has not by a deadline is stopped as everybody else is.
+// save is a save that all ranks make at the same step. They are not sent a signal, which each would notice at another step,
+// but find the step in a file, and exit once they have saved. A rank that has not done so by a deadline is stopped like any
+// other.
 type save struct {
 	answerAt time.Time // the job is told then how far the workers are
 	aloneAt  time.Time // without a word of the job by then, this node agrees with itself alone
@@ -35,8 +36,8 @@ func (s *save) next() time.Time {
 	return earlier(s.answerAt, s.aloneAt)
 }
 
-// savesFirst reports whether the workers of this node, which is called away, are to save with all others before they are
-// stopped. A person at a terminal who presses Ctrl-C does not want to wait.
+// savesFirst reports whether the workers of this node, which has to leave, are to save with all others before they are
+// stopped. Somebody who presses Ctrl-C at a terminal does not want to wait for that.
 func (n *Node) savesFirst(r *stopRequest, to Signal) bool {
 	if n.state != Running || n.final != nil || to == SIGINT || r.signal == SIGINT || !n.stopBy.IsZero() {
 		return false
@@ -55,8 +56,8 @@ func (n *Node) savesFirst(r *stopRequest, to Signal) bool {
 	return r.until.Sub(n.now) >= saveLeast && n.looks()
 }
 
-// leaveAfterSave notes a request for the end, and has the workers save before: at the step that the job says, at the
-// latest shortly before their time is over.
+// leaveAfterSave notes a request for the end, and has the workers save first: at the step that the job says, at the latest
+// shortly before their time is over.
 func (n *Node) leaveAfterSave(r *stopRequest, to Signal) {
 	if n.save == nil {
 		n.save = &save{}
@@ -95,7 +96,7 @@ func (n *Node) lastCall(until time.Time) time.Time {
 // gone reports whether the round's workers have all ended.
 func (n *Node) gone() bool { return n.state == Clearing || n.state == Running && !n.anyForked() }
 
-// asked is the job's question how far the workers are. Where it is not known yet how fast they are, the answer waits.
+// asked is the job's question how far the workers are. While their speed is unknown, the answer waits.
 func (n *Node) asked(ev Ask) {
 	if ev.Round != n.round() {
 		return
@@ -159,7 +160,7 @@ func (n *Node) saveDue() {
 	}
 }
 
-// saveOrdered is the job's word at which step all save.
+// saveOrdered is the job's order at which step all save.
 func (n *Node) saveOrdered(s Save) {
 	switch {
 	case s.Round != n.round():

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
 // hasServed reports whether a worker that has ended had saved as it was asked to: it has exited with 0 by itself, or
-// told that it had finished the step. What it does after that is its own affair. One that has ended after a signal
+// reported that it had finished the step; what it did after that does not matter. One that has ended after a signal
 // may have saved at any step.
 func (n *Node) hasServed(w *worker) bool {
 	s := n.save
@@ -50,8 +51,8 @@ func (n *Node) endSave(why string) {
 	}
 }
 
-// hurrySave tells a worker that was asked to save, and has not, to stop by a signal now: in the middle of its save, it
-// gets that when this is done.
+// hurrySave sends a worker that was asked to save, and has not, the stop signal now, or, if it is saving right now, when
+// it is done.
 func (n *Node) hurrySave(w *worker, killAt, saveBy time.Time) {
 	if n.request == nil || !w.clock.runs() { // else it has its own time
 		w.clock.limit(killAt, saveBy)
@@ -78,7 +79,7 @@ func (n *Node) lastCalled(i int) {
 	n.pass(i, to)
 }
 
-// noteSave says how a save has gone that the workers, which are gone, were asked for.
+// noteSave says how the save went that the workers, which are gone, were asked for.
 func (n *Node) noteSave() {
 	s := n.save
 	if s == nil || !s.agreed {
@@ -105,7 +106,7 @@ func (n *Node) noteSave() {
 	n.note = "all ranks here have saved at " + at + ", as agreed"
 	who := ""
 	if len(missed) > 0 {
-		level, who = slog.LevelWarn, few(missed)
+		level, who = slog.LevelWarn, words.Few(missed)
 		n.note = "asked by " + StopFileVariable + " to save at " + at + ", and not done" + late + ": " + who
 	}
 	n.log(level, n.note)

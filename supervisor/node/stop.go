@@ -9,7 +9,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// passedOn is what a worker gets when sig comes; 0 for nothing. A notice is for gangrun: what a worker knows is SIGTERM.
+// passedOn is what a worker gets when sig comes; 0 for nothing. A notice is for gangrun: workers expect SIGTERM.
 func (n *Node) passedOn(sig Signal) Signal {
 	if mapped, found := n.policy.SignalMap[sig]; found {
 		return mapped
@@ -105,8 +105,8 @@ func (n *Node) stopFromOutside(r *stopRequest, to Signal) {
 	}
 }
 
-// decided reports whether the last round here ended in a way after which there is no other: what comes from outside then
-// comes too late to be the reason. That this node was done says nothing of the other nodes.
+// decided reports whether the last round here ended in a way after which there is no other: a request from outside then
+// comes too late to be the reason. It says nothing about the other nodes.
 func (n *Node) decided() bool {
 	return n.ran && !n.restarts() && (n.policy.Alone || n.verdict.message.Verdict == exitcodes.Fatal)
 }
@@ -216,8 +216,8 @@ func (n *Node) stopOrdered(s Stop) {
 	}
 }
 
-// expedite shortens a stop that may take long, of a node that was asked to stop, or whose job is suspended: the others
-// may continue without this node, and nothing of its workers may run by then. It holds for the rest of the round.
+// expedite shortens a stop that may take long, of a node that was asked to stop or whose job is suspended: the others may
+// continue without this node, and by then none of its workers may run. It holds for the rest of the round.
 func (n *Node) expedite(why string) {
 	until := n.now.Add(n.policy.RestartGrace)
 	if n.stopsSlowly(until) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// straggles says which rank makes the others wait. Nothing else follows: to end it would cost more than it does.
+// straggles says which rank makes the others wait. Nothing else follows: ending it would cost more than it does.
 func (n *Node) straggles(ev Straggles) {
 	if n.state != Running {
 		return

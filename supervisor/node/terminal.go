@@ -1,7 +1,6 @@
 package node
 
-// jobControl does what a terminal and its stop key ask for, and reports whether that is all there is to do for the
-// signal.
+// jobControl does what a terminal and its stop key ask for, and reports whether the signal is done with.
 func (n *Node) jobControl(ev Signaled, to Signal) bool {
 	if n.ownSessions() && to.stopsJob() && to == ev.Signal {
 		// The workers' sessions stop, and gangrun with them, as the stop key would have them. The key's own signals have no

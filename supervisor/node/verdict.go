@@ -8,7 +8,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
-// verdict is what this node says about a round of its own.
+// verdict is what this node says about its own part of a round.
 type verdict struct {
 	cause   int                // index of the worker that caused the end; -1 when there is none
 	outcome rendezvous.Outcome // for the others
@@ -29,8 +29,8 @@ func (n *Node) judge() verdict {
 	return n.withoutFailure(findings)
 }
 
-// crossing is what the other nodes are told of this one's workers: the one that failed by itself, whom the evidence names,
-// and what one that was stopped had said. Which of that is the cause is decided over all nodes.
+// crossing is what the other nodes are told about this one's workers: which failed by itself, which rank the evidence names,
+// and what a stopped one had said. Which of that is the cause is decided over all nodes.
 func crossing(findings []exitcodes.Finding) exitcodes.Finding {
 	f := exitcodes.Finding{Rank: -1, LocalRank: -1}
 	if cause := exitcodes.Cause(findings); cause >= 0 {

@@ -8,7 +8,7 @@ const (
 	burstOver = time.Minute            // without more
 )
 
-// burst notes whether more reports come to one socket within a moment than its queue surely holds.
+// burst notes whether more reports come to one socket at once than its queue is sure to hold.
 type burst struct {
 	windows map[int]window // by descriptor
 	until   time.Time

@@ -17,11 +17,11 @@ const (
 	mostHere = 64   // sockets of which the kernel tells at once
 )
 
-// Ears are the sockets of all workers. The first report that comes to any of them wakes somebody; those that come until all were
-// read wake nobody, so that ranks which tell a step within moments of each other cost as much as one.
+// Ears are the sockets of all workers. The first report to any of them wakes the reader; those that come before all are read
+// do not, so that ranks which report a step at almost the same time cost as much as one.
 //
-// Two sets of the kernel do that: one of the sockets, and one of that set alone, which tells of it once and is then to be armed
-// again. The second is all that Go's own waiting knows of.
+// Two epoll sets do that: one of the sockets, and one of that set alone, which fires once and then has to be armed again. Go's
+// own poller knows only the second.
 type Ears struct {
 	changed chan<- struct{}
 	gate    *os.File // the second set
@@ -38,7 +38,7 @@ type Ears struct {
 	reads   int // of the sockets, likewise
 }
 
-// NewEars begins to hear. Something is put into changed, without waiting, when something has come.
+// NewEars begins to listen. A value is put into changed, without blocking, when a report has come.
 func NewEars(changed chan<- struct{}) (*Ears, error) {
 	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -136,8 +136,8 @@ func (e *Ears) forget(s *Socket) {
 	s.fd = -1
 }
 
-// Hear reads what was sent to any of the sockets before the call, but of a flood no more than a share, and has the next report
-// wake somebody again.
+// Hear reads what was sent to any of the sockets before the call, of a flood no more than a share, and lets the next report wake
+// the reader again.
 func (e *Ears) Hear() {
 	if e == nil {
 		return
@@ -179,8 +179,8 @@ func (e *Ears) read(s *Socket, most int) {
 	}
 }
 
-// MayWait reports whether what has come may lie for a moment until more has: few reports come to each socket. A socket's queue
-// holds as few as ten, and who reports to a full one waits.
+// MayWait reports whether reports may lie for a moment until more have come: few come to each socket. A socket's queue holds as
+// few as ten, and a rank that reports to a full one blocks.
 func (e *Ears) MayWait() bool {
 	if e == nil {
 		return true

@@ -26,8 +26,8 @@ const (
 	PhaseExit       = "exit"
 )
 
-// Parse reads one datagram of the sd_notify protocol: lines of NAME=VALUE. Names that are not known are somebody else's
-// and left alone, as sd_notify(3) asks for; a known one with an invalid value is an error.
+// Parse reads one datagram of the sd_notify protocol: lines of NAME=VALUE. Unknown names are ignored, as sd_notify(3) asks
+// for; a known one with an invalid value is an error.
 func Parse(datagram []byte) (Message, error) {
 	m := Message{Rank: -1}
 	for line := range strings.Lines(string(datagram)) {

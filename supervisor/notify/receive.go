@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiver receives datagrams. Its calls of the kernel never wait, so Go's scheduler need not be told of them, which costs more
-// than all the rest: it wakes another thread.
+// receiver receives datagrams. Its system calls never block, so Go's scheduler need not know of them: telling it would wake
+// another thread, which costs more than all the rest.
 type receiver struct {
 	buf     [maxDatagram + 1]byte
 	control [64]byte
@@ -34,8 +34,8 @@ func (r *receiver) receive(fd int) (datagram []byte, at time.Time, found bool) {
 	}
 }
 
-// stamped is when a datagram came, as the kernel has noted it: by the wall's clock, which may have been set since. Then, and where
-// nothing was noted, it came now.
+// stamped is when a datagram came, by the kernel's timestamp, which is of the wall clock. If that clock has been set since, or
+// there is no timestamp, it came now.
 func stamped(control []byte, now time.Time) time.Time {
 	for len(control) >= unix.SizeofCmsghdr {
 		header, data, rest, err := unix.ParseOneSocketControlMessage(control)
@@ -54,7 +54,7 @@ func stamped(control []byte, now time.Time) time.Time {
 	return now
 }
 
-// mostLate is how long a datagram lies at most before it is read.
+// mostLate is the longest time that a datagram may lie before it is read.
 const mostLate = 5 * time.Second
 
 // pollNow says of which descriptors of a set there is something to read now.
@@ -66,7 +66,7 @@ func pollNow(set int, events []unix.EpollEvent) int {
 	return int(n)
 }
 
-// armed has the gate tell of the set again.
+// armed arms the gate again.
 func armed(gate, set int) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(gate), unix.EPOLL_CTL_MOD, uintptr(set), uintptr(unsafe.Pointer(once(set))), 0, 0)
 }

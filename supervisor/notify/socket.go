@@ -1,4 +1,4 @@
-// Package notify hears what a worker says of itself, in the protocol of sd_notify(3): datagrams to the socket that
+// Package notify receives what a worker reports about itself, by the protocol of sd_notify(3): datagrams to the socket that
 // NOTIFY_SOCKET names.
 package notify
 

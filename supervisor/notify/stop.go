@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Stopping is what the ranks that report here have said that a save of all depends on.
+// Stopping is what the ranks that report here have said about a save that all make.
 type Stopping struct {
 	Looks   bool      // there are some, and all have said that they look at the file that tells the step
 	Blind   []int     // those that have not; -1 for one that does not say which it is

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// statusPause is how long the status line stays away at least once it has been taken away for output: under a stream of
-// lines it would only flicker, and cost more than they do.
+// statusPause is how long the status line stays away at least once it has made way for output: under a stream of lines it
+// would only flicker, and cost more than they do.
 const statusPause = 100 * time.Millisecond
 
 // clearLine goes to the start of the line and empties it; keepClear empties what is right of the cursor.
@@ -35,8 +35,8 @@ func (c *Console) SetStatus(text string) {
 	}
 }
 
-// show brings the status line up to date where there is nothing else to write, or says when it may be. It belongs to
-// the writer.
+// show updates the status line if there is nothing else to write, or says when it may be updated. It belongs to the
+// writer.
 func (s *status) show(c *Console, text string, open bool) (later <-chan time.Time) {
 	if s.shown == text || s.broken || open {
 		return nil

@@ -60,7 +60,7 @@ func (s *Stream) answer() error {
 	}
 }
 
-// relax takes back what hurry was not needed for.
+// relax withdraws a hurry that was not needed.
 func (s *Stream) relax() {
 	select {
 	case <-s.source.hurry:
@@ -77,7 +77,7 @@ func (s *Stream) empty() error {
 		case errors.Is(err, syscall.EAGAIN):
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			// Somebody else wants something; answer looks again when this is done.
+			// Something else is wanted; answer looks again when this is done.
 			s.n = 0
 			if err := s.r.SetReadDeadline(time.Time{}); err != nil {
 				return err

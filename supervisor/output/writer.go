@@ -75,7 +75,7 @@ func piece(p []byte) int {
 	return maxWrite
 }
 
-// wrote takes account of a write of n bytes and reports whether to go on.
+// wrote accounts for a write of n bytes and reports whether to continue.
 func (c *Console) wrote(n int, err error) bool {
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 	again := errors.Is(err, syscall.EAGAIN)

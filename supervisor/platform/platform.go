@@ -1,5 +1,5 @@
-// Package platform tells who started this container, from the variables that operators and schedulers set, so that
-// nothing needs to be told twice.
+// Package platform detects who started this container, by the variables that operators and schedulers set, so that nothing
+// needs to be configured twice.
 package platform
 
 import (

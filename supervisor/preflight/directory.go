@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Directory is what a try to write to a directory has found. A process of its own makes it: a file server that is gone
-// holds up whoever asks it.
+// Directory is the result of a try to write to a directory. A process of its own tries it, since a file server that is gone
+// blocks any process that asks it.
 type Directory struct {
 	Path    string        `json:"path"`
 	Made    bool          `json:"made"` // it is there

@@ -64,7 +64,7 @@ type smiGPU struct {
 	} `xml:"processes>process_info"`
 }
 
-// pids are those of the processes; a process without one is unknown, and there all the same.
+// pids are those of the processes; one without a PID is unknown, but counts.
 func (g smiGPU) pids() string {
 	var list []string
 	for _, u := range g.Users {
@@ -73,7 +73,7 @@ func (g smiGPU) pids() string {
 	return plain(strings.Join(list, ", "))
 }
 
-// mostGPUs is more than any machine has.
+// mostGPUs is above what any machine has.
 const mostGPUs = 1024
 
 // ParseGPUs reads what nvidia-smi -q -x prints.

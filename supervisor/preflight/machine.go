@@ -27,7 +27,7 @@ func JudgeSharedMemory(total, free uint64, there bool) Result {
 	return ok(ProbeSharedMemory, "%s free of %s", size(free), size(total))
 }
 
-// Reached is what came of a try to reach the store at one address.
+// Reached is the result of a try to reach the store at one address.
 type Reached struct {
 	Address string
 	Took    time.Duration
@@ -36,8 +36,8 @@ type Reached struct {
 	Error   string // why it could not be reached otherwise
 }
 
-// JudgeStore says what the tries mean. Nothing here makes a node sick: whoever hosts the store may be later than this
-// node, and a name is often known only once its pod runs. The node waits for the store as it does without this.
+// JudgeStore says what the tries mean. Nothing here makes a node sick: the host of the store may start later than this
+// node, and a name often resolves only once its pod runs. The node waits for the store as it does without this.
 func JudgeStore(tries []Reached) Result {
 	const waits = "the node waits for it (--store-timeout)"
 	if len(tries) == 0 {
@@ -63,8 +63,8 @@ func JudgeStore(tries []Reached) Result {
 	return note(ProbeStore, do, "%s", strings.Join(bad, ", "))
 }
 
-// JudgeClock says what the machine's time means. There is nothing here to compare it with but the time at which this
-// was written: gangrun itself goes by no other machine's clock.
+// JudgeClock says what the machine's time means. It can only be compared with the time at which this was written: gangrun
+// itself does not depend on other machines' clocks.
 func JudgeClock(now time.Time) Result {
 	if now.Year() < 2025 || now.Year() > 2100 {
 		return note(ProbeClock, "set it: certificates are refused, and the order of files is wrong",
@@ -81,7 +81,7 @@ type Limits struct {
 	RDMA      bool   // there are devices for which memory is locked
 }
 
-// JudgeLimits says what they mean. They are as somebody has set them, and so no reason to leave.
+// JudgeLimits says what they mean. They were set on purpose, and so are no reason to leave.
 func JudgeLimits(l Limits, known bool) Result {
 	switch {
 	case !known:

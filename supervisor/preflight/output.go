@@ -25,7 +25,7 @@ func (o Output) ended() string {
 	return fmt.Sprintf("exits with %d", o.Status.Code)
 }
 
-// lastLine is the last line with something in it, fit for one of ours; empty where there is none.
+// lastLine is the last line that is not empty, fit for one of ours; empty if there is none.
 func lastLine(text []byte) string {
 	last := ""
 	for line := range strings.Lines(string(text)) {
@@ -36,7 +36,7 @@ func lastLine(text []byte) string {
 	return plain(last)
 }
 
-// plain bounds a text that others wrote, and leaves out what is not to reach a terminal.
+// plain bounds a text that others wrote, and leaves out what must not reach a terminal.
 func plain(s string) string {
 	const most = 200
 	s = strings.Map(func(r rune) rune {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +41,7 @@ func EndPredecessor(ctx context.Context, entry string) (killed []Descendant, err
 const leftBehindAgain = 10 * time.Millisecond
 
 func leftBehind(entry string) (found []Descendant, err error) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	stats, err := Stats("/proc")
 	if err != nil {
 		return nil, err
 	}

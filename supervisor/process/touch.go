@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// Touch reads the first page of a program that Find has found and, where it is a script, of its interpreter. The fork that
-// starts a program holds up the whole of gangrun until the kernel has read as much, so whoever does not trust the file
-// server calls this before, in a goroutine that can be left behind. dir is the working directory. The error is a
-// *StartError where the program could not be started either way; what else is wrong the kernel says better.
+// Touch reads the first page of a program that Find has found and, if it is a script, of its interpreter. The fork that starts
+// a program blocks all of gangrun until the kernel has read as much, so a caller that does not trust the file server calls
+// this first, in a goroutine that can be left behind. dir is the working directory. The error is a *StartError if the
+// program could not be started in any case; the kernel reports other errors better.
 func Touch(program, dir string) error {
 	for range maxInterpreters {
 		at := program

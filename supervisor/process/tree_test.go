@@ -1,6 +1,33 @@
 package process
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStats: the processes in the order of their numbers, and nothing else that is there. Nothing is read of a process but its
+// stat file: that of one whose directory cannot be listed counts, too.
+func TestStats(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"10", "9", "self", "1a", "sys"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "11"), nil, 0o644); err != nil { // has no directory at all
+		t.Fatal(err)
+	}
+	got, err := Stats(dir)
+	if want := fmt.Sprintf("%[1]s/9/stat %[1]s/10/stat %[1]s/11/stat", dir); err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%q, want %q (%v)", got, want, err)
+	}
+	if _, err := Stats(filepath.Join(dir, "none")); err == nil {
+		t.Error("it is no error that there is no such directory")
+	}
+}
 
 // FuzzParseStat: a process gives itself its name, with whatever is in it.
 func FuzzParseStat(f *testing.F) {

@@ -1,6 +1,6 @@
 // Package progress reads how far training has come from what it prints: the lines by which each framework shows its
-// steps ([Profiles]), or a pattern of the user's own ([Custom]). It is for programs that do not tell their steps in
-// another way. What it reads says that something goes on; it is not the number of a checkpoint, since progress bars
+// steps ([Profiles]), or a pattern of the user's own ([Custom]). It is for programs that do not report their steps in
+// another way. What it reads shows that there is progress; it is not the number of a checkpoint, since progress bars
 // start from 0 in each epoch.
 package progress
 

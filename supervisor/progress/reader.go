@@ -19,8 +19,8 @@ type Sign struct {
 	Profile string    // that fits; empty: none does yet
 }
 
-// mostLooked is how much of the end of what was printed at once is read in any case, mostEach how much in a second of what
-// comes before it. Between its steps a program prints tables; who prints more than that shows no steps there that matter.
+// mostLooked is how much of the end of a burst of output is read in any case, mostEach how much a second of what comes before
+// it. Between its steps a program prints tables; steps within more output than that do not matter.
 const (
 	mostLooked = 2 << 10
 	mostEach   = 256 << 10

@@ -13,8 +13,8 @@ const (
 	longest    = time.Hour // that anything may have taken
 )
 
-// Own is what of their steps is the ranks' own, minute by minute, to be compared with other nodes: it takes no clock of
-// theirs. A nil Own has nothing.
+// Own is the ranks' own part of their steps, minute by minute, to be compared with other nodes: it does not depend on their
+// clocks. A nil Own is empty.
 type Own struct {
 	ranks  map[int]*sample
 	began  time.Time // with the first step
@@ -42,9 +42,8 @@ type Minute struct {
 // NewOwn has heard of no rank yet.
 func NewOwn() *Own { return &Own{ranks: map[int]*sample{}} }
 
-// Told takes that a rank has finished a step, of which so much was its own. What says nothing of that, and what was told
-// before, does not count. A step that is told again, as for each batch where gradients are accumulated, has taken so much
-// more.
+// Told notes that a rank has finished a step, of which so much was its own. Reports without that, and of earlier steps, do
+// not count. A step that is reported again, as for each batch where gradients are accumulated, has taken so much more.
 func (o *Own) Told(rank int, step int64, own time.Duration, at time.Time) {
 	if o == nil || own <= 0 || own > longest {
 		return

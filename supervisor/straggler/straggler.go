@@ -1,9 +1,9 @@
-// Package straggler finds the rank for which the others wait, step after step, although all go on: in synchronous
-// training the slowest sets the pace, and every rank ends its steps at the same time, so that the length of a step
-// tells nothing. Two things do. The best is what a rank tells of a step that was its own, in which it waited for
-// nobody: loading data, the forward pass. Where not all tell that, it is how much later than the others a rank comes
-// to the same step: who waits has come before, and who tells its steps only after it has waited comes with the others,
-// so that nobody is named.
+// Package straggler finds the rank for which the others wait, step after step, although all make progress. In synchronous
+// training the slowest rank sets the pace and every rank ends its steps at the same time, so the length of a step says
+// nothing. Two other things do. The better one is the part of a step that was a rank's own, in which it waited for no
+// other rank: loading data, the forward pass. If not all ranks report that, it is how much later than the others a rank
+// comes to the same step: ranks that wait have come before. Ranks that report a step only after they have waited come
+// together, and none is named.
 //
 // It is pure: ranks, steps and times go in, and names come out. What it remembers is bounded.
 package straggler
@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// When a rank is a straggler. Of ranks of the same speed each is late in less than half of the steps, whatever the
-// noise.
+// When a rank is a straggler. Ranks of the same speed are each late in less than half of the steps, whatever the noise.
 const (
 	window   = 50   // steps that count
 	often    = 0.8  // of them it was late
@@ -77,15 +76,15 @@ func New() *Watch { return &Watch{ranks: map[int]*rank{}} }
 // Off is a watch that names nobody.
 func Off() *Watch { return &Watch{} }
 
-// Expect takes that there is a rank, whatever it tells.
+// Expect makes a rank known before it reports anything.
 func (w *Watch) Expect(number int) {
 	if w.ranks != nil && w.ranks[number] == nil && len(w.ranks) < mostRank {
 		w.ranks[number] = &rank{}
 	}
 }
 
-// Told takes that a rank has finished a step, of which so much was its own; 0 where it does not say. It returns the
-// ranks about which that tells something new.
+// Told notes that a rank has finished a step, of which so much was its own; 0 if it does not say. It returns the ranks about
+// which this is news.
 func (w *Watch) Told(number int, at int64, own time.Duration, now time.Time) (named []Named) {
 	w.Expect(number)
 	if w.ranks[number] == nil {
@@ -121,7 +120,7 @@ func (w *Watch) forget() {
 	w.open, w.some, w.ended = nil, false, time.Time{}
 }
 
-// over looks at a step that all ranks have told.
+// over handles a step that all ranks have reported.
 func (w *Watch) over(s *step) (named []Named) {
 	var end time.Time
 	own := true
@@ -180,7 +179,7 @@ func (r *rank) add(p past) {
 	r.next = (r.next + 1) % window
 }
 
-// judge says whether the rank is a straggler, if that is news.
+// judge says whether the rank is a straggler, if that has changed.
 func (r *rank) judge() (n Named, news bool) {
 	if len(r.past) < window {
 		return n, false

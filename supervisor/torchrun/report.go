@@ -82,8 +82,8 @@ type told struct {
 	file    string
 }
 
-// told reads the error file. torchrun ends with an error of its own when it cannot; here it is then as if there were
-// none. A time that is missing in it is the time at which the failure was seen.
+// told reads the error file. torchrun ends with an error of its own if it cannot; here that counts as no file. Without a time
+// in it, it is the time at which the failure was seen.
 func (f Failure) told() told {
 	t := told{second: f.At.Unix(), file: notAvailable}
 	if content, err := exitcodes.ParseErrorFile(f.Content); f.Content != nil && err == nil {

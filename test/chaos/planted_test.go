@@ -35,6 +35,13 @@ var planted = []struct{ name, file, old, new string }{
 // plantedFaults is how many faults each has to be found within.
 const plantedFaults = 200
 
+// TestPlantedFits: what has changed since cannot be planted any more, and whoever changes it is to hear that at once.
+func TestPlantedFits(t *testing.T) {
+	for _, p := range planted {
+		t.Run(p.name, func(t *testing.T) { mutant.Overlay(t, filepath.Join(harness.Root(), p.file), p.old, p.new) })
+	}
+}
+
 // TestPlanted plants each, and wants a job to go wrong.
 func TestPlanted(t *testing.T) {
 	if os.Getenv("GANGRUN_TEST_LONG") == "" {

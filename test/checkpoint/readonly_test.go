@@ -2,7 +2,6 @@ package checkpoint_test
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,12 +53,7 @@ func TestReadOnly(t *testing.T) {
 	if err := exec.Command(unshare, append(mounted[1:], filepath.Join(dir, "a"), "true")...).Run(); err != nil {
 		harness.Missing(t, "a mount of its own", "run it as root, in a container with CAP_SYS_ADMIN")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint := l.Addr().String()
-	_ = l.Close()
+	endpoint := freeAddress(t)
 	var nodes []*harness.Running
 	for _, name := range []string{"a", "b"} {
 		saved := filepath.Join(dir, name)

@@ -30,6 +30,8 @@ func TestTakeTheirTime(t *testing.T) {
 		// An evaluation of twenty steps, a first step of fifty.
 		runs = append(runs, run{how, "told", 0.2, 10, []string{"--hang-timeout", "3s", "--exit-timeout", "3s"}})
 	}
+	// A step that began right before everything was stopped, for longer than the limit, and no longer than a busy machine may take.
+	runs = append(runs, run{"stopped", "told", 2, 4, []string{"--hang-timeout", "3s", "--exit-timeout", "3s"}})
 	if os.Getenv("GANGRUN_TEST_LONG") != "" {
 		for _, how := range hows {
 			runs = append(runs, run{how, "untold", 1.5, 75, nil})

@@ -267,7 +267,7 @@ func TestLaunch(t *testing.T) {
 	e := ended{res, harness.Message(t, log), filepath.Join(dir, "*")}
 	e.says(t, 212, exitcodes.ReasonHang, "rank 2 made no progress", "sleep_in_step")
 	e.stacks(t, 4)
-	if !strings.Contains(e.Stderr, "a hang ends the job with exit code 212") {
+	if !strings.Contains(e.Stderr, "if the workers hang, the job exits with 212") {
 		t.Error(e.Stderr)
 	}
 }

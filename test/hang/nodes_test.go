@@ -32,6 +32,13 @@ func runOnNodes(t *testing.T, how, sign string, env []string, flags ...string) (
 			"--events", filepath.Join(nodes[i].dir, "events"),
 		}, flags...)
 		started[i] = harness.Start(t, limit, env, append(argv, script, how, sign)...)
+		harness.Eventually(t, limit, "the store", func() bool { // of the first node, whichever ends first
+			conn, err := net.Dial("tcp", endpoint)
+			if err == nil {
+				conn.Close()
+			}
+			return err == nil
+		})
 	}
 	for i, p := range started {
 		nodes[i].Result = p.Wait()
@@ -79,6 +86,17 @@ func TestNodes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNodesByOutput: what they print is all there is.
+func TestNodesByOutput(t *testing.T) {
+	long(t)
+	for i, e := range runOnNodes(t, "sleep", "output", nil, "--hang", "act", "--hang-timeout", "20s") {
+		e.says(t, 212, exitcodes.ReasonHang, "rank 2 made no progress", "sleep_in_step (gang.py:")
+		if i == 1 {
+			e.within(t, 22*time.Second)
+		}
 	}
 }
 

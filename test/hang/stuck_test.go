@@ -89,3 +89,21 @@ func TestCannotDie(t *testing.T) {
 	}
 	abort()
 }
+
+// TestCannotDieElsewhere: the other node does not wait for one of which a rank cannot die. It goes on alone, from the checkpoint.
+func TestCannotDieElsewhere(t *testing.T) {
+	long(t)
+	mount, abort := silentServer(t)
+	dir := t.TempDir()
+	nodes := runOnNodes(t, "dead", "told", []string{"STUCK=" + filepath.Join(mount, "file"), "CHECKPOINTS=" + dir},
+		"--nnodes", "1:2", "--hang-timeout", "3s", "--max-restarts", "3", "--checkpoint-dir", dir, "--checkpoint-pattern", "step-*.pt")
+	nodes[1].says(t, 214, exitcodes.ReasonNodeUnhealthy, "rank 2 made no progress", "sleeps in the kernel where nothing wakes it")
+	if strings.Contains(nodes[1].Stderr, "msg=restarted") {
+		t.Error(nodes[1].Stderr)
+	}
+	nodes[0].says(t, 0, exitcodes.ReasonSucceeded)
+	if strings.Count(nodes[0].Stdout, "resumed at 20") != 2 {
+		t.Errorf("%s\n%s", nodes[0].Stdout, nodes[0].Stderr)
+	}
+	abort()
+}

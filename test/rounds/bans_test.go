@@ -135,9 +135,9 @@ func TestSickHostIsBanned(t *testing.T) {
 		t.Error("the banned host takes part")
 	}
 	for _, says := range []struct{ host, want string }{
-		{"gpu-70", "unban: gpu-70 is not banned, and no fault of it is remembered; hosts with faults: gpu-7\n"},
+		{"gpu-70", "unban: gpu-70 is not banned and has no recorded fault; hosts with faults: gpu-7\n"},
 		{"sick", "unban: gpu-7 may take part again from the next round on\n"}, // by the name of its node
-		{"gpu-7", "unban: gpu-7 is not banned, and no fault of it is remembered; nor of any other host\n"},
+		{"gpu-7", "unban: gpu-7 is not banned and has no recorded fault; no other host has one either\n"},
 	} {
 		if res := remote(t, "unban", jobName(t), says.host); res.Code != 0 || res.Stdout != says.want || res.Stderr != "" {
 			t.Errorf("unban %s: %d, %q, %q; want %q", says.host, res.Code, res.Stdout, res.Stderr, says.want)

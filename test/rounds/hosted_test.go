@@ -61,7 +61,13 @@ func TestNoStore(t *testing.T) {
 				t.Errorf("both rounds meet at port %s", second[0].Port)
 			}
 			finish(second)
-			p.all(nodes, succeeded)
+			for _, e := range p.all(nodes, succeeded) {
+				for line := range strings.Lines(e.Stderr) { // what etcd itself has to say is for debugging
+					if strings.Contains(line, "level=WARN") || strings.Contains(line, "etcd: ") {
+						t.Errorf("%s: %s", e.Node, line)
+					}
+				}
+			}
 		})
 	}
 }

@@ -214,7 +214,7 @@ func TestNothingIsPassedOverInSilence(t *testing.T) {
 	} {
 		res := harness.Run(t, limit, []string{tt.env}, append(append([]string{harness.Binary(t)}, tt.argv...), "true")...)
 		said := slices.DeleteFunc(strings.Split(strings.TrimSpace(res.Stderr), "\n"), func(line string) bool {
-			return line == "" || strings.Contains(line, "a hang ends the job with")
+			return line == "" || strings.Contains(line, "if the workers hang, the job exits with")
 		})
 		want := 1
 		if tt.says == "" {

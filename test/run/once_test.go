@@ -45,6 +45,7 @@ func TestNothingIsSaidTwice(t *testing.T) {
 		{"a fatal code", 2, []string{"run"}, harness.Shell("exit 2")},
 		{"not found", 127, []string{"run"}, []string{"/no/such/command"}},
 		{"the budget is spent", 137, []string{"run", "--max-restarts", "1", "--restart-backoff", "1ms"}, harness.Shell("kill -9 $$")},
+		{"the window is full", 137, []string{"run", "--max-restarts", "9", "--restart-window", "1/1h", "--restart-backoff", "1ms"}, harness.Shell("kill -9 $$")},
 		{"no progress", 90, []string{"run", "--max-restarts", "9", "--restart-backoff", "1ms"}, []string{python, again}},
 		{"no checkpoint is left", 65, []string{"run", "--max-restarts", "3", "--restart-backoff", "1ms", "--checkpoint-dir", "CHECKPOINTS",
 			"--checkpoint-pattern", "step-*", "--checkpoint-marker", "DONE"}, harness.Shell(". "+lost, "CHECKPOINTS")},
@@ -77,6 +78,9 @@ func TestNothingIsSaidTwice(t *testing.T) {
 				for _, twice := range repeated(said) {
 					t.Errorf("it says twice: %q", twice)
 				}
+				if n := errorLines(shown); n > 2 {
+					t.Errorf("%d lines of an error: the failure is one, and why it was not restarted is the other", n)
+				}
 				if t.Failed() {
 					t.Logf("%s", shown)
 				}
@@ -108,6 +112,7 @@ func watch(t *testing.T, terminal bool, argv []string) (code int, shown string) 
 var (
 	fields  = regexp.MustCompile(`([a-z_]+)=("(?:[^"\\]|\\.)*"|\S*)`)
 	later   = regexp.MustCompile(`restarting|half of the limit has passed|the job waits`) // the next line is of another time
+	of      = regexp.MustCompile(`failed \(exitcode: |: stopping them`)                   // a rank's failure for itself; what leads to one
 	control = regexp.MustCompile(`\x1b\[[0-9;?]*[a-zA-Z]`)
 )
 
@@ -132,6 +137,20 @@ func own(shown string) (rounds [][]string) {
 	return append(rounds, said)
 }
 
+// errorLines is how many of gangrun's own lines tell of an error since it began or was told to start again.
+func errorLines(shown string) (n int) {
+	for line := range strings.SplitSeq(control.ReplaceAllString(strings.ReplaceAll(shown, "\r", "\n"), ""), "\n") {
+		switch {
+		case later.MatchString(line):
+			n = 0
+		case of.MatchString(line):
+		case strings.HasPrefix(line, "gangrun: error: "), strings.HasPrefix(line, "time=") && strings.Contains(line, " level=ERROR "):
+			n++
+		}
+	}
+	return n
+}
+
 // repeated are the sentences that are in one round twice.
 func repeated(rounds [][]string) (twice []string) {
 	for _, said := range rounds {
@@ -148,6 +167,19 @@ func repeated(rounds [][]string) (twice []string) {
 		}
 	}
 	return twice
+}
+
+// TestErrorLines: the lines that the test above counts are found.
+func TestErrorLines(t *testing.T) {
+	for shown, want := range map[string]int{
+		"gangrun: error: a\ngangrun: error: the job is over\ngangrun: error: not restarted\n":       3,
+		"time=1 level=ERROR msg=a\ntime=2 level=INFO msg=restarting\ntime=3 level=ERROR msg=b\n":    1,
+		"a line of the worker: level=ERROR\ngangrun: warning: w\ngangrun: stopped, not failed: x\n": 0,
+	} {
+		if got := errorLines(shown); got != want {
+			t.Errorf("%q: %d, want %d", shown, got, want)
+		}
+	}
 }
 
 // TestRepeated: what the test above looks for is found.

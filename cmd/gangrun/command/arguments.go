@@ -9,11 +9,11 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// passesOn are the commands that run another one: what follows its name is that one's, flags included.
+// passesOn are the commands that run another program: what follows its name belongs to it, flags included.
 var passesOn = []string{"run", "launch", "local"}
 
 // rearranged is the command line as the library wants it. The library stops reading flags at the first argument that is
-// not one; people do not, and write gangrun status JOB --store URL. help COMMAND and version are written as flags elsewhere.
+// not one, but people write gangrun status JOB --store URL. help COMMAND and version become flags.
 func rearranged(args []string, commands []*cli.Command) []string {
 	if len(args) < 2 {
 		return args
@@ -104,8 +104,8 @@ func commandOf(commands []*cli.Command, name string) *cli.Command {
 	return nil
 }
 
-// flagsFirst puts the flags before the other arguments, each with its value. A flag that is not known is taken for one
-// without a value: it is refused anyway.
+// flagsFirst puts the flags before the other arguments, each with its value. An unknown flag counts as one without a
+// value: it is refused anyway.
 func flagsFirst(args []string, flags []cli.Flag) []string {
 	var first, rest []string
 	help := false
@@ -146,7 +146,7 @@ func takesValue(arg string, flags []cli.Flag) bool {
 	return false // --flag=value, too
 }
 
-// notCommand is the complaint about a first argument that is no command.
+// notCommand is the error for a first argument that is not a command.
 func notCommand(name string, app *cli.App) error {
 	if _, err := exec.LookPath(name); err == nil {
 		return &configError{fmt.Sprintf("%q is not a command of gangrun; to supervise that program: gangrun run -- %s", name, name)}

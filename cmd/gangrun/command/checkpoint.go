@@ -24,7 +24,7 @@ import (
 // CodeCheckpointUnusable: it is unknown whether the checkpoint is whole.
 const codeUnknown = 1
 
-// inspection is what the checkpoint commands are told, and where they speak.
+// inspection is what the checkpoint commands are told, and where they print.
 type inspection struct {
 	*program
 	out, err io.Writer
@@ -39,7 +39,7 @@ type inspection struct {
 	config          string
 }
 
-// automatic stands for the time limit that fits what is asked.
+// automatic stands for the time limit that suits the command.
 const automatic = -1
 
 func newInspection(p *program) *inspection {
@@ -89,7 +89,7 @@ func (i *inspection) settings(own ...*setting) []*setting {
 	})
 }
 
-// policySettings say which of those that are whole may be resumed from.
+// policySettings say which of the complete checkpoints may be resumed from.
 func (i *inspection) policySettings() []*setting {
 	return []*setting{
 		{name: "max-age", group: groupCheckpoint, hint: "TIME", parse: duration(&i.maxAge), standard: "any",
@@ -145,11 +145,11 @@ func (i *inspection) limit(standard time.Duration) time.Duration {
 	return i.timeout
 }
 
-// unlimited is longer than anybody waits.
+// unlimited is longer than anyone waits.
 const unlimited = 365 * 24 * time.Hour
 
-// bounded does what may take long. A system call that hangs cannot be ended: a second after the context it is left
-// alone, and the error says so. What do has written by then must not be used.
+// bounded runs do, which may take long. A system call that hangs cannot be ended: a second after the context is done it is
+// left behind, and the error says so. What do has written by then must not be used.
 func bounded(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -182,7 +182,7 @@ func (i *inspection) fail(what string, err error) error {
 	return nil
 }
 
-// worse sets the exit code. That something is not whole outranks that another is unknown.
+// worse sets the exit code. A checkpoint that is not complete outranks one that could not be read.
 func (i *inspection) worse(code int) { i.code = max(i.code, code) }
 
 // say is for people, on standard error. Names from the disk cannot do anything to a terminal.

@@ -28,7 +28,7 @@ func (f *formatFlags) settings() []*setting {
 		{name: f.prefix + "format", group: groupCheckpoint, hint: "NAME", parse: f.parseFormat, standard: "auto-detected",
 			values: format.Formats(), usage: "what wrote the checkpoints: " + strings.Join(format.Formats(), ", ")},
 		{name: f.prefix + "pattern", group: groupCheckpoint, hint: "GLOB", parse: f.parsePattern, standard: "none",
-			usage: "names of the checkpoints, where their format is not a known one"},
+			usage: "names of the checkpoints, for an unknown format"},
 		{name: f.prefix + "step-regex", group: groupCheckpoint, hint: "RE", parse: f.parseStep, standard: "the last number in the name",
 			usage: "with --" + f.prefix + "pattern: finds the step in the name, as its first group"},
 		{name: f.prefix + "marker", group: groupCheckpoint, hint: "FILE", parse: f.parseMarker, standard: "none",

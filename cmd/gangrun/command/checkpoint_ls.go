@@ -60,7 +60,7 @@ func (i *inspection) ls(ctx context.Context, dir string) error {
 	return nil
 }
 
-// sayOthers tells of what was made nothing of, and what would have to be said for it.
+// sayOthers names the entries that are not understood, and the flags that would describe them.
 func (i *inspection) sayOthers(l listing) {
 	if len(l.Below) > 0 && !l.apart { // else it is asked which is meant
 		i.say("nothing in the directory itself is a checkpoint; those below it are in %s", strings.Join(l.Below, ", "))
@@ -70,7 +70,7 @@ func (i *inspection) sayOthers(l listing) {
 	}
 }
 
-// remembered is what a run has left beside its checkpoints. There is none where a run cannot write.
+// remembered is what a run has left beside its checkpoints: nothing where a run cannot write.
 func remembered(name string, fsys fs.FS) (checkpoint.History, error) {
 	if isURL(name) {
 		return checkpoint.History{}, nil

@@ -127,7 +127,7 @@ func age(t, now time.Time) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// printable is a text in which nothing does anything to a terminal: what cannot be printed is written as Go writes it.
+// printable is a text that cannot control a terminal: what cannot be printed is escaped as in Go.
 func printable(s string) string {
 	if plain(s) {
 		return s
@@ -149,7 +149,7 @@ func printable(s string) string {
 	return b.String()
 }
 
-// quoted is a name as it is, or in quotes when something in it cannot be printed.
+// quoted is a name as it is, or in quotes if something in it cannot be printed.
 func quoted(s string) string {
 	if plain(s) && s != "" {
 		return s

@@ -13,8 +13,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/objectstore"
 )
 
-// OpenTree opens checkpoints that are not in the file system of this machine, by their URL. It asks nobody yet: its error
-// says that the URL, or what the environment says about it, is wrong.
+// OpenTree opens checkpoints that are not in the file system of this machine, by their URL. It sends no request yet: an
+// error means that the URL, or what the environment says about it, is wrong.
 type OpenTree func(ctx context.Context, url string) (fs.FS, error)
 
 // openTree opens checkpoints in an object store or behind a web server.
@@ -56,7 +56,7 @@ func (p *program) tree(ctx context.Context, name string) (fs.FS, error) {
 	return os.DirFS(name), nil
 }
 
-// shown is a path, or a URL without what may be secret: user, signatures.
+// shown is a path, or a URL without its secrets: user, signatures.
 func shown(name string) string {
 	if !isURL(name) {
 		return name

@@ -87,8 +87,8 @@ func (i *inspection) verify(ctx context.Context, name string) error {
 	return nil
 }
 
-// locate finds what a user wants to have verified: one checkpoint, which is looked for from what holds it, or all of a
-// directory. What holds it comes first: many a checkpoint holds what looks like checkpoints itself.
+// locate finds what a user wants to have verified: one checkpoint, which is looked for from the directory above it, or all
+// of a directory. The directory above comes first: the inside of many a checkpoint looks like checkpoints, too.
 func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Found, error) {
 	o := i.options()
 	var beside []string
@@ -138,7 +138,7 @@ func (i *inspection) above(name string) (dir, rel string, ok bool) {
 	return dir, rel, true
 }
 
-// showProgress shows on a terminal how much was read, until stop is called, which takes it away again.
+// showProgress shows on a terminal how much was read, until stop is called, which erases it.
 func showProgress(w io.Writer, read, total *atomic.Int64) (stop func()) {
 	begin := time.Now()
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -159,7 +159,7 @@ func showProgress(w io.Writer, read, total *atomic.Int64) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// progressText is one line about how much was read in a time. What has no checksums is not read: the total is a bound.
+// progressText is one line: how much was read, and how fast. Files without checksums are not read, so the total is a bound.
 func progressText(read, total int64, in time.Duration) string {
 	total = max(total, read)
 	text := fmt.Sprintf("%s of %s", size(uint64(read)), size(uint64(total)))

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
@@ -16,40 +18,51 @@ import (
 // closing is the last line about a run: why there is no restart and what a person can do, or what a success has cost.
 // It is empty where there is nothing to add: a success at the first attempt. rounds is how many this node has begun: a
 // round's number also counts those of earlier runs of the job.
-func closing(m exitcodes.Message, cfg supervisor.Config, rounds int) (slog.Level, string) {
+func closing(m exitcodes.Message, end node.Ending, cfg supervisor.Config, rounds int) (slog.Level, string) {
 	switch m.Verdict {
 	case exitcodes.Success:
 		if rounds < 2 {
 			return slog.LevelInfo, ""
 		}
-		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), count(rounds-1, "restart"))
+		return slog.LevelInfo, fmt.Sprintf("succeeded after %s and %s", lasted(m), words.Count(rounds-1, "restart"))
 	case exitcodes.Preempted:
 		return slog.LevelInfo, fmt.Sprintf("stopped, not failed: %s; exits with %d; run it again to continue", m.Message, m.ExitCode)
 	case exitcodes.Suspended:
-		return slog.LevelInfo, fmt.Sprintf("suspended; exits with %d; %s", m.ExitCode, reasonAdvice[exitcodes.ReasonSuspended].do)
+		return slog.LevelInfo, fmt.Sprintf("%s; exits with %d; %s", cmp.Or(end.Why, m.Message), m.ExitCode, reasonAdvice[exitcodes.ReasonSuspended].do)
 	}
-	text := fmt.Sprintf("not restarted: %s; exits with %d", whyNot(m, cfg), m.ExitCode)
+	why := whyNot(m, end, cfg)
+	if end.Failure != "" {
+		why += "; " + on(m.RootCause) + end.Failure
+	}
+	if end.Alone {
+		why += "; the job continues without this node"
+	}
+	text := fmt.Sprintf("not restarted: %s; exits with %d", why, m.ExitCode)
 	if do := whatToDo(m, cfg); do != "" {
 		text += ". What to do: " + do
 	}
 	return slog.LevelError, text
 }
 
-// whyNot is why gangrun does not start the workers again.
-func whyNot(m exitcodes.Message, cfg supervisor.Config) string {
+// on names the node of a failure that happened elsewhere.
+func on(c *exitcodes.RootCause) string {
+	if c == nil || c.Node == "" {
+		return ""
+	}
+	return "on " + c.Node + ": "
+}
+
+// whyNot is why gangrun does not start the workers again: what the job says, else what follows from the failure.
+func whyNot(m exitcodes.Message, end node.Ending, cfg supervisor.Config) string {
 	rule := ""
 	if m.RootCause != nil {
 		rule = m.RootCause.Rule
 	}
 	switch {
-	case m.Reason == exitcodes.ReasonRestartBudgetExhausted:
-		return fmt.Sprintf("the restart budget is spent (--max-restarts %d)", cfg.MaxRestarts)
-	case m.Reason == exitcodes.ReasonNoProgress:
-		return "there was no progress between the failures"
+	case end.Why != "":
+		return end.Why
 	case m.Reason == exitcodes.ReasonNodeUnhealthy:
 		return "this machine would fail again"
-	case m.Reason == exitcodes.ReasonRendezvousTimeout:
-		return "no round can begin without the missing nodes"
 	case m.Reason == exitcodes.ReasonStoreLost:
 		return "a node can do nothing without the store"
 	case m.Verdict == exitcodes.Retry && cfg.MaxRestarts == 0:
@@ -92,17 +105,13 @@ func lasted(m exitcodes.Message) string {
 	return took.Round(time.Second).String()
 }
 
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
-// sayClosing has the closing line said when all output of the workers is out, before the report or table of the command.
+// sayClosing prints the closing line when all output of the workers is out, before the report or table of the command.
 func (o *options) sayClosing() {
-	var last exitcodes.Message
-	rounds := 0
+	var (
+		last   exitcodes.Message
+		end    node.Ending
+		rounds int
+	)
 	observe, epilogue := o.Observe, o.Epilogue
 	o.Observe = func(at time.Time, ev node.Event, effects []node.Effect) {
 		if observe != nil {
@@ -112,14 +121,21 @@ func (o *options) sayClosing() {
 			rounds++
 		}
 		for _, e := range effects {
-			if record, ok := e.(node.Record); ok {
-				last = record.Message
+			switch e := e.(type) {
+			case node.Record:
+				last = e.Message
+			case node.Ending:
+				end = e
 			}
 		}
 	}
 	o.Epilogue = func(w io.Writer) {
-		if level, text := closing(last, o.Config, rounds); text != "" {
-			o.Log.Log(context.Background(), level, text)
+		if level, text := closing(last, end, o.Config, rounds); text != "" {
+			var as []any
+			if end != (node.Ending{}) && level >= slog.LevelError { // no line before has it
+				as = []any{"verdict", last.Verdict, "reason", last.Reason}
+			}
+			o.Log.Log(context.Background(), level, text, as...)
 		}
 		if epilogue != nil {
 			epilogue(w)

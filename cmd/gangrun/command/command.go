@@ -28,8 +28,8 @@ type program struct {
 	code     int // to exit with
 }
 
-// Run does what the arguments say, of which the first is the program's name, and returns the exit code. What went wrong
-// has been said on standard error then.
+// Run does what the arguments say, of which the first is the program's name, and returns the exit code. By then any error
+// has been printed to standard error.
 func Run(args []string) (code int) {
 	crash.Handle(func(what any, stack []byte) { // until there is a termination message to say it in
 		fmt.Fprintf(os.Stderr, "gangrun: internal error: %v\n%s", what, stack)

@@ -98,7 +98,7 @@ var completions = map[string]func(io.Writer, []completableCommand){
 }
 
 // bashCompletion completes commands and flags of gangrun itself, and the values of flags, after a space and after an
-// equals sign. Where neither is to be completed there are files. bash makes a word of the equals sign, unless
+// equals sign. Otherwise it completes files. bash makes a word of the equals sign, unless
 // COMP_WORDBREAKS lacks it, and zsh leaves it in the flag's word.
 func bashCompletion(w io.Writer, commands []completableCommand) {
 	var names []string

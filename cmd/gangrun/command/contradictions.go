@@ -9,8 +9,8 @@ import (
 	"github.com/gangrun/gangrun/supervisor/platform"
 )
 
-// contradictions refuses flags that cannot both be meant, and flags that would do nothing: nothing that was typed is
-// passed over. A variable or a file may say more than one command needs, which is only noted.
+// contradictions refuses flags that contradict each other, and flags that would do nothing: nothing that was typed is
+// ignored. A variable or a file may say more than one command needs, which is only noted.
 func (o *options) contradictions(settings []*setting, lookup func(string) (string, bool)) error {
 	given := func(name string) bool {
 		return slices.ContainsFunc(settings, func(s *setting) bool { return s.name == name && len(s.given) > 0 })

@@ -30,17 +30,20 @@ func configurationPage() string {
 	var b strings.Builder
 	b.WriteString(`# Configuration
 
-A flag outranks its variable, the variable outranks the file that --config names, the file outranks the default. The file
-is YAML, with the names of the flags as keys:
+A setting is taken from its flag, else from its variable, else from the file that --config names, else from the default. The
+file is YAML, with the names of the flags as keys:
 
 ` + "```yaml\nmax-restarts: 5\ngrace: 50s\npod-grace: 60s\nsignal-map: [15:10, 2:0]\n```" + `
 
-An unknown flag or key, or an invalid value, ends gangrun with 64 and one line that names it; nothing is started. So does a flag
-that would do nothing, such as --store-ca without a store. What may be meant for other jobs, too, is only named in the log, in
-one line that begins with ` + "`without effect:`" + `: a variable, a key, a flag for more nodes than there are.
-In every command a file or directory to look at that is not there is 66; a file of settings (--config, --rules) is 64.
-Durations are written as 500ms, 90s, 2m or 1h30m. Relative paths start at the directory in which gangrun was
-started. The variables are not passed on to the worker.
+- An unknown flag or key, or an invalid value, ends gangrun with 64 and one line that names it; nothing is started. The same
+  goes for a flag that would do nothing, such as --store-ca without a store.
+- A variable, a key or a flag for several nodes may be set for other jobs as well. Where it does nothing, one line of the log,
+  which begins with ` + "`without effect:`" + `, names it.
+- A file or directory that a command is to read and that does not exist is 66; a missing file of settings (--config, --rules)
+  is 64.
+- Durations are written as 500ms, 90s, 2m or 1h30m.
+- Relative paths start at the directory in which gangrun was started.
+- The variables are not passed on to the workers.
 
 `)
 	o := defaultOptions()

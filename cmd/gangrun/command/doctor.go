@@ -127,7 +127,7 @@ func checkPID() check {
 	return c
 }
 
-// checkOutput tells where what the workers print is not kept: a container with tty: true, docker run -t.
+// checkOutput warns where the workers' output is not kept: in a container with tty: true, docker run -t.
 func checkOutput() check {
 	if isTerminal(os.Stdout) || isTerminal(os.Stderr) {
 		return check{"output", "warn", "a terminal, which one command is given as it is: what it prints there is not kept, so no rule can read why it failed"}

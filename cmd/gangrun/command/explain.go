@@ -17,7 +17,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// explaining is what the flags of explain say.
+// explaining has the flags of explain.
 type explaining struct {
 	log, rules, output string
 	code               int
@@ -74,7 +74,7 @@ func explainCommand() *cli.Command {
 	}
 }
 
-// explain does what is asked for, and refuses what would be passed over.
+// explain does what is asked for, and refuses arguments that it would ignore.
 func (x *explaining) explain(e explainer, args []string) error {
 	listing := len(args) > 0 && args[0] == "rules"
 	switch {
@@ -117,7 +117,7 @@ type explainer struct {
 	rules func() *exitcodes.Rules
 }
 
-// explained is a code and what becomes of it.
+// explained is a code and what each operator does with it.
 type explained struct {
 	exitcodes.Meaning
 	Signal    string               `json:"signal,omitempty"`

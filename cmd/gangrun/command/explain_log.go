@@ -11,7 +11,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
-// logged is what is made of a log.
+// logged is how a log is judged.
 type logged struct {
 	Verdict    exitcodes.Verdict `json:"verdict"`
 	Reason     string            `json:"reason"`
@@ -73,7 +73,11 @@ func (e explainer) log(path string, code int, given bool) error {
 	for _, l := range r.Rules {
 		fmt.Fprintf(e.out, "%6d  %-22s %-8s %s\n", l.Number, l.Rule, l.Role, l.Text)
 	}
-	if len(r.Rules) == 0 {
+	switch {
+	case len(r.Rules) > 0:
+	case f.Rule != "":
+		fmt.Fprintln(e.out, "no listed rule fits a line; the last words decide")
+	default:
 		fmt.Fprintln(e.out, "no rule fits any line")
 	}
 	e.section("survived", r.Survived)

@@ -10,7 +10,7 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 )
 
-// families are what an exception is judged by that no rule fits (docs/verdicts.md). Each stands where a rule's name would.
+// families judge an exception that no rule fits (docs/verdicts.md). Each appears where a rule's name would.
 var families = map[string]string{
 	"family.errno":      "the error number of a system call: what another try or another machine may not meet is a retry",
 	"family.http":       "the status of an HTTP response: too many requests and the server's own failures are a retry, the rest is fatal",
@@ -25,7 +25,7 @@ var families = map[string]string{
 	"family.interrupt":  "an interrupt from outside: preempted",
 }
 
-// ruleOf finds a rule by its name, as it stands behind rule= in a line of gangrun's.
+// ruleOf finds a rule by its name, as it appears after rule= in a line of gangrun's log.
 func (e explainer) ruleOf(name string) (exitcodes.Rule, bool) {
 	for _, r := range e.rules().All() {
 		if strings.EqualFold(r.Name, name) {
@@ -89,13 +89,14 @@ type ruleRow struct {
 	Pattern       string            `json:"pattern,omitempty"`
 	ExitCodes     []int             `json:"exitCodes,omitempty"`
 	OnSuccess     bool              `json:"onSuccess,omitempty"`
+	PrintedSteps  bool              `json:"printedSteps,omitempty"`
 	EndsProgram   bool              `json:"endsProgram,omitempty"`
 	Seen          string            `json:"seen,omitempty"`
 }
 
 func rowOfRule(r exitcodes.Rule) ruleRow {
 	row := ruleRow{Name: r.Name, Role: r.Role.String(), Verdict: r.Verdict, AfterProgress: r.AfterProgress,
-		Reason: r.Reason, ExitCodes: r.ExitCodes, OnSuccess: r.OnSuccess, EndsProgram: r.EndsProgram, Seen: r.Seen}
+		Reason: r.Reason, ExitCodes: r.ExitCodes, PrintedSteps: r.PrintedSteps, OnSuccess: r.OnSuccess, EndsProgram: r.EndsProgram, Seen: r.Seen}
 	if r.Pattern != nil {
 		row.Pattern = r.Pattern().String()
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
-// noFramework is the name for a command that is written with none that is known.
+// noFramework is the name for a command that uses no known framework.
 const noFramework = "custom"
 
 // frameworkSettings are --framework, from which follows how the command is told to resume, and by which lines of its

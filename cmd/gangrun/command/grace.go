@@ -34,8 +34,8 @@ func (o *options) parseNotice(s string) error {
 	return positive(&o.notice)(ahead)
 }
 
-// adaptGrace keeps the grace below the pod's and the time limit, and says how long it is in the other cases. A default
-// adapts: to what the pod leaves, and to a quarter of the time limit, so that most of that is for training.
+// adaptGrace keeps the grace below the pod's and the time limit. A default adapts to what the pod leaves, and to a quarter
+// of the time limit, so that most of it is for training.
 func (o *options) adaptGrace() error {
 	for _, limit := range []struct {
 		flag    string
@@ -61,11 +61,11 @@ func (o *options) adaptGrace() error {
 	return o.checkNotice()
 }
 
-// beforeKill is how much of the time until somebody kills all of us the workers may have: what is left is for their
-// leftovers and the message.
+// beforeKill is the workers' share of the time until everything is killed from outside: the rest is for their leftovers and
+// the message.
 func beforeKill(d time.Duration) time.Duration { return d - min(5*time.Second, d/4) }
 
-// checkNotice refuses a notice that can be none.
+// checkNotice refuses a signal that cannot be a notice.
 func (o *options) checkNotice() error {
 	sig := o.Notice.Signal
 	mapped, found := o.SignalMap[sig]

@@ -10,10 +10,10 @@ import (
 // hangSettings are the settings of how a hang is found, and what follows.
 func (o *options) hangSettings() []*setting {
 	return []*setting{
-		{name: "hang-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.Timeout), standard: "60s, or five times the slowest step if that is longer",
-			usage: "so long without a step is a hang; where no steps are known, so long without output (default: 15m)"},
+		{name: "hang-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.Timeout), standard: "60s, or five times the slowest step if that is longer; 15m where no steps are known",
+			usage: "so long without a step is a hang; where no steps are known, so long without output"},
 		{name: "exit-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.ExitTimeout), standard: "60s",
-			usage: "how long a worker may do nothing after its last words say that it failed, or after STOPPING=1, before it is ended"},
+			usage: "how long a worker may linger after its last words say that it failed, or after STOPPING=1, before it is ended"},
 		{name: "hang", group: groupHang, hint: "act|observe|off", standard: "act where steps are known, else observe",
 			parse: choice(&o.Hang.Mode, hang.Act, hang.Observe, hang.Off),
 			usage: "act: end the workers with 212 (Hang), which is worth a restart; observe: only report it, and keep the evidence"},
@@ -31,7 +31,7 @@ func (o *options) parseStepRegex(s string) (err error) {
 	return err
 }
 
-// settleHangs completes what is said about hangs.
+// settleHangs completes the settings about hangs.
 func (o *options) settleHangs() {
 	if o.StepLines == nil {
 		o.StepLines = progress.Find(o.framework)
@@ -42,9 +42,9 @@ func (o *options) settleHangs() {
 	}
 }
 
-// sayHangs says at the start what a hang would come to where nothing is restarted.
+// sayHangs says at the start what a hang would lead to if nothing is restarted.
 func (o *options) sayHangs(log *slog.Logger) {
 	if o.spec.Restarts.Max == 0 && (o.Hang.Mode == hang.Auto || o.Hang.Mode == hang.Act) {
-		log.Info("a hang ends the job with exit code 212, since --max-restarts is 0; --hang observe only reports it")
+		log.Info("if the workers hang, the job exits with 212 (Hang), since --max-restarts is 0; --hang observe only reports a hang")
 	}
 }

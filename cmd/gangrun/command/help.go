@@ -112,7 +112,7 @@ func showAll(w io.Writer, name string) bool {
 	return true
 }
 
-// helpCommand and versionCommand are there to be listed: rearranged turns them into flags.
+// helpCommand and versionCommand exist only to be listed: rearranged turns them into flags.
 func helpCommand() *cli.Command {
 	return &cli.Command{
 		Name: "help", Usage: "show the help of a command", Before: withoutSupervising,

@@ -11,7 +11,7 @@ import (
 // defaultHookTimeout is how long one exit hook may take.
 const defaultHookTimeout = 30 * time.Second
 
-// mostHooks is more than anybody needs of a kind: the message has to name all of them.
+// mostHooks bounds the hooks of a kind: the message has to name all of them.
 const mostHooks = 64
 
 // hookSettings are those about the commands that run when the workers are gone.
@@ -20,10 +20,10 @@ func (o *options) hookSettings() []*setting {
 	h.Timeout = defaultHookTimeout
 	return []*setting{
 		{name: "on-exit", many: true, group: groupStopping, hint: "COMMAND", parse: hookCommand(&h.OnExit), standard: "none",
-			usage: "run this on every node when its workers are gone, whatever became of them; can be given several times; " +
+			usage: "run this on every node when its workers are gone, however they ended; can be given several times; " +
 				"split into words, not run by a shell"},
 		{name: "on-job-end", many: true, group: groupStopping, hint: "COMMAND", parse: hookCommand(&h.OnJobEnd), standard: "none",
-			usage: "the same once for the job, on the node that has ended it; not when the job is only suspended"},
+			usage: "run this once for the job, on the node that ends it; not when the job is only suspended"},
 		{name: "hook-timeout", group: groupStopping, hint: "TIME", parse: hookTimeout(h), standard: defaultHookTimeout.String(),
 			usage: "how long each hook may run before it gets SIGTERM, and SIGKILL --restart-grace later"},
 		{name: "hook-failure", group: groupStopping, hint: "fail|ignore", parse: hookFailure(h), standard: hookFailureFail,
@@ -36,8 +36,8 @@ const (
 	hookFailureIgnore = "ignore"
 )
 
-// prepareHooks gives the hooks their environment, if there are any, and refuses those that could not be started: it would
-// be detected when training is over. Where a hook's failure is only reported, so is this.
+// prepareHooks gives the hooks their environment, if there are any, and refuses those that could not be started: otherwise
+// this would only show when training is over. Where a hook's failure is only reported, so is this.
 func (o *options) prepareHooks(settings []*setting) error {
 	if len(o.Hooks.OnExit)+len(o.Hooks.OnJobEnd) == 0 {
 		return nil

@@ -12,11 +12,11 @@ import (
 type idle struct {
 	names []string
 	why   string // completes a sentence that begins with a name
-	// against is the setting, and its value, that they contradict. A variable of the image that a flag overrules is as it
-	// should be: nothing is said about it.
+	// against is the setting, and its value, that they contradict. A flag may well overrule a variable of the image: nothing
+	// is said about that.
 	against, value string
-	// depends says that more decides than these settings: the same command line has a use for them elsewhere, with more nodes
-	// or under an operator.
+	// depends says that it is not these settings alone: elsewhere, with more nodes or under an operator, the same command
+	// line needs them.
 	depends bool
 }
 
@@ -49,8 +49,8 @@ func (o *options) idle(settings []*setting) (list []idle) {
 var storeSettings = []string{"store-ca", "store-cert", "store-key", "store-user-file", "store-password-file", "store-token-file", "store-dir",
 	"store-port", "store-timeout"}
 
-// idleAlone are the settings about several nodes that do nothing, once it is known where the nodes meet. named says that
-// an operator or torchrun's flags name a place: then the same command line is used for more nodes, too.
+// idleAlone are the settings for several nodes that do nothing, once it is known where the nodes meet. named says that
+// an operator or torchrun's flags name a place: then the same command line may be used for more nodes.
 func (o *options) idleAlone(named bool) []idle {
 	switch {
 	case o.location.InProcess():
@@ -64,7 +64,7 @@ func (o *options) idleAlone(named bool) []idle {
 	return nil
 }
 
-// refuseIdle refuses what was typed and does nothing. What was not typed, or has a use elsewhere, is noted for the log.
+// refuseIdle refuses flags that were typed and do nothing. What was not typed, or is of use elsewhere, is noted for the log.
 func (o *options) refuseIdle(settings []*setting, list []idle) error {
 	typed := func(name string) bool {
 		return slices.ContainsFunc(settings, func(s *setting) bool { return s.name == name && len(s.given) > 0 })

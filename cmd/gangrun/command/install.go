@@ -36,8 +36,8 @@ func installCommand() *cli.Command {
 	}
 }
 
-// install copies this program to dir/gangrun, atomically, and returns its path. The directory has to be
-// there: one that is not is a volume that nobody has mounted, and a copy in the container's own files helps nobody.
+// install copies this program to dir/gangrun, atomically, and returns its path. The directory has to exist: a missing one
+// is most likely a volume that is not mounted, and a copy in the container's own files would be of no use.
 func install(dir string) (path string, err error) {
 	if err := directory(dir); err != nil {
 		return "", err
@@ -64,7 +64,7 @@ func installFailed(c *cli.Context, err error) error {
 	return &configError{text}
 }
 
-// directory complains of what is no directory, or not there.
+// directory refuses what is not a directory, or does not exist.
 func directory(dir string) error {
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, os.ErrNotExist):

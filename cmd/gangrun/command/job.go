@@ -67,7 +67,7 @@ func (o *options) jobSettings() []*setting {
 		{name: "node-address", hint: "ADDRESS", parse: text(&o.address), standard: "the one by which it reaches the store",
 			usage: "address at which the other nodes reach this one"},
 		{name: "host", hint: "NAME", parse: o.parseHost, standard: "SLURMD_NODENAME, else the machine's boot id",
-			usage: "the machine on which this node runs, the same for all nodes there: the name under which a sick machine is banned"},
+			usage: "name of the machine that this node runs on, the same for all nodes on it: a sick machine is banned by this name"},
 		{name: "unique-nodes", isBool: true, parse: boolean(&o.unique), standard: "so under PyTorchJob and TFJob",
 			usage: "a node is never started before the previous one of the same name is gone (an Indexed Job's podReplacementPolicy: Failed)"},
 		{name: "master-port-range", hint: "LOW-HIGH", parse: o.parsePortRange, standard: "any that is free",
@@ -88,18 +88,18 @@ func (o *options) jobSettings() []*setting {
 		{name: "store-dir", hint: "DIR", parse: text(&o.location.Dir), standard: "temporary", usage: "directory for the files of the store within gangrun"},
 		{name: "store-timeout", hint: "TIME", parse: duration(&o.storeTimeout), standard: "10m",
 			usage: "how long to wait for a store that does not answer"},
-		{name: "namespace", hint: "NAME", parse: text(&o.namespace), standard: "default", usage: "under which the job's record is kept in the store"},
+		{name: "namespace", hint: "NAME", parse: text(&o.namespace), standard: "default", usage: "where in the store the job's record is kept"},
 		{name: "run-uid", hint: "ID", parse: text(&o.runUID), standard: "from the operator's variables, else generated",
 			usage: "tells this run of the job from an earlier one"},
 		{name: "fence-timeout", hint: "TIME", parse: duration(&o.fence), standard: "1m",
-			usage: "after this silence a node counts as gone; it has stopped its workers long before"},
+			usage: "a node that is silent for this long counts as gone; by then it has stopped its workers"},
 		{name: "join-timeout", hint: "TIME", parse: duration(&o.joinTimeout), standard: "10m", usage: "how long to wait for missing nodes"},
 		{name: "last-call", hint: "TIME", parse: o.parseLastCall, standard: "30s, 1s before a restart",
 			usage: "how long to wait for more nodes once there are enough, but fewer than the most"},
 		{name: "grow", hint: "restart|checkpoint", parse: choice(&o.spec.Grow, rendezvous.GrowRestart, rendezvous.GrowCheckpoint),
 			standard: "restart", usage: "when to admit nodes that come late"},
 		{name: "max-preemptions", hint: "N", parse: number(&o.spec.Restarts.MaxPreemptions, 0, 1_000_000), standard: "no limit",
-			usage: "restarts after departures that were announced"},
+			usage: "restarts after announced departures (preemptions)"},
 		{name: "ttl-after-finished", hint: "TIME", parse: duration(&o.ttl), standard: "1h", usage: "how long a finished job's record is kept"},
 	}
 	for _, setting := range s {
@@ -122,7 +122,7 @@ func (o *options) parseLastCall(s string) error {
 	return duration(&o.lastCall)(s)
 }
 
-// torchrunRole is what torchrun calls the role of whoever has none.
+// torchrunRole is torchrun's name for the role of a node without one.
 const torchrunRole = "default"
 
 // settle decides where the nodes meet and what this node is called, from the flags and what the operator says.
@@ -217,7 +217,7 @@ func (o *options) settleStore(p platform.Platform) error {
 	return nil
 }
 
-// checkAccess refuses what the store that was chosen knows nothing of.
+// checkAccess refuses credentials that the chosen store cannot use.
 func checkAccess(l location.Location) error {
 	given := 0
 	for _, file := range []string{l.CA, l.Cert, l.Key} {

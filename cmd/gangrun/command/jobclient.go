@@ -21,7 +21,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// jobClient is what the commands that look at a job from outside are told.
+// jobClient has the flags of the commands that look at a job from outside.
 type jobClient struct {
 	*options
 	program *program
@@ -91,8 +91,8 @@ func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly, ofHost
 	return nil
 }
 
-// onePlace refuses two places, and what the one has no use for. A flag outranks a variable, also where the two name
-// different kinds of store.
+// onePlace refuses two places, and settings that the chosen one does not use. A flag outranks a variable, also if the two
+// name different kinds of store.
 func (r *jobClient) onePlace(settings []*setting) error {
 	typed := func(name string) bool {
 		return slices.ContainsFunc(settings, func(s *setting) bool { return s.name == name && len(s.given) > 0 })
@@ -126,7 +126,7 @@ func (r *jobClient) connect(ctx context.Context) (store.Store, error) {
 	return location.Open(ctx, r.location)
 }
 
-// alone names the only job of a store within gangrun, whatever it is called.
+// alone is the name of the only job of a store within gangrun.
 func (r *jobClient) alone(ctx context.Context) bool {
 	if r.endpoints != "" {
 		return false
@@ -148,11 +148,11 @@ type jobCommand struct {
 	own         []*setting
 	arguments   string                                   // empty: flags and one job
 	act         func(context.Context, store.Store) error // with the job's store; the context ends with the time limit
-	// unnamed is what is done where no job is named; nil: that is a mistake, unless there is only one.
+	// unnamed is what to do if no job is named; nil: that is a mistake, unless there is only one job.
 	unnamed func(context.Context, location.Location) error
 }
 
-// command makes a command that opens the store of a job and does with it what it is there for.
+// command makes a command that opens the store of a job and then does its own work.
 func (r *jobClient) command(rc jobCommand) *cli.Command {
 	settings := r.settings(rc.own...)
 	return &cli.Command{
@@ -181,13 +181,13 @@ func (r *jobClient) command(rc jobCommand) *cli.Command {
 	}
 }
 
-// The exit codes of commands, those of sysexits.h: scripts tell by them what it was.
+// The exit codes of commands, those of sysexits.h, by which scripts tell what went wrong.
 const (
 	codeNoInput     = 66 // EX_NOINPUT: the job, the file or the directory is not there
 	codeUnreachable = 69 // EX_UNAVAILABLE
 )
 
-// failed says what went wrong, by a code of its own where trying again, or another name, may help.
+// failed reports an error, with a code of its own where trying again, or another name, may help.
 func (r *jobClient) failed(err error) error {
 	switch {
 	case err == nil:
@@ -241,7 +241,7 @@ func untaken(timeout time.Duration, err error) error {
 		"have gone with the job since: see how its nodes ended (%w)", timeout, err)
 }
 
-// took reports whether the job is, as far as was seen, what the command was to make of it.
+// took reports whether the job is, as far as was seen, in the state that the command asks for.
 func took(verb string, s agent.Status) bool {
 	switch j := s.Job; {
 	case j == nil:

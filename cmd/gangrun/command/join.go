@@ -70,8 +70,8 @@ func (o *options) join(ctx context.Context, log *slog.Logger) (*agent.Agent, err
 	return agent.Join(ctx, cfg), nil
 }
 
-// evictPredecessor ends what a dead gangrun of this name has left behind on this machine. Only then may the record say where this
-// one runs: to the leader, a newcomer from the same place is proof that nothing of the old one runs any more.
+// evictPredecessor ends what a dead gangrun of this name has left behind on this machine. Only then may the record say where
+// this one runs: to the leader, a newcomer from the same place proves that nothing of the old one runs any more.
 func (o *options) evictPredecessor(ctx context.Context, node *rendezvous.Node, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, predecessorTime)
 	defer cancel()
@@ -93,7 +93,7 @@ func (o *options) evictPredecessor(ctx context.Context, node *rendezvous.Node, l
 // predecessorTime is how long an end by SIGKILL may take: a process with much memory takes seconds.
 const predecessorTime = 30 * time.Second
 
-// warnings is the part of the log that is worth reading when the libraries of the store write it.
+// warnings passes on only what is worth reading of the store libraries' log.
 type warnings struct{ slog.Handler }
 
 func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {

@@ -48,7 +48,7 @@ func (o *options) place(t torchrun.Options) error {
 	return o.checkTimes()
 }
 
-// placeIdle refuses, or notes for the log, what was said about several nodes and does nothing.
+// placeIdle refuses, or notes for the log, settings for several nodes that do nothing.
 func (o *options) placeIdle(t torchrun.Options, settings []*setting) error {
 	list := o.idleAlone(t.Given["rdzv-endpoint"] != "" || t.Given["master-addr"] != "" || o.platform.Endpoint.Value != "")
 	if _, alone := t.Given["standalone"]; alone && t.Standalone {
@@ -115,7 +115,7 @@ func (o *options) waits(conf map[string]string) error {
 	return nil
 }
 
-// adoptTorchrun takes over what torchrun's flags say about gangrun's own doing.
+// adoptTorchrun takes over what torchrun's flags say about gangrun itself.
 func (o *options) adoptTorchrun(t torchrun.Options) error {
 	o.spec.Restarts.Max, o.spec.Restarts.Any = t.MaxRestarts, true
 	if _, given := t.Given["shutdown-timeout"]; given && !o.graceGiven {

@@ -31,7 +31,7 @@ func (l *lines) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &with
 }
 
-// WithGroup keeps the names as they are: nothing here has two of the same.
+// WithGroup keeps the names as they are: no record here has the same name twice.
 func (l *lines) WithGroup(string) slog.Handler { return l }
 
 func (l *lines) Handle(_ context.Context, r slog.Record) error {

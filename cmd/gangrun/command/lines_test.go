@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor"
+	"github.com/gangrun/gangrun/supervisor/node"
 )
 
 // TestLinesForPeople are what gangrun says on a terminal: short, each thing once, nothing that could control it.
@@ -60,36 +62,50 @@ func TestClosing(t *testing.T) {
 		name string
 		m    exitcodes.Message
 		cfg  supervisor.Config
+		end  node.Ending
 		want string
 	}{
-		{"a success", exitcodes.Message{Verdict: exitcodes.Success, Round: &zero}, supervisor.Config{}, ""},
-		{"a success at once in a job's second run", exitcodes.Message{Verdict: exitcodes.Success, Round: &two}, supervisor.Config{}, ""},
+		{"a success", exitcodes.Message{Verdict: exitcodes.Success, Round: &zero}, supervisor.Config{}, node.Ending{}, ""},
+		{"a success at once in a job's second run", exitcodes.Message{Verdict: exitcodes.Success, Round: &two}, supervisor.Config{}, node.Ending{}, ""},
 		{"a success with restarts", exitcodes.Message{Verdict: exitcodes.Success, Round: &two, StartedAt: start, FinishedAt: start.Add(90 * time.Second)},
-			supervisor.Config{}, "succeeded after 1m30s and 2 restarts"},
+			supervisor.Config{}, node.Ending{}, "succeeded after 1m30s and 2 restarts"},
 		{"a stop", exitcodes.Message{Verdict: exitcodes.Preempted, Message: "SIGTERM from outside", ExitCode: 143}, supervisor.Config{},
-			"stopped, not failed: SIGTERM from outside; exits with 143; run it again to continue"},
+			node.Ending{}, "stopped, not failed: SIGTERM from outside; exits with 143; run it again to continue"},
 		{"by rule", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "ImportError", ExitCode: 1, WorkerExitCode: &three, RootCause: &exitcodes.RootCause{Rule: "code.import"}},
-			supervisor.Config{MaxRestarts: 3}, "not restarted: rule code.import says it would fail the same way again; exits with 1. What to do: install"},
+			supervisor.Config{MaxRestarts: 3}, node.Ending{}, "not restarted: rule code.import says it would fail the same way again; exits with 1. What to do: install"},
 		{"by its code", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "Error", ExitCode: 3, WorkerExitCode: &three}, supervisor.Config{MaxRestarts: 3},
-			"not restarted: exit code 3 with no known cause counts as a failure that would repeat; exits with 3. What to do: read"},
+			node.Ending{}, "not restarted: exit code 3 with no known cause counts as a failure that would repeat; exits with 3. What to do: read"},
 		{"no restarts", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "KilledBySIGSEGV", ExitCode: 139}, supervisor.Config{NoRestart: true},
-			"no restarts are allowed (--max-restarts 0); exits with 139. What to do: allow restarts: --max-restarts 3"},
+			node.Ending{}, "no restarts are allowed (--max-restarts 0); exits with 139. What to do: allow restarts: --max-restarts 3"},
 		{"left to the operator", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "OOMKilled", ExitCode: 137}, supervisor.Config{NoRestart: true, MaxRestarts: 3},
-			"retry, which --no-restart leaves to the operator; exits with 137. What to do: raise"},
+			node.Ending{}, "retry, which --no-restart leaves to the operator; exits with 137. What to do: raise"},
 		{"spent", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 210}, supervisor.Config{MaxRestarts: 3},
-			"not restarted: the restart budget is spent (--max-restarts 3); exits with 210. What to do: fix"},
+			node.Ending{Why: "1 of 1 restarts within 1h are used up (--restart-window)"},
+			"not restarted: 1 of 1 restarts within 1h are used up (--restart-window); exits with 210. What to do: fix"},
+		{"spent by another node", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 137, RootCause: &exitcodes.RootCause{Node: "n1"}},
+			supervisor.Config{MaxRestarts: 3}, node.Ending{Why: "3 of 3 are used up", Failure: "rank 5 was killed"},
+			"not restarted: 3 of 3 are used up; on n1: rank 5 was killed; exits with 137. What to do: fix"},
+		{"another node's failure", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "ImportError", ExitCode: 1, RootCause: &exitcodes.RootCause{Node: "n1", Rule: "code.import"}},
+			supervisor.Config{MaxRestarts: 3}, node.Ending{Failure: "rank 5 exited 1"},
+			"not restarted: rule code.import says it would fail the same way again; on n1: rank 5 exited 1; exits with 1. What to do: install"},
+		{"ended by hand", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: rendezvous.ReasonStopped, ExitCode: 91}, supervisor.Config{MaxRestarts: 3},
+			node.Ending{Why: "stopped by command of root@vm"}, "not restarted: stopped by command of root@vm; exits with 91. What to do: start"},
+		{"a sick machine", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonNodeUnhealthy, ExitCode: 214}, supervisor.Config{MaxRestarts: 3},
+			node.Ending{Why: "no GPU", Alone: true}, "not restarted: no GPU; the job continues without this node; exits with 214. What to do: run elsewhere"},
+		{"suspended", exitcodes.Message{Verdict: exitcodes.Suspended, Message: "the job is suspended; no rank has saved", ExitCode: 143}, supervisor.Config{},
+			node.Ending{Why: "the job is suspended"}, "the job is suspended; exits with 143; start its nodes again"},
 		{"the store is lost", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost, ExitCode: 213}, supervisor.Config{MaxRestarts: 3},
-			"not restarted: a node can do nothing without the store; exits with 213. What to do: check"},
+			node.Ending{}, "not restarted: a node can do nothing without the store; exits with 213. What to do: check"},
 		{"the store is lost, and no restarts", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost, ExitCode: 213}, supervisor.Config{},
-			"not restarted: a node can do nothing without the store; exits with 213. What to do: check"},
+			node.Ending{Why: "no etcd for 10m"}, "not restarted: no etcd for 10m; exits with 213. What to do: check"},
 		{"nodes are missing", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, ExitCode: 211}, supervisor.Config{},
-			"not restarted: no round can begin without the missing nodes; exits with 211. What to do: the message names them"},
+			node.Ending{Why: "1 of 2 nodes are there"}, "not restarted: 1 of 2 nodes are there; exits with 211. What to do: the message names them"},
 	} {
 		rounds := 1
 		if tt.name == "a success with restarts" {
 			rounds = 3
 		}
-		if _, got := closing(tt.m, tt.cfg, rounds); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+		if _, got := closing(tt.m, tt.end, tt.cfg, rounds); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
-// liveEvery is how often the line is brought up to date. What ends before is not shown any.
+// liveEvery is how often the line is updated. A run that ends earlier shows none.
 const liveEvery = time.Second
 
-// wantsLine reports whether one line below the output is to show how the run gets on: where somebody looks at a
-// terminal, through which everything goes.
+// wantsLine reports whether a status line is shown below the output: only on a terminal, and only if all output goes
+// through gangrun.
 func (o *options) wantsLine() bool {
 	return o.live && !o.quiet && isTerminal(os.Stderr) && os.Getenv("TERM") != "dumb"
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/gang"
+	"github.com/gangrun/gangrun/supervisor/output"
 )
 
-// localOptions is what the flags of local say.
+// localOptions has the flags of local.
 type localOptions struct {
 	*options
 	local gang.Local
@@ -206,7 +207,4 @@ func colourful(f *os.File) bool {
 	return isTerminal(f)
 }
 
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}
+func isTerminal(f *os.File) bool { return output.IsTerminal(int(f.Fd())) }

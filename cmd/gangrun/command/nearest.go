@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// nearest suggests the known name that a wrong one was probably meant to be, or "". About a third of it may be wrong:
-// of more than that anything could be made; else it is the only one that begins like it. Dashes before it do not count, since
+// nearest suggests the known name that a wrong one was probably meant to be, or "". About a third of it may be wrong, since
+// with more than that anything would fit; else it is the only name that begins like it. Leading dashes do not count, since
 // every flag has them, nor does case.
 func nearest(name string, known []string) string {
 	best, at := "", 0

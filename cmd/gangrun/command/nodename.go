@@ -23,9 +23,9 @@ func (o *options) recordID() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// hold takes a node's name on this machine. Where another gangrun of the same record has it, a name that was derived from
-// the host gets a suffix; one that was given is an error. The name is free again as soon as the process ends, however it
-// ends: it is that of an abstract socket.
+// hold reserves a node's name on this machine. If another gangrun of the same record has it, a name derived from the host
+// gets a suffix, and a name that was given is an error. The name is that of an abstract socket, so it is free again as soon
+// as the process ends, however it ends.
 func hold(record, name string, given bool) (heldName, error) {
 	for i := 1; i < 1000; i++ {
 		candidate := name

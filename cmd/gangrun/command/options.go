@@ -83,9 +83,9 @@ func (o *options) common() []*setting {
 		{name: "restart-window", group: groupRestarts, hint: "N/TIME", parse: o.parseWindow, standard: "no limit",
 			usage: "at most N restarts within TIME, whatever the progress"},
 		{name: "max-same-failure", group: groupRestarts, hint: "N", parse: number(&o.spec.Restarts.MaxSameFailure, 0, 1_000_000), standard: "2",
-			usage: "the same failure at the same step, N times in a row, is the end; 0 is no limit"},
+			usage: "give up when the same failure happens N times in a row at the same step; 0: never"},
 		{name: "on-exhausted", group: groupRestarts, hint: "auto|retry|fatal", parse: choice(&o.onExhausted, "auto", "retry", "fatal"), standard: "auto",
-			usage: "what a spent restart budget means to the operator; auto: fatal where it restarts for ever, else retry"},
+			usage: "verdict when no restarts are left; auto: fatal under an operator that restarts for ever, else retry"},
 		{name: "retry-code", group: groupVerdict, hint: "CODE", parse: number(&o.RetryCode, 128, 255), standard: "each its own",
 			usage: "exit code of every retry verdict, for an operator that knows only some"},
 		{name: "unknown", group: groupVerdict, hint: "fatal|retry|retry-after-progress", parse: choice(&o.unknown, "fatal", "retry", "retry-after-progress"), standard: "fatal",
@@ -99,7 +99,7 @@ func (o *options) common() []*setting {
 		{name: "pod-grace", group: groupStopping, hint: "TIME", parse: duration(&o.podGrace), standard: "unknown",
 			usage: "the pod's terminationGracePeriodSeconds; --grace has to be below it"},
 		{name: "notice-signal", group: groupStopping, hint: "SIGNAL[@TIME]", parse: o.parseNotice, standard: "none",
-			usage: "the signal with which the scheduler announces the end, and how long before it, such as USR1@120s: the workers save, all at the same step where they check GANGRUN_STOP_FILE, and stop"},
+			usage: "the signal by which the scheduler announces the end, and how long before it, such as USR1@120s: the workers save (all at the same step if they check GANGRUN_STOP_FILE) and stop"},
 		{name: "time-limit", group: groupStopping, hint: "TIME", parse: positive(&o.TimeLimit), standard: "none",
 			usage: "how long the run on this node may last; the workers are stopped --grace before that"},
 		{name: "leftovers", group: groupStopping, hint: "kill|term|leave", standard: "kill",
@@ -121,7 +121,7 @@ func (o *options) common() []*setting {
 			usage: "form of gangrun's own log on standard error: short lines for people, key=value text, or JSON; auto: lines on a terminal, else text"},
 		{name: "log-level", group: groupOwn, hint: "debug|info|warn|error", parse: o.parseLevel, standard: "info",
 			usage: "how much gangrun's own log says"},
-		{name: "quiet", group: groupOwn, isBool: true, parse: boolean(&o.quiet), usage: "no log of its own"},
+		{name: "quiet", group: groupOwn, isBool: true, parse: boolean(&o.quiet), usage: "no log of gangrun's own"},
 		{name: "config", group: groupOwn, hint: "FILE", parse: text(&o.config), usage: "YAML file with these settings, by the names of the flags"},
 	}...)
 }
@@ -234,8 +234,8 @@ func readRules(path string) (*exitcodes.Rules, error) {
 	return exitcodes.ParseRules(path, data, exitcodes.BuiltinRules())
 }
 
-// workerEnvironment is ours without the variables that set our flags: a gangrun that the worker starts is not to take
-// them for its own.
+// workerEnvironment is ours without the variables that set our flags: a gangrun that the worker starts must not take them
+// for its own.
 func workerEnvironment(settings []*setting) []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -244,7 +244,7 @@ func workerEnvironment(settings []*setting) []string {
 	})
 }
 
-// prepare turns the options into a configuration that is whole but for the workers. Nothing is started on an error.
+// prepare turns the options into a configuration that lacks only the workers. On an error nothing is started.
 func (o *options) prepare(settings []*setting, lookup func(string) (string, bool)) error {
 	if err := resolve(settings, lookup); err != nil {
 		return err

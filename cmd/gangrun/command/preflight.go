@@ -15,14 +15,14 @@ import (
 	"github.com/gangrun/gangrun/supervisor/preflight"
 )
 
-// preflightSettings are the settings of the look at the machine before it trains.
+// preflightSettings are the settings of the checks of the machine before it trains.
 func (o *options) preflightSettings() []*setting {
 	p := &o.Preflight
 	p.Timeout = supervisor.DefaultPreflightTimeout
 	return []*setting{
 		{name: "preflight", group: groupMachine, isBool: true, parse: boolean(&p.On),
-			usage: "look at this machine before it takes part, and between rounds after a hang, a sick node or the second " +
-				"failure; one that is sick exits with 214 (NodeUnhealthy)"},
+			usage: "check this machine before it takes part, and between rounds after a hang, a sick node or a second " +
+				"failure; a sick one exits with 214 (NodeUnhealthy)"},
 		{name: "preflight-command", group: groupMachine, hint: "COMMAND", parse: preflightCommand(p), standard: "none",
 			usage: "an additional check: any exit code but 0 means that the machine is sick; split into words, not run by a shell"},
 		{name: "preflight-timeout", group: groupMachine, hint: "TIME", parse: positive(&p.Timeout),
@@ -38,8 +38,7 @@ func preflightCommand(p *supervisor.Preflight) func(string) error {
 	}
 }
 
-// settlePreflight completes what is said about it, once it is known where the nodes meet. It costs nothing where it is
-// off.
+// settlePreflight completes these settings, once it is known where the nodes meet. It costs nothing if they are off.
 func (o *options) settlePreflight(settings []*setting) error {
 	p := &o.Preflight
 	if !p.On {
@@ -83,8 +82,8 @@ func (o *options) storeAddresses() (list []string) {
 	return list
 }
 
-// joiner is how the store is opened: with a look at the machine, not before that is found fit. Then no one hears of a
-// node that is not, and nobody waits for it.
+// joiner is how the store is opened: with a preflight, only once the machine is found fit. So the others never hear of an
+// unfit node, and do not wait for it.
 func (o *options) joiner() func(context.Context) (store.Store, error) {
 	if !o.Preflight.On {
 		return o.connect

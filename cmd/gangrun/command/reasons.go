@@ -40,8 +40,8 @@ var reasonAdvice = map[string]advice{
 		"start all nodes with the same flags; the message names the difference"},
 	exitcodes.ReasonNoProgress: {"the same failure at the same step again and again, or the restart budget is spent under --on-exhausted fatal",
 		"fix what the message names; --max-same-failure says how often the same failure is tried"},
-	exitcodes.ReasonRestartBudgetExhausted: {"the restarts without progress are used up",
-		"fix what the message names; --max-restarts allows more; a reported step or a new checkpoint resets the count"},
+	exitcodes.ReasonRestartBudgetExhausted: {"no restarts are left: without progress (--max-restarts), within a time (--restart-window) or after preemptions (--max-preemptions)",
+		"fix what fails, or raise the limit that is named; a reported step or a new checkpoint resets the count of --max-restarts"},
 	exitcodes.ReasonFatalByRule: {"the evidence says fatal although the worker's own code (0, or 128 and above) does not",
 		"the message has the line that decided; gangrun explain --log FILE shows the rule"},
 	exitcodes.ReasonExitHookFailed: {"training succeeded, and a command of --on-exit or --on-job-end did not",
@@ -53,24 +53,25 @@ var reasonAdvice = map[string]advice{
 	exitcodes.ReasonSharedMemoryFull: {"/dev/shm is full, which data loaders and NCCL use",
 		"mount an emptyDir with medium Memory at /dev/shm (Docker: --shm-size), or use fewer data loader workers"},
 	exitcodes.ReasonPreempted: {"gangrun was asked to stop from outside: eviction, a scheduler, a person",
-		"nothing: run it again; with --checkpoint-dir it resumes where it was"},
-	exitcodes.ReasonSuspended: {"the job was suspended by command", "start its nodes again and run gangrun resume JOB, which an etcd takes before, too"},
+		"run it again; with --checkpoint-dir it resumes from its last checkpoint"},
+	exitcodes.ReasonSuspended: {"the job was suspended by command", "start its nodes again and run gangrun resume JOB (with --store, in either order)"},
 	exitcodes.ReasonRetryableByRule: {"the evidence says retry although the worker's own code (below 128) does not",
 		"nothing; the message has the line that decided"},
 	exitcodes.ReasonRendezvousTimeout: {"nodes are missing", "the message names them: are their pods scheduled, do they reach the store? --join-timeout waits longer"},
 	exitcodes.ReasonHang:              {"no progress for too long", "read the stacks in the output; --hang-timeout says how long is too long"},
 	exitcodes.ReasonStoreLost:         {"the store could not be reached, or was full, for too long", "check the etcd, or the node that hosts the store; --store-timeout waits longer"},
-	exitcodes.ReasonNodeUnhealthy:     {"the machine is at fault", "run elsewhere: cordon the node, and look at the kernel's log (Xid) there"},
+	exitcodes.ReasonNodeUnhealthy:     {"the machine is at fault", "run elsewhere: cordon the node, and look there at what the message names; GPU errors (Xid) are in the kernel's log"},
 	exitcodes.ReasonKilled: {"gangrun itself was killed before it could say more: by the kernel for memory, with the whole container, or after the grace period",
 		"check the pod's memory limit, and that its terminationGracePeriodSeconds is above --grace"},
-	exitcodes.ReasonPeerLost:        {"a rank lost the connection to another one, which has mostly failed itself", "look for the failure of the other rank or node"},
-	exitcodes.ReasonPeerUnreachable: {"a rank could not reach another one", "check the network between the nodes: firewall, network policy, NCCL_SOCKET_IFNAME"},
-	rendezvous.ReasonStopped:        {"the job was ended by command", "nothing: gangrun stop, or a person, wanted that"},
-	rendezvous.ReasonReplaced:       {"another gangrun of the same name has taken this node's place", "nothing, if it is this node's replacement; else give each node a name of its own (--node)"},
-	rendezvous.ReasonNodeLost:       {"a node has gone without a word: its machine died, or its gangrun was killed", "look at that node's pod and machine"},
+	exitcodes.ReasonPeerLost: {"a rank lost the connection to another one, which has mostly failed itself", "look for the failure of the other rank or node"},
+	exitcodes.ReasonPeerUnreachable: {"a rank could not reach another one, or a server",
+		"check the network: between the nodes (firewall, network policy, NCCL_SOCKET_IFNAME), or to the server that the message names"},
+	rendezvous.ReasonStopped:  {"the job was ended by gangrun stop", "start its nodes again if that was a mistake"},
+	rendezvous.ReasonReplaced: {"another gangrun of the same name has taken this node's place", "nothing, if it is this node's replacement; else give each node a name of its own (--node)"},
+	rendezvous.ReasonNodeLost: {"a node has gone without a word: its machine died, or its gangrun was killed", "look at that node's pod and machine"},
 }
 
-// adviceOn finds what is known of a reason.
+// adviceOn finds the advice for a reason.
 func adviceOn(name string) (advice, bool) {
 	a, found := reasonAdvice[name]
 	if !found {

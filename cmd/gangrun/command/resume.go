@@ -75,7 +75,7 @@ func (o *options) checkpointSettings() []*setting {
 				"{resume_step}, {resume_tag} filled in, as anywhere in it; can be given several times"},
 		{name: "on-silent-restart", hint: "fatal|fallback|ignore", standard: "fatal",
 			parse: choice(&o.SilentRestart, supervisor.SilentRestartFatal, supervisor.SilentRestartFallback, supervisor.SilentRestartIgnore),
-			usage: "when a worker was given a checkpoint and reports an earlier step: end the job, restart it from an older checkpoint, or ignore it"},
+			usage: "if a worker was given a checkpoint but reports an earlier step: end the job, restart it from an older checkpoint, or ignore it"},
 	}
 	s = slices.Insert(s, 1, r.formatFlags.settings()...)
 	for _, setting := range s {
@@ -144,10 +144,10 @@ func (o *options) settleResume(argv []string, ranks int) error {
 	return nil
 }
 
-// directoryTime is how long it is waited for a word about a path: its file server may be gone.
+// directoryTime bounds the wait for news about a path: its file server may be gone.
 const directoryTime = 2 * time.Second
 
-// mayBeDirectory reports whether there is nothing else at the path. Where there is no answer there may be.
+// mayBeDirectory reports whether the path is not something else. Without an answer it may be a directory.
 func mayBeDirectory(path string) bool {
 	answers := make(chan bool, 1)
 	crash.Go(func() {
@@ -162,7 +162,7 @@ func mayBeDirectory(path string) bool {
 	}
 }
 
-// resumed makes workers that are told what to resume from.
+// resumed makes workers that get the checkpoint to resume from.
 func (o *options) resumed(
 	workers func(*agent.Start) ([]supervisor.Worker, error),
 ) func(*agent.Start) ([]supervisor.Worker, error) {

@@ -60,7 +60,7 @@ func roleMapping(node *yaml.Node) (values []string, err error) {
 	return values, nil
 }
 
-// settleRoles decides what is special about roles: what was given comes before what the operator's variables let expect.
+// settleRoles decides the policy of each role: flags come before what follows from the operator's variables.
 func (o *options) settleRoles(p platform.Platform) {
 	o.spec.Roles = maps.Clone(p.Roles)
 	if o.spec.Roles == nil {

@@ -15,7 +15,7 @@ func (o *options) runSettings() []*setting {
 		&setting{name: "log-dir", group: groupOutput, hint: "DIR", parse: text(&o.logDir), standard: "none",
 			usage: "keep the worker's output as round_<n>/0/stdout.log and stderr.log here"},
 		&setting{name: "log-prefix", group: groupOutput, hint: "TEXT", parse: text(&o.prefix), standard: "none",
-			usage: "before every line of the worker on the console"},
+			usage: "put this before every line of the worker on the console"},
 	)
 }
 

@@ -17,7 +17,7 @@ type screen struct {
 	drawn bool
 }
 
-// draw shows the lines of a text, as many and as much of them as there is room for.
+// draw shows a text, as far as there is room for its lines.
 func (s *screen) draw(text string, width, height int) error {
 	var b bytes.Buffer
 	b.WriteString("\x1b[?2026h\x1b[H") // shown at once, where a terminal can; home
@@ -43,8 +43,8 @@ func terminalSize(f *os.File) (width, height int) {
 	return int(size.Col), int(size.Row)
 }
 
-// fit is as much of one line as fits into so many columns, the last one left free: a terminal goes on to the next line
-// when that is written. What is cut off ends in an ellipsis.
+// fit cuts a line to so many columns, and leaves the last one free: a terminal wraps when it is written. A line that was
+// cut ends in an ellipsis.
 func fit(line string, width int) string {
 	used, cut := 0, 0 // cut is where an ellipsis would still fit
 	for i, r := range line {

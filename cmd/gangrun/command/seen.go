@@ -24,7 +24,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
-// seen is what the flags say about how others see the run. Without one of them nothing is recorded.
+// seen has the flags for those who watch the run. Without any of them nothing is recorded.
 type seen struct {
 	events  string // path
 	metrics string // address to listen at
@@ -38,9 +38,9 @@ func (o *options) seenSettings() []*setting {
 		{name: "events", group: groupSeen, hint: "FILE", parse: text(&o.seen.events), standard: "none",
 			usage: "append events to this file, one JSON object a line, for gangrun report"},
 		{name: "webhook", group: groupSeen, hint: "URL", parse: o.parseWebhook, standard: "none",
-			usage: "send events, but for the steps, to this web server, as Standard Webhooks describes it"},
+			usage: "send all events except steps to this web server, in the form of Standard Webhooks"},
 		{name: "webhook-secret-file", group: groupSeen, hint: "FILE", parse: text(&o.seen.secrets), standard: "not signed",
-			usage: "sign them with the secret in this file, whsec_ and base64; several, one on each line, while one takes the place of another"},
+			usage: "sign them with the secret in this file (whsec_ and base64); two secrets on two lines while one replaces the other"},
 		{name: "metrics-addr", group: groupSeen, hint: "HOST:PORT", parse: address(&o.seen.metrics), standard: "none",
 			usage: "listen here, such as on :9400, for requests to / (a page), /metrics (Prometheus), /healthz, /readyz and /status"},
 		o.trainJobSetting(),
@@ -72,7 +72,7 @@ func (o *options) loadKeys() error {
 	return nil
 }
 
-// lastEvents bounds how long the end of a run waits for those who see it.
+// lastEvents bounds how long the end of a run waits for its receivers of events.
 const lastEvents = 2 * time.Second
 
 // address reads where to listen.
@@ -87,7 +87,7 @@ func address(p *string) func(string) error {
 	}
 }
 
-// openSeen has the supervisor observed where somebody wants to see it. What it returns is called at the end.
+// openSeen sets up what observes the supervisor, if anything does. What it returns is called at the end.
 func (o *options) openSeen(console *output.Console) (done func()) {
 	journals, line := journal.Wanted() && !o.quiet, o.wantsLine()
 	if o.seen == (seen{}) && !manager.Wanted() && !journals && !line && o.trainJob.server.URL == "" {
@@ -132,7 +132,7 @@ func (o *options) openSeen(console *output.Console) (done func()) {
 	}
 }
 
-// receivers are those who are given every event.
+// receivers are given every event.
 type receivers struct {
 	take    []observe.Receiver
 	dropped map[string]func() int64 // how many each had no room for
@@ -173,10 +173,10 @@ func (o *options) receivers(asks chan<- chan struct{}, journals bool) (all recei
 	return all
 }
 
-// answerTime is how long the supervisor may take to say that it does its work: far longer than it ever does.
+// answerTime is how long the supervisor may take to answer: far longer than it ever takes.
 const answerTime = 5 * time.Second
 
-// answers reports whether the supervisor does its work.
+// answers reports whether the supervisor's loop answers.
 func answers(asks chan<- chan struct{}) bool {
 	timeout := time.After(answerTime)
 	asked := make(chan struct{})
@@ -193,7 +193,7 @@ func answers(asks chan<- chan struct{}) bool {
 	}
 }
 
-// serve listens. A run that cannot be observed trains all the same.
+// serve listens. Where it cannot, the run trains all the same.
 func (o *options) serve(hub *observe.Hub, feed *serve.Feed, asks chan<- chan struct{}, dropped map[string]func() int64) (done func()) {
 	var reasons []string
 	for _, rule := range o.Rules().All() {

@@ -175,7 +175,7 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 	return nil
 }
 
-// orQuotes is a value as it is shown: nothing would not be seen.
+// orQuotes is a value as it is shown: an empty one as quotes.
 func orQuotes(value string) string { return cmp.Or(value, `""`) }
 
 // wrong is one line, whatever is in the value: errors repeat it, those of regular expressions as it is.
@@ -234,7 +234,7 @@ func readConfig(path string, settings []*setting) (map[string]fileValue, error) 
 	return values, nil
 }
 
-// fromFile is what the configuration file says about the setting, as flags would.
+// fromFile is the setting's values in the configuration file, in the form of flags.
 func (s *setting) fromFile(value *yaml.Node) (values []string, err error) {
 	nodes := []*yaml.Node{value}
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// How often a watch is redrawn, whether or not anything has changed, and how often the jobs are listed again: nobody
-// tells of a change there.
+// How often a watch is redrawn, whether or not anything has changed, and how often the jobs are listed again: there is no
+// watch for that list.
 const (
 	drawEvery = time.Second
 	listEvery = 2 * time.Second
@@ -145,7 +145,7 @@ func newView(output string) *view {
 	return v
 }
 
-// show shows what write writes. Where there is no room for all rows it is asked for fewer.
+// show shows what write writes. If there is no room for all rows, write is asked for fewer.
 func (v *view) show(write func(w io.Writer, most int) (rows int)) error {
 	var b bytes.Buffer
 	if v.screen == nil {

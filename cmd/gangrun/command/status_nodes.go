@@ -29,8 +29,8 @@ type statusRow struct {
 	conspicuous bool // shown first where not all are
 }
 
-// statusRows are the nodes in the order of their ranks. Members of a round whose keys have gone, as those of a job that
-// has ended, are there all the same.
+// statusRows are the nodes in the order of their ranks, including members of a round whose keys are gone, as after the end
+// of a job.
 func statusRows(s agent.Status) []statusRow {
 	var rows []statusRow
 	for name := range s.Nodes {
@@ -90,7 +90,7 @@ func goneRow(s agent.Status, rank int, m rendezvous.Member) statusRow {
 	return row
 }
 
-// sayBehind compares the nodes of each round by what they have said at its end: what nodes tell while they run is of
+// sayBehind compares the nodes of each round by what they reported at its end: what nodes report while they run is from
 // different moments.
 func sayBehind(s agent.Status, rows []statusRow) {
 	furthest, told := map[int]int64{}, map[int]int{}

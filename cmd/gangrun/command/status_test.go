@@ -40,6 +40,7 @@ func training() agent.Status {
 			},
 			History: []rendezvous.Past{
 				{Round: 0, Kind: rendezvous.StopLoss, Node: "n0", Reason: "NodeLost", At: noon.Add(-time.Hour)},
+				{Round: 1, Kind: rendezvous.StopFailure, Node: "n1", Reason: "OOMKilled", At: noon.Add(-5 * time.Second)}, // is the last stop
 			},
 		},
 		Round: &rendezvous.Round{

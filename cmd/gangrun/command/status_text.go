@@ -16,7 +16,7 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/location"
 )
 
-// notSaid stands for what the job's record does not say.
+// notSaid stands for what is not in the job's record.
 const notSaid = "?"
 
 // showStatus writes where a job stands, of at most that many nodes; 0 is all.
@@ -39,8 +39,9 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 		j.Budget.Used, j.Spec.Restarts.Max, j.Budget.Total, j.Budget.Preemptions)
 	fmt.Fprintln(w, "checkpoint:", checkpointText(j, s.Round))
 	fmt.Fprintln(w, "furthest step:", furthest(s))
-	if stop := lastStop(j); stop != nil {
-		showStop(w, *stop, now)
+	last := lastStop(j)
+	if last != nil {
+		showStop(w, *last, now)
 	}
 	switch {
 	case j.End != nil:
@@ -54,11 +55,12 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 	showHosts(w, s, now)
 	showNodes(w, s, most)
 	for _, p := range slices.Backward(j.History) {
-		what := p.Kind
-		for _, word := range []string{p.Node, p.Reason} {
-			if word != "" && !strings.EqualFold(word, p.Kind) {
-				what += " " + word
-			}
+		if last != nil && p.Round == last.Round { // shown above
+			continue
+		}
+		what := cmp.Or(p.Reason, p.Kind)
+		if p.Node != "" {
+			what += " on " + p.Node
 		}
 		fmt.Fprintf(w, "round %d stopped %v ago: %s\n", p.Round, ago(now, p.At), printable(what))
 	}
@@ -66,8 +68,8 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 
 func ago(now, at time.Time) time.Duration { return max(0, now.Sub(at)).Round(time.Second) }
 
-// checkpointText is what the record says of the checkpoints: the newest that every node had, and what the round began
-// with.
+// checkpointText is what the record says about checkpoints: the newest that every node had, and what the round resumed
+// from.
 func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 	text := "none that all nodes have"
 	if j.Reached != nil {
@@ -86,7 +88,7 @@ func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 	return text
 }
 
-// furthest is the highest step that the record knows of.
+// furthest is the highest step in the record.
 func furthest(s agent.Status) string {
 	most := s.Job.Budget.Mark.Step
 	for name := range s.Nodes {

@@ -20,7 +20,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/termlog"
 )
 
-// badConfig leaves the error in the termination message too: in a cluster that is where people look first.
+// badConfig writes the error to the termination message too: in a cluster, people look there first.
 func badConfig(o *options, err error) error {
 	if o.TerminationLog == "" {
 		return err

@@ -12,7 +12,7 @@ import (
 // hfProfile is the framework whose own callback tells Trainer how far it has come.
 const hfProfile = "hf"
 
-// trainJob says whether and where a TrainJob's status is told to Kubeflow Trainer.
+// trainJob says whether and where a TrainJob's status is reported to Kubeflow Trainer.
 type trainJob struct {
 	mode   string
 	server trainjob.Config // without a URL: nobody is told
@@ -22,8 +22,8 @@ type trainJob struct {
 func (o *options) trainJobSetting() *setting {
 	return &setting{
 		name: "trainjob-progress", group: groupSeen, hint: "auto|on|off", standard: "auto", parse: choice(&o.trainJob.mode, "auto", "on", "off"),
-		usage: "tell Kubeflow Trainer v2 step, time left, last checkpoint and restarts, for the TrainJob's status; auto: where Trainer " +
-			"asks for it, the steps are reported, and it is not transformers, whose own callback tells it",
+		usage: "report step, time left, last checkpoint and restarts to Kubeflow Trainer v2, for the TrainJob's status; auto: where Trainer " +
+			"asks for it and steps are reported, but not for transformers, which has a callback of its own",
 	}
 }
 
@@ -50,8 +50,8 @@ func (o *options) findTrainJob(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// postsProgress returns what decides whether this node posts: the first of the round does, and where it was not asked
-// for, only what nobody else posts. The framework that the output shows is heard of as it runs.
+// postsProgress returns the decision whether this node posts: the first node of the round does, and unless it was asked to,
+// only if no callback does. Which framework it is shows in the output as it runs.
 func (o *options) postsProgress() func(account.Summary) bool {
 	self, heard := o.Node, o.Agent.Heard
 	var transformers atomic.Bool

@@ -22,8 +22,8 @@ func unbanCommand(p *program) *cli.Command {
 		name: rendezvous.VerbUnban, usage: "lift the ban of a host, and forget its faults", example: "my-job gpu-7",
 		arguments: "[flags] JOB HOST", host: true,
 		note: "HOST is as gangrun status shows it, or the name of a node with a fault there. Its nodes take part from the next " +
-			"round on.\nWithout a JOB it is the only one of a store within gangrun (--endpoint). A host that is not banned is no error: " +
-			"that is said.\nExits 66 when the store has no record of the job, 69 when it cannot be reached or is full.",
+			"round on.\nWithout a JOB it is the only one of a store within gangrun (--endpoint). A host that is not banned is no error; the " +
+			"command says so.\nExits 66 when the store has no record of the job, 69 when it cannot be reached or is full.",
 		act: r.unban,
 	})
 }
@@ -38,7 +38,7 @@ func (r *jobClient) unban(ctx context.Context, st store.Store) error {
 	}
 	host, found := hostOf(s, r.host)
 	if !found {
-		fmt.Printf("unban: %s is not banned, and no fault of it is remembered%s\n", quoted(r.host), others(s))
+		fmt.Printf("unban: %s is not banned and has no recorded fault%s\n", quoted(r.host), others(s))
 		return nil
 	}
 	switch _, left, err := agent.Tell(ctx, st, rendezvous.VerbUnban, host, whoami()); {
@@ -76,7 +76,7 @@ func hostOf(s agent.Status, named string) (string, bool) {
 // others says which hosts could have been meant.
 func others(s agent.Status) string {
 	if len(s.Hosts) == 0 {
-		return "; nor of any other host"
+		return "; no other host has one either"
 	}
 	var names []string
 	for _, host := range slices.Sorted(maps.Keys(s.Hosts)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// swallowed refuses a flag that has taken the next one for its value, or the -- before the command: one whose value was
-// forgotten. A path or a name may be anything else.
+// swallowed refuses a flag that has taken the next flag, or the -- before the command, as its value: the value was
+// forgotten. Anything else may be a path or a name.
 func swallowed(settings []*setting) error {
 	for _, s := range settings {
 		for _, value := range s.given {
@@ -24,7 +24,7 @@ func swallowed(settings []*setting) error {
 	return nil
 }
 
-// usage turns the library's complaint about the command line into ours.
+// usage turns the library's error about the command line into ours.
 func usage(c *cli.Context, err error) error {
 	text := err.Error()
 	if name, found := strings.CutPrefix(text, "flag provided but not defined: -"); found {
@@ -52,7 +52,7 @@ func typed(name string, args []string) string {
 	return "--" + name
 }
 
-// unknownFlag is what can be said of a flag that the command does not have: whose it is, or what was meant.
+// unknownFlag is a hint about a flag that the command does not have: which command has it, or what was meant.
 func unknownFlag(c *cli.Context, name string) string {
 	if name == helpAll {
 		return "; it comes right after the command: gangrun " + c.Command.Name + " " + helpAll

@@ -23,14 +23,14 @@ func serviceLink(name, value string) bool {
 	return strings.Contains(name, "_SERVICE_") && links().MatchString(name) || strings.Contains(name, "_PORT_") && links().MatchString(name)
 }
 
-// workersOwn are the variables that gangrun gives to its workers and hooks, and so a gangrun within them finds.
+// workersOwn are the variables that gangrun gives to its workers and hooks, where another gangrun may find them.
 var workersOwn = []string{
 	"JOB_NAME", "NODE_NAME", "ROUND", "MEMBER", "STEP", "HOOK", "VERDICT", "REASON", "MESSAGE", "EXIT_CODE",
 	"WORKER_EXIT_CODE", "SIGNAL", "RESTARTS_USED", "OUTCOME_FILE", "CHECKPOINT_PATH", "CHECKPOINT_STEP",
 	"RESUME_PATH", "RESUME_STEP", "RESUME_ROOT", "RESUME_TAG", "RESUME_DECISION",
 }
 
-// knownVariables are those of every command: what is run's may be set for a whole image, of which local knows less.
+// knownVariables are those of every command: an image may set one of run's, which local does not have.
 var knownVariables = sync.OnceValue(func() []string {
 	var names []string
 	o := defaultOptions()
@@ -41,7 +41,7 @@ var knownVariables = sync.OnceValue(func() []string {
 	return names
 })
 
-// misspelt is a warning about variables that are nearly those of a flag, and so do nothing; "" when there are none.
+// misspelt is a warning about variables that are nearly those of a flag, and so have no effect; "" if there are none.
 func misspelt(environ []string) string {
 	var found []string
 	for _, entry := range environ {
@@ -71,7 +71,7 @@ func nearlyOurs(upper string) bool {
 	return begins == variablePrefix || len(upper) > len(variablePrefix) && upper[0] == 'G' && distance(begins, variablePrefix) <= 2
 }
 
-// ofTheOther are the variables that only launch knows where the settings are run's, and the other way round.
+// ofTheOther are the variables that only launch knows if the settings are run's, and the other way round.
 func ofTheOther(settings []*setting, environ []string) (other string, found []string) {
 	other, its := "launch", defaultOptions().launchSettings
 	switch names := settingNames(settings); {

@@ -28,10 +28,13 @@ type gang struct {
 	starts chan int // the rounds that the nodes start
 }
 
-func joinGang(t *testing.T, nodes int) *gang {
+func joinGang(t *testing.T, nodes int, pause time.Duration) *gang {
 	g := &gang{t: t, server: etcdserver.StartFor(t, "127.0.0.1", 1, nil).Servers[0], starts: make(chan int, nodes)}
 	spec := rendezvous.DefaultSpec(nodes)
-	spec.Restarts = rendezvous.Restarts{Max: 1 << 20, Exhausted: rendezvous.ExhaustedRetry}
+	spec.Restarts = rendezvous.Restarts{
+		Max: 1 << 20, Exhausted: rendezvous.ExhaustedRetry,
+		Backoff: rendezvous.Duration(pause), BackoffMax: rendezvous.Duration(pause),
+	}
 	for i := range nodes {
 		name := fmt.Sprintf("trainer-%04d", i)
 		a := agent.Join(t.Context(), agent.Config{
@@ -79,19 +82,26 @@ func (g *gang) started(round int) {
 	}
 }
 
-// What a round may cost each node.
-const (
-	mostRequests = 6
-	mostBytes    = 9 << 10 // 8 KiB where the job has stopped no more than three times
-)
+// mostRequests is how many a round may cost each node.
+const mostRequests = 6
 
 // TestWhatARoundCostsAtTheServer counts there what two nodes ask and are told in a restart, when the job's record is as
 // long as it gets. With more nodes it is less for each, since what the leader alone hears is shared.
 func TestWhatARoundCostsAtTheServer(t *testing.T) {
+	t.Run("at once", func(t *testing.T) { costs(t, 0, "", 8<<10) })
+	// The record is written once more, and says more.
+	t.Run("after a pause", func(t *testing.T) { costs(t, 200*time.Millisecond, "rank 0 was killed by SIGKILL", 11<<10) })
+}
+
+// costs counts what a restart costs after such a pause, when the failure is told in such words.
+func costs(t *testing.T, pause time.Duration, message string, mostBytes float64) {
+	t.Parallel()
 	const nodes, before, counted = 2, 9, 3
-	g := joinGang(t, nodes)
+	g := joinGang(t, nodes, pause)
 	g.started(0)
-	killed := rendezvous.Outcome{Verdict: exitcodes.Retry, Reason: "KilledBySIGKILL", Code: 137, Signal: 9}
+	killed := rendezvous.Outcome{
+		Verdict: exitcodes.Retry, Reason: "KilledBySIGKILL", Message: message, Code: 137, Signal: 9,
+	}
 	fail := func(round int) {
 		g.agents[round%nodes].Failing(round, killed, nil)
 		g.agents[round%nodes].Gone(round, killed, nil)
@@ -110,7 +120,7 @@ func TestWhatARoundCostsAtTheServer(t *testing.T) {
 	requests, bytes = max(0, r-requests-questions)/(nodes*counted), (b-bytes)/(nodes*counted)
 	t.Logf("%.1f requests and %.0f bytes for each node and round", requests, bytes)
 	if requests > mostRequests || bytes > mostBytes {
-		t.Errorf("%.1f requests and %.0f bytes for each node and round, want at most %d and %d",
+		t.Errorf("%.1f requests and %.0f bytes for each node and round, want at most %d and %.0f",
 			requests, bytes, mostRequests, mostBytes)
 	}
 }

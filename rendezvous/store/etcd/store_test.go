@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 )
 
@@ -47,5 +48,27 @@ func TestMeet(t *testing.T) {
 				t.Error("a revision of another record was taken")
 			}
 		})
+	}
+}
+
+// TestMetAlready: two readers come to know of a new store, whose revisions start over. The second one has asked while the
+// old one was known: it says nothing new, and the watches do not start over once more.
+func TestMetAlready(t *testing.T) {
+	var log strings.Builder
+	s := newStore("/p/", 0, slog.New(slog.NewTextHandler(&log, nil)))
+	s.token, s.rev = "a", 7
+	asked := position{token: "a", rev: 7}
+	if s.meet("b", 3, asked) {
+		t.Fatal("another store is taken for the same")
+	}
+	_, replaced := s.identity()
+	s.meet("b", 4, asked)
+	select {
+	case <-replaced:
+		t.Error("the watches were told twice")
+	default:
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d warnings: %s", n, log.String())
 	}
 }

@@ -23,8 +23,8 @@ func (s *Store) askVersions(ctx context.Context) {
 			s.log.Debug("a member of the store does not report its version", "endpoint", endpoint, "error", err)
 		case overtakes(status.Version):
 			s.suspect = true
-			s.log.Warn("this etcd tells too early how far a watch is, and is asked otherwise; 3.4.25, 3.5.8 and later are "+
-				"as fast as they can be", "endpoint", endpoint, "version", status.Version)
+			s.log.Warn("this etcd may report a watch as up to date too early, so gangrun asks it in a slower way; 3.4.25, "+
+				"3.5.8 and later need not be", "endpoint", endpoint, "version", status.Version)
 			return
 		}
 	}

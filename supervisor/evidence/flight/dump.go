@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dump is where torch's watchdog writes a rank's record when a collective takes too long, if its environment says so.
-// Where it does not, that is a place which all jobs of a user have in common, so what lies there may be another one's:
-// empty.
+// Dump is where torch's watchdog writes a rank's record when a collective takes too long, if the rank's environment names
+// the place. Else it is empty: all jobs of a user share the default place, so what lies there may be another one's.
 func Dump(env func(name string) string, dir string, rank int) string {
 	prefix := cmp.Or(env("TORCH_FR_DUMP_TEMP_FILE"), env("TORCH_NCCL_DEBUG_INFO_TEMP_FILE"))
 	switch {

@@ -67,9 +67,9 @@ func Sockets(dir string) (list []Socket) {
 	return list
 }
 
-// Ask asks one rank: what torch records of all backends, and if there is nothing, of NCCL. NCCL's pickle has who has
-// called, too. It comes last, since torch may need the interpreter's lock for it, which is what may hang; without it
-// nothing but that is missing.
+// Ask asks one rank for what torch records of all backends and, if that is empty, of NCCL. NCCL's pickle has the callers, too.
+// It comes last, since torch may need the interpreter's lock for it, and that is what may hang; without it only the callers
+// are missing.
 func Ask(socket string, deadline time.Time) (Record, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()

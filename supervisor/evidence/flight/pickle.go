@@ -89,7 +89,7 @@ func text(dict *file.Shape, key string) string {
 	return ""
 }
 
-// whole is a whole number; -1 where there is none.
+// whole is a whole number; -1 if there is none.
 func whole(dict *file.Shape, key string) int64 {
 	if v := dict.Get(key); v != nil && v.Kind == file.Number {
 		return v.Number

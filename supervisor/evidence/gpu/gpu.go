@@ -22,8 +22,8 @@ var (
 // [Insufficient Permissions], [Requested functionality has been deprecated], ERR!.
 var unanswered = []string{"N/A", "Not ", "Unknown", "Permission", "deprecated", "ERR!"}
 
-// Asks reports whether a gpu_recovery_action asks for something to be done before the GPU is used again. Drivers that do
-// not know, or do not tell, do not.
+// Asks reports whether a gpu_recovery_action asks for something to be done before the GPU is used again. A driver without
+// an answer does not.
 func Asks(action string) bool {
 	action = strings.TrimSpace(action)
 	return action != "" && !strings.EqualFold(action, "None") &&

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gangrun/gangrun/supervisor/process"
 )
 
 // Process is one process as proc_pid_stat(5) shows it.
@@ -45,7 +47,7 @@ func Read() (Table, error) { return read("/proc") }
 
 func read(root string) (Table, error) {
 	t := Table{root: root, children: map[int][]Process{}, all: map[int]Process{}}
-	files, err := filepath.Glob(root + "/[0-9]*/stat")
+	files, err := process.Stats(root)
 	if err != nil {
 		return t, err
 	}

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/gangrun/gangrun/supervisor/process"
 )
 
 // State is where a process stands in the kernel.
@@ -41,7 +42,7 @@ func (t Table) State(p Process) State {
 
 // threads are the threads of a process, its first among them; at most so many.
 func (t Table) threads(pid int) (threads []Process) {
-	files, _ := filepath.Glob(fmt.Sprintf("%s/%d/task/[0-9]*/stat", t.root, pid))
+	files, _ := process.Stats(fmt.Sprintf("%s/%d/task", t.root, pid))
 	for _, file := range files[:min(len(files), mostThreads)] {
 		if data, err := os.ReadFile(file); err == nil {
 			if thread, ok := parseStat(data); ok {

@@ -1,5 +1,5 @@
 // Package ras asks NCCL's RAS, a thread in each rank that knows of all ranks which it can reach, how far they have come.
-// To ask it has crashed jobs, so it is asked once where a hang is suspected, and never while training goes on.
+// Asking it has crashed jobs, so it is asked once when a hang is suspected, and never while training makes progress.
 package ras
 
 import (

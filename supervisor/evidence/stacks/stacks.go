@@ -91,6 +91,16 @@ func Main(threads []Thread) (Thread, bool) {
 	return Thread{}, false
 }
 
+// Took is the thread that took the signal; none of its calls are known where it runs no Python.
+func Took(threads []Thread) Thread {
+	for _, t := range threads {
+		if t.Current {
+			return t
+		}
+	}
+	return Thread{}
+}
+
 // Stands is where a thread stands, for a person: its innermost call, and the innermost one that is neither of Python nor
 // of an installed package, as that is what its author knows.
 func (t Thread) Stands() string {

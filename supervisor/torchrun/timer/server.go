@@ -27,7 +27,7 @@ const (
 	mostLine  = 4 << 10 // bytes; torch writes no more than a pipe takes at once
 )
 
-// Server hears of timers, and ends what has overrun one.
+// Server reads the timers, and ends processes that have overrun one.
 type Server struct {
 	Path string
 
@@ -41,7 +41,7 @@ func Make(path string) (*Server, error) {
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	// With an end to write to of its own it never comes to the end of the file.
+	// It holds a writing end itself, so that it never reads the end of the file.
 	pipe, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		_ = os.Remove(path)
@@ -115,8 +115,8 @@ func (s *Server) over(e Expired) {
 		"scope", e.Scope, "signal", unix.SignalName(unix.Signal(e.Signal)), "late", e.Late.Round(time.Millisecond))
 }
 
-// end sends the signal, to a process below this one only: anybody who may write to the pipe may name any. One that has
-// begun at another time has only got the PID.
+// end sends the signal, only to a process below this one: whoever may write to the pipe may name any. A process that began
+// at another time only has the same PID.
 func end(e Expired) error {
 	fd, err := unix.PidfdOpen(e.PID, 0)
 	if err != nil {

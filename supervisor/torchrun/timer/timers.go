@@ -64,7 +64,7 @@ func (t *timers) lives(pid int) bool {
 	return lives && began == t.of[pid].began
 }
 
-// forgetGone drops the timers of processes that have ended: what dies within its time takes none of them back.
+// forgetGone drops the timers of processes that have ended, since these do not cancel them.
 func (t *timers) forgetGone() {
 	for pid := range t.of {
 		if !t.lives(pid) {

@@ -1,7 +1,8 @@
 """A training loop of somebody's own: it resumes from what it is given, saves in its own way, and is killed once.
 
 Usage: loop.py HABIT FOLDER JOURNAL HOW, where HOW is "training" (killed after two saves), "save" (within the third) or
-"first" (within the first). Killed within a save means that one file of it is half written, and those after it not at all.
+"first" (within the first), or "beside": a rank on another node that saves nothing and runs until the node a, whose journal is
+beside its own and called so, has finished. Killed within a save means that one file of it is half written, and those after it not at all.
 """
 
 import json
@@ -10,6 +11,7 @@ import pathlib
 import random
 import signal
 import sys
+import time
 
 import habits
 
@@ -46,6 +48,17 @@ path = os.environ["GANGRUN_RESUME_PATH"]
 step = load(pathlib.Path(path)) if path else 0
 first = not os.path.exists(journal)
 note(path=path, step=step, decision=os.environ["GANGRUN_RESUME_DECISION"], said=os.environ["GANGRUN_RESUME_STEP"])
+def until(name):
+    """waits for what the rank on the other node does"""
+    while not os.path.exists(os.path.join(os.path.dirname(journal), name)):
+        time.sleep(0.02)
+
+
+if os.path.basename(journal) == "a":
+    until("b")
+if how == "beside":
+    until("a.finished")
+    sys.exit()
 if first and how == "first":
     cut(100)
     die()
@@ -56,3 +69,4 @@ while step < 400:
             cut(step)
         die()
     write(folder, step)
+open(journal + ".finished", "w").close()

@@ -47,7 +47,8 @@ for step in range(1, 13):
         os.kill(os.getpid(), signal.SIGKILL)
     if step == 6 and how == "stopped":
         print("stop me", flush=True)
-    time.sleep(pause)
+    for _ in range(round(pause * 10)):
+        time.sleep(0.1)  # a step whose rest is still to do after it was stopped
     if how == "traceback":  # of which no steps are told
         print("something was done", flush=True)
     else:

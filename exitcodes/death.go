@@ -1,0 +1,104 @@
+package exitcodes
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// toldDeath is the line in which a shell, a launcher or the process itself tells of its death by the signal: "Killed", "exited on
+// signal 9 (Killed)", "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT ...". It decides nothing, but it is what a person
+// looks for where the status itself says only a number. Only the last lines are read, from the end back to what the program
+// did before. Empty when there is none.
+func (r *reader) toldDeath(signal int) (told string) {
+	if r.code < 0 {
+		return ""
+	}
+	seen := 0
+	for i := len(r.lines) - 1; i >= 0 && seen < backtrace; i-- {
+		l := &r.lines[i]
+		if l.kind == kindWork {
+			break
+		}
+		if r.inside[i] || l.blank() || indent(l.text) > 2 || l.says("Sending process ") {
+			continue
+		}
+		seen++
+		text := l.text[:min(len(l.text), maxDeath)]
+		switch {
+		case !r.meter.afford(2, len(text)):
+		case told == "" && tellsDeath(text, signal):
+			told = l.shown()
+		case stopped(text, signal): // whoever sent the signal says more than those who saw it come
+			return l.shown()
+		}
+	}
+	return told
+}
+
+// stopped reports whether Slurm says that it ends a step or a job, as it does by these signals.
+func stopped(text []byte, signal int) bool {
+	return (signal == sigterm || signal == sigkill) && bytes.Contains(text, []byte(" CANCELLED AT ")) && cancelled().Match(text)
+}
+
+// crashTold is the line in which a process that died of a crash says what was wrong, as a failed assertion does, where nothing
+// knows what that means; else the one that tells of the death.
+func (r *reader) crashTold(signal int) string {
+	told, seen := "", 0
+	for i := len(r.lines) - 1; i >= 0 && seen < backtrace; i-- {
+		l := &r.lines[i]
+		if l.kind == kindWork {
+			break
+		}
+		if l.blank() || r.inside[i] {
+			continue
+		}
+		if seen++; (l.fatal || l.contains("Check failed: ", "Assertion `", "assertion failed: ", "what(): ")) && l.kind != kindSurvived {
+			told = l.shown() // the first one: what is said after it comes of it
+		}
+	}
+	for i := len(r.lines) - 1; i >= 0 && told == ""; i-- { // which says nothing of why, but whose doing it was
+		if l := &r.lines[i]; l.says("Some NCCL operations have failed or timed out") && r.workAfter(i, l.tag) == 0 {
+			told = l.shown()
+		}
+	}
+	if told != "" {
+		return told
+	}
+	return r.toldDeath(signal)
+}
+
+const maxDeath = 400 // bytes at the start of such a line
+
+// tellsDeath reports whether a line tells of a death by the signal.
+func tellsDeath(text []byte, signal int) bool {
+	text = bytes.TrimSpace(text)
+	if stopped(text, signal) {
+		return true
+	}
+	m := deathPattern().FindSubmatch(text)
+	if m == nil {
+		return false
+	}
+	said := string(bytes.TrimPrefix(bytes.Join(m[1:], nil), []byte("-")))
+	if n, err := strconv.Atoi(said); err == nil {
+		return n == signal
+	}
+	return signalWords[said] == signal || "SIG"+strings.TrimPrefix(said, "SIG") == SignalName(signal)
+}
+
+var cancelled = lazy(`\*\*\* (?:STEP|JOB) \S+ (?:ON \S+ )?CANCELLED AT `)
+
+// signalWords are what the C library calls signals.
+var signalWords = map[string]int{
+	"Killed": sigkill, "Terminated": sigterm, "Segmentation fault": sigsegv, "Bus error": sigbus, "Aborted": sigabrt,
+	"Illegal instruction": sigill, "Floating point exception": sigfpe, "Trace/breakpoint trap": sigtrap, "Bad system call": sigsys, "Hangup": sighup,
+}
+
+var deathPattern func() *regexp.Regexp = lazy(`^(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
+	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
+	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? \(?(\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
+	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)
+
+const wordsOfSignals = `Killed|Terminated|Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception|Trace/breakpoint trap|Bad system call|Hangup`

@@ -1,0 +1,40 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strconv"
+)
+
+var srunExit = lazy(`(?m)^srun: error: \S+: tasks? [\d,-]+: Exited with exit code (\d+)\s*$`)
+
+// failedTask is the code with which a task ended by itself, where srun tells it and has ended the other tasks by a signal: what
+// srun exits with is the highest code of all. found is false where a signal is all that there is.
+func failedTask(o Outcome) (code int, found bool) {
+	if n := o.Status.Code - CodeSignalBase; o.Status.Signal != 0 || n != sigterm && n != sigkill || !bytes.Contains(o.Output, []byte("srun: error: ")) {
+		return 0, false
+	}
+	o.meter.pass(2, len(o.Output))
+	m := srunExit().FindSubmatch(o.Output)
+	if m == nil {
+		return 0, false
+	}
+	code, err := strconv.Atoi(string(m[1]))
+	return code, err == nil && code > 0 && code < CodeNotExecutable
+}
+
+// ofTask judges srun by the task that has failed. What nothing explains is no worse for that: it stays what the code says.
+func (f Finding) ofTask(o Outcome, task int, rules *Rules) Finding {
+	own := o.Status
+	o.Status = Status{Code: task}
+	of := failed(f, o, rules)
+	if of.Unknown {
+		f.Evidence = of.Evidence
+		f.Message += "; a task " + answer(o.Status) + ": " + clip(of.Evidence)
+		return f
+	}
+	if of.Verdict != Preempted {
+		of.Code = CodeFor(of.Verdict, own.Number())
+		of.CodeOverridden = of.Code != own.Number()
+	}
+	return of
+}

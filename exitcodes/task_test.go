@@ -1,0 +1,62 @@
+package exitcodes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFailedTask has srun, which ends all tasks when one has failed and exits with the highest code: that of those which it ended.
+func TestFailedTask(t *testing.T) {
+	const ended = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-03-25T10:34:07 ***\nsrun: error: n1: task 1: Terminated\n"
+	const failed = "srun: error: n1: task 0: Exited with exit code 1\nsrun: Terminating StepId=7.0\n"
+	for name, tt := range map[string]struct {
+		output string
+		want   Verdict
+		code   int
+		says   string
+	}{
+		"a bug":              {wrap("KeyError: 'lr'") + failed + ended, Fatal, CodeFatalByRule, "KeyError"},
+		"a lost peer":        {wrap("RuntimeError: Connection reset by peer") + failed + ended, Retry, 143, "reset by peer"},
+		"something unknown":  {wrap("RuntimeError: odd") + failed + ended, Retry, 143, "odd"},
+		"torchrun, stopped":  {wrap("torch.distributed.elastic.multiprocessing.api.SignalException: Process 77 got signal: 15") + failed + ended, Preempted, 143, "got signal"},
+		"only ended":         {wrap("KeyError: 'lr'") + ended, Retry, 143, "CANCELLED AT"},
+		"of a signal itself": {"srun: error: n1: task 0: Exited with exit code 139\n" + ended, Retry, 143, "CANCELLED AT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := exited(143)
+			o.Output = []byte(tt.output)
+			if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || f.Code != tt.code || !strings.Contains(f.Evidence, tt.says) {
+				t.Errorf("%s, %d, %q; want %s, %d, %q", f.Verdict, f.Code, f.Evidence, tt.want, tt.code, tt.says)
+			}
+		})
+	}
+}
+
+// TestShells has what shells say of the commands that they run: one that was not found is why the script ends only by its code, or
+// where nothing came after; and an abort has been explained by whoever aborted.
+func TestShells(t *testing.T) {
+	const module = "run.sh: line 3: module: command not found\n"
+	const abort = "terminate called after throwing an instance of 'gloo::IoException'\n  what():  [/tmp/gloo/transport/tcp/pair.cc:589] Read error [10.0.0.3]:33333: Connection reset by peer\n" +
+		"bash: line 1:  3635 Aborted                 (core dumped) RANK=0 python train.py\n"
+	for name, tt := range map[string]struct {
+		code   int
+		output string
+		want   Verdict
+		says   string
+	}{
+		"a module, then an exception": {1, module + wrap("RuntimeError: odd"), Fatal, "odd"},
+		"a module, then a lost peer":  {1, module + "loading\nerror: connection refused by the store\n", Retry, "refused"},
+		"nothing else":                {1, module, Fatal, "command not found"},
+		"by its code":                 {127, "/var/spool/slurmd/job7/slurm_script: line 3: conda: command not found\n", Fatal, "conda: command not found"},
+		"an abort":                    {1, abort, Retry, "Read error"},
+		"a kill":                      {1, abort[:len(abort)-len("bash: line 1:  3635 Aborted                 (core dumped) RANK=0 python train.py\n")] + "bash: line 1:  3635 Killed                  python train.py\n", Retry, "Killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := exited(tt.code)
+			o.Output = []byte(tt.output)
+			if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
+				t.Errorf("%s by %q (%q), want %s, %q", f.Verdict, f.Rule, f.Evidence, tt.want, tt.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package exitcodes
+
+import "bytes"
+
+// behindBar finds what was printed right behind a progress bar of tqdm, which ends no line: "3/9 [00:12<00:03, 2.1s/it]Killed".
+// 0 when there is nothing, or more of the bar.
+func behindBar(text []byte) int {
+	bar, mark := bytes.Index(text, []byte("%|")), byte('<')
+	if bar < 0 { // one that has no end: "29948it [35:34,  7.00s/it]"
+		if bar, mark = bytes.Index(text, []byte("it [")), ','; bar < 1 || !isDigit(text[bar-1]) {
+			return 0
+		}
+	}
+	from := bytes.IndexByte(text[bar:], '[')
+	if from < 0 || bytes.IndexByte(text[bar+from:min(len(text), bar+from+24)], mark) < 0 {
+		return 0
+	}
+	depth := 0
+	for i := bar + from; i < len(text); i++ {
+		switch text[i] {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		if depth > 0 {
+			continue
+		}
+		if i++; i < len(text) && bytes.IndexByte([]byte(" ,.;:)]}\"'"), text[i]) < 0 {
+			return i
+		}
+		return 0
+	}
+	return 0
+}
+
+// gluedHead finds where another message of a C++ logger begins within a line: ranks that share a pipe write at once, and an
+// exception's text has no line end. "...was detected.[rank5]:[E602 11:17:52.185 ProcessGroupNCCL.cpp:632] [Rank 5] Watchdog".
+// 0 when there is none.
+func gluedHead(text []byte) int {
+	for from := 1; from < len(text); {
+		i := bytes.IndexByte(text[from:], '[')
+		if i < 0 {
+			break
+		}
+		i += from
+		from = i + 1
+		if !isLogHead(text[i:]) {
+			continue
+		}
+		if before := bytes.LastIndexByte(text[:i], '['); before >= 0 { // its rank
+			if name, _, rest := rankPrefix(text[before:]); name == "rank" && len(text)-len(rest) == i {
+				return before
+			}
+		}
+		return i
+	}
+	return 0
+}
+
+// isLogHead reports whether a text begins as torch logs an error: "[E ProcessGroupNCCL.cpp:455] ", "[E602 11:17:52.18 x.cpp:6] ".
+func isLogHead(text []byte) bool {
+	if len(text) < 12 || text[1] != 'E' && text[1] != 'F' || text[2] != ' ' && !isDigit(text[2]) {
+		return false
+	}
+	end := bytes.IndexByte(text[:min(len(text), 100)], ']')
+	return end > 0 && bytes.Contains(text[:end], []byte(".cpp:"))
+}
