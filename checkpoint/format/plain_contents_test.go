@@ -176,10 +176,12 @@ func TestSavesOfSeveralFiles(t *testing.T) {
 func TestStepOfTheOptimizer(t *testing.T) {
 	for key, step := range map[string]int64{"step_count": 20, "optimizer_step": 20, "num_updates": 20, "epoch": 80} {
 		name := "X" + string([]byte{byte(len(key)), 0, 0, 0}) + key
-		d := newDisk(t)
-		d.play(write("step-00000020/lit_model.pth", []byte("\x80\x02}(X\x08\x00\x00\x00iter_numKP"+name+"K\x14u.")))
-		if c := one(t, see(t, d.fs(), Options{Level: Manifests}), "step-00000020"); c.Step != step || c.Unit != UnitStep {
-			t.Errorf("iter_num 80 and %s 20: %d %s, not %d", key, c.Step, c.Unit, step)
+		for _, dir := range []string{"step-00000020", "last"} { // also where no name agrees with one of them
+			d := newDisk(t)
+			d.play(write(dir+"/lit_model.pth", []byte("\x80\x02}(X\x08\x00\x00\x00iter_numKP"+name+"K\x14u.")))
+			if c := one(t, see(t, d.fs(), Options{Level: Manifests}), dir); c.Step != step || c.Unit != UnitStep {
+				t.Errorf("%s: iter_num 80 and %s 20: %d %s, not %d", dir, key, c.Step, c.Unit, step)
+			}
 		}
 	}
 }
