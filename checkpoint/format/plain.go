@@ -37,6 +37,7 @@ type save struct {
 type member struct {
 	path string // from the root of the tree
 	title
+	form *kind // of a directory in that of the save which is a checkpoint of a form of its own
 }
 
 // template is what the names of the same file in different saves have in common.
@@ -146,7 +147,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			groups[k] = s
 			saves = append(saves, s)
 		}
-		s.members = append(s.members, member{root.join(name), t})
+		s.members = append(s.members, member{path: root.join(name), title: t})
 	}
 	for _, name := range names {
 		if ofArguments(name) || hiddenCopy(root, name) {
