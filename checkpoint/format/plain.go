@@ -134,7 +134,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		if t.step < 0 {
 			k.when = t.when
 		}
-		same := func(m member) bool { return m.roles == t.roles }
+		same := func(m member) bool { return m.roles == t.roles && m.rank == t.rank }
 		if t.step < 0 && (t.roles == "" && t.when == "" || groups[k] != nil && slices.ContainsFunc(groups[k].members, same)) {
 			k.alone = name
 		}
@@ -281,7 +281,7 @@ func (s *save) checkpoint(root *dir) *Checkpoint {
 func (s *save) chief() member {
 	best, sure := s.members[0], -1
 	for _, m := range s.members {
-		n, ok := importance[m.roles]
+		n, ok := importance[m.rankless()]
 		switch {
 		case ofOptimizer(m):
 			n = 0
