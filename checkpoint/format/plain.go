@@ -188,7 +188,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			add(name)
 		}
 	}
-	saves = byStem(saves)
+	saves = byOptimizer(byStem(saves))
 	firstOfTwo(saves)
 	for _, s := range saves {
 		s.templates("")
@@ -297,4 +297,4 @@ func (s *save) chief() member {
 
 // importance is how likely a program is told of a file, by its part.
 var importance = map[string]int{"": 4, "model": 3, "generator": 2, "policy": 2, "actor": 2,
-	"optimizer": 0, "scheduler": 0, "scaler": 0, "rng": 0, "args": 0, "meta": 0, "loader": 0, "sampler": 0}
+	"optimizer": 0, "scheduler": 0, "scaler": 0, "rng": 0, "args": -1, "meta": 0, "loader": 0, "sampler": 0}

@@ -75,7 +75,7 @@ func dirFamily(t title) string {
 
 // saveIn is the save that a directory is, nil when it is something else, and one without members when it may become one.
 func (l *look) saveIn(d *dir, name string) (*save, error) {
-	t := titleOf(name)
+	t := titleOf(name).glued()
 	s := &save{title: t, directory: true, family: dirFamily(t), members: []member{{path: d.path, title: t}}}
 	files, err := l.membersOf(d)
 	if err != nil {

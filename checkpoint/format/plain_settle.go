@@ -13,6 +13,7 @@ import (
 func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, 0
 	optimizer, more, alone, tensors, open, read, samples, packed := false, false, true, false, false, false, false, false
+	own := false                // it is not a text alone that says more
 	blind := false              // of a form that is not known
 	unnamed, text := true, true // all that is no text beside it: arrays without names; text, too
 	several := 0                // files that are no text
@@ -41,6 +42,9 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		}
 		optimizer = optimizer || in.optimizer || in.tensors && c.below(members[i]) || ofOptimizer(members[i]) && (!in.alone || in.tensors && !allOfOptimizer(members)) && !isSide(members[i].path)
 		blind = blind || in.opaque
+		if in.more && !isSide(members[i].path) {
+			own = true
+		}
 		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
 		packed = packed || in.packed
 		samples = samples || in.samples && several == 1
@@ -61,6 +65,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.Training, c.Data = false, true
 		c.weightsOnly("%s is text, and beside nothing: data", c.Path)
 	case optimizer || more:
+		c.Beside = !optimizer && !own && tensors
 		c.Bare = c.save.part || allOfOptimizer(members) || !tensors && !optimizer && !blind && (!open && name.step < 0 || allHaveRoles(members))
 	case alone && tensors && !(unnamed && (c.save.directory && c.save.named || checkpoint)):
 		c.Part = allHaveRoles(members)
