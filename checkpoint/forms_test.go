@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -48,6 +49,11 @@ func momenta(names ...string) []byte {
 // zipped is what torch.save makes of a pickle.
 func zipped(pickle []byte) []byte {
 	return filetest.Zip(filetest.Record{Name: "archive/data.pkl", Data: pickle}, filetest.Record{Name: "archive/version", Data: []byte("3\n")})
+}
+
+// fieldsIn is a zip of a program's own, with these fields beside its tensors.
+func fieldsIn(fields string) []byte {
+	return filetest.Zip(filetest.Record{Name: "data", Data: []byte(fields)}, filetest.Record{Name: "policy.optimizer.pth", Data: zipped(adamOnly())})
 }
 
 // npy is an array of numpy's.
@@ -100,6 +106,8 @@ func TestForms(t *testing.T) {
 		"two series and one optimizer":                      {files: []wrote{{"voxel-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxel-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"point-30.pt", modelOnly()}}, path: "adam_optimizer-20.pt", step: 20},
 		"the step in a file of its own":                     {files: []wrote{{"model_state_dict.pt", modelOnly()}, {"optimizer.pt", adamOnly()}, {"manifest.pt", pickled("epoch", numberIn(45), "model", keyIn("model_state_dict.pt"))}}, path: "model_state_dict.pt", step: 45, unit: format.UnitEpoch},
 		"a number that is of a part":                        {files: []wrote{{"optimizer_0.pt", adamOnly()}, {"state.pt", pickled("global_step", numberIn(3000))}}, path: "optimizer_0.pt", step: 3000},
+		"steps in a zip":                                    {files: []wrote{{"CartPole-v1.zip", fieldsIn(`{"num_timesteps": 64, "n_epochs": 10}`)}}, path: "CartPole-v1.zip", step: 64},
+		"what is to be done in a zip":                       {files: []wrote{{"CartPole-v1.zip", fieldsIn(`{"total_timesteps": 64, "num_steps": 10}`)}}, path: "CartPole-v1.zip", step: -1},
 		"files of ranks in place":                           {files: join(ranks("gpu", 20, 20, 20), []wrote{{"model.pt", modelOnly()}}), path: "checkpoint_gpu_0.pt", step: 20},
 		"files of ranks in place, one cut":                  {files: join(cut(ranks("gpu", 24, 24, 24, 20), 2), []wrote{{"model.pt", modelOnly()}}), veto: true},
 		"files of cards, one cut":                           {files: cut(ranks("card", 24, 24, 20), 1), veto: true},
@@ -126,6 +134,32 @@ func TestVersions(t *testing.T) {
 	} {
 		if got := format.Versions(tt.paths); got != tt.want {
 			t.Errorf("%v: %v", tt.paths, got)
+		}
+	}
+}
+
+// TestVerdicts has directories, and for each checkpoint there why it is not whole.
+func TestVerdicts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files []wrote
+		want  string
+	}{
+		"numbers with a point":                   {[]wrote{{"checkpoint.pt", counted("epoch", numberIn(13))}, {"checkpoints/checkpoint_3.0.pt", counted("epoch", numberIn(12))}, {"checkpoints/checkpoint_4.0.pt", counted("epoch", numberIn(13))}}, "checkpoint.pt:"},
+		"an empty one, no ending":                {[]wrote{{"model_10", counted("iteration", numberIn(10))}, {"model_20", nil}}, "model_20:empty_file model_10:"},
+		"an optimizer that is missing, by times": {[]wrote{{"1795650000456/model.pt", modelOnly()}, {"1795650000456/optim.pt", adamOnly()}, {"1795657500123/model.pt", modelOnly()}, {"1795657500123/optim.pt", adamOnly()}, {"1795659300789/model.pt", modelOnly()}}, "1795659300789:missing_shard 1795657500123: 1795650000456:"},
+		"an empty one, alone":                    {[]wrote{{"model_20", nil}}, ""},
+	} {
+		tr := newTree(t)
+		for _, f := range tt.files {
+			tr.put(f.path, f.data)
+		}
+		s, err := (&Scanner{FS: os.DirFS(tr.dir)}).Scan(t.Context())
+		var got []string
+		for _, c := range s.Checkpoints {
+			got = append(got, c.Path+":"+string(c.Reason))
+		}
+		if strings.Join(got, " ") != tt.want || err != nil {
+			t.Errorf("%s: %v, %v; want %s", name, got, err, tt.want)
 		}
 	}
 }

@@ -121,6 +121,11 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		}
 		return 0, 0, ""
 	}
+	if whole, found := strings.CutSuffix(p.text, ".0"); found && neutralWords[before] && !p.glued {
+		if n, ok = digits(whole); ok {
+			return n, 1, UnitStep // checkpoint_3.0, of a program that divides
+		}
+	}
 	if !ok || p.decimal {
 		return 0, 0, ""
 	}

@@ -183,6 +183,11 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			like[seriesOf(name)] = true
 		}
 	}
+	for i, name := range looked {
+		if !yes[i] && like[seriesOf(name)] {
+			yes[i] = l.begun(root.join(name))
+		}
+	}
 	for _, name := range weak {
 		if i, found := slices.BinarySearch(looked, name); found && yes[i] || !found && like[seriesOf(name)] {
 			add(name)

@@ -37,6 +37,13 @@ func checkPlain(l *look, c *Checkpoint) error {
 	}
 	for _, want := range s.required {
 		if !slices.Contains(has, want) {
+			var there []string // which says when it was written
+			for _, m := range members {
+				if m.form == nil {
+					there = append(there, m.path)
+				}
+			}
+			_, _ = l.parts(c, there, true)
 			return problem.New(problem.MissingShard, "%s has no %s, which the saves before it have", c.Path, readable(want))
 		}
 	}

@@ -87,14 +87,22 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 		if ext == ".zip" {
 			var names []string
+			var state file.Entry // of the fields of what was saved, beside its tensors
 			err := z.Each(func(e file.Entry) error {
+				if e.Name == "data" {
+					state = e
+				}
 				if names = append(names, e.Name); len(names) > maxMembers {
 					return problem.New(problem.UnknownFormat, "it has more than %d entries", maxMembers)
 				}
 				return nil
 			})
 			if err != nil || !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "data.pkl") }) {
-				return named(names, nil), err
+				if err != nil || state.Name == "" {
+					return named(names, nil), err
+				}
+				numbers, err := z.JSONNumbers(state)
+				return named(names, done(numbers)), err
 			}
 		}
 		return l.torchContent(r, size)

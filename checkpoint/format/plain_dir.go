@@ -66,6 +66,7 @@ func (l *look) plainDirs(root *dir) (saves []*save, err error) {
 			saves = append(saves, s)
 		}
 	}
+	byTimes(saves)
 	return saves, nil
 }
 

@@ -60,6 +60,12 @@ func (l *look) holdsTensors(name string) (bool, error) {
 	return opaque(name, head), nil
 }
 
+// begun reports whether a file with a step in its name is empty: of a series it is one that was cut.
+func (l *look) begun(name string) bool {
+	info, err := l.stat(name)
+	return err == nil && info.Size() == 0 && titleOf(path.Base(name)).step >= 0
+}
+
 // compressions begin files that are compressed in ways that are not read: zstd, xz, bzip2, lz4.
 var compressions = []string{"\x28\xb5\x2f\xfd", "\xfd7zXZ\x00", "BZh", "\x04\x22\x4d\x18"}
 
