@@ -45,7 +45,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		if r.wentOn(rule, i) {
 			continue
 		}
-		aborted := rule.Reason == "ChildKilled" && tellsDeath(l.text[:min(len(l.text), maxDeath)], sigabrt)
+		aborted := rule.Reason == "ChildKilled" && r.meter.afford(1, len(l.text)) && l.contains("Aborted", "SIGABRT", "on signal 6", "code -6", "code = -6")
 		switch {
 		case found && aborted && !told: // who aborts has said why, and so have those of whose death it aborts
 		case !found || told && !aborted || r.rules.better(rule, &best.Rule):

@@ -43,7 +43,8 @@
 //   - a node starts workers only before its own deadline (start guard), stops them at it, counts it from when the
 //     last renewal that succeeded was sent, and looks at the clock first when it wakes;
 //   - a node that lost its lease reads job in the transaction that puts its key again, and drops its old watch;
-//   - a round is never started twice by a node, and what is older than what it knows is dropped.
+//   - a round is never started twice by a node, and what is older than what it knows is dropped;
+//   - a number is never given twice, whatever is deleted: each node tells the next one of which it has heard (Node.Next).
 //
 // Nothing stale counts (R2): records and outcomes carry the store's token, the run, the round and the incarnation. A
 // failure is charged once: Stop.Judged. Commands are handled once: Job.Handled. All nodes end with one verdict and

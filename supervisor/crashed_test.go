@@ -18,8 +18,8 @@ Thread 0x00007f41b7fff6c0 (most recent call first):
 
 Current thread 0x00007f41c2a32740 (most recent call first):
   File "/usr/lib/python3.12/ctypes/__init__.py", line 519 in string_at
-  File "/work/train.py", line 30 in read
-  File "/work/train.py", line 41 in <module>
+  File "/app/train.py", line 30 in read
+  File "/app/train.py", line 41 in <module>
 
 Extension modules: numpy._core._multiarray_umath, torch._C (total: 2)
 `

@@ -166,7 +166,7 @@ for step in range(first + 1, steps + 1):
             phase("checkpoint")
             time.sleep(12)
         dist.barrier()
-if how in ("healthy", "saves"):
+if how in ("healthy", "saves") or first:
     tell("STOPPING=1")  # the end of Python may take longer than a step, on a busy machine than the limit
 destroy_process_group()
 print("done", flush=True)
