@@ -128,6 +128,17 @@ func named(names []string, numbers map[string]int64) content {
 	return c
 }
 
+// done leaves of the fields of a program those that count what was done: others say what is to be.
+func done(numbers map[string]int64) map[string]int64 {
+	counts := map[string]int64{}
+	for _, key := range []string{"num_timesteps", "global_step", "step", "iteration"} {
+		if n, found := numbers[key]; found {
+			counts[key] = n
+		}
+	}
+	return counts
+}
+
 // uppermost leaves of numbers with paths for names those that belong to the whole: updater/iteration, and not
 // updater/optimizer:main/epoch.
 func uppermost(numbers map[string]int64) map[string]int64 {

@@ -121,6 +121,11 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		}
 		return 0, 0, ""
 	}
+	if whole, found := strings.CutSuffix(p.text, ".0"); found && neutralWords[before] && !p.glued {
+		if n, ok = digits(whole); ok {
+			return n, 1, UnitStep // checkpoint_3.0, of a program that divides
+		}
+	}
 	if !ok || p.decimal {
 		return 0, 0, ""
 	}
@@ -275,6 +280,16 @@ func (t *title) words(ps []piece, at, ranked int) {
 		}
 	}
 	t.roles, t.family = strings.Join(roles, " "), strings.Join(family, " ")
+}
+
+// glued takes a word that begins with one for the newest for that: lastlog.
+func (t title) glued() title {
+	for _, slot := range []string{"latest", "last"} {
+		if t.slot == "" && t.step < 0 && strings.HasPrefix(t.family, slot) && !strings.Contains(t.family, " ") {
+			t.slot, t.family = slot, ""
+		}
+	}
+	return t
 }
 
 // OfBest reports whether a checkpoint is by its name the best so far: a copy of another, or written now and then.

@@ -37,6 +37,13 @@ func checkPlain(l *look, c *Checkpoint) error {
 	}
 	for _, want := range s.required {
 		if !slices.Contains(has, want) {
+			var there []string // which says when it was written
+			for _, m := range members {
+				if m.form == nil {
+					there = append(there, m.path)
+				}
+			}
+			_, _ = l.parts(c, there, true)
 			return problem.New(problem.MissingShard, "%s has no %s, which the saves before it have", c.Path, readable(want))
 		}
 	}
@@ -47,8 +54,13 @@ func checkPlain(l *look, c *Checkpoint) error {
 		return err
 	}
 	for _, side := range s.sides {
-		members = append(slices.Clip(members), member{side, titleOf(sideStem(path.Base(side)))})
+		members = append(slices.Clip(members), member{path: side, title: titleOf(sideStem(path.Base(side)))})
 	}
+	formed, err := l.checkForms(c, members)
+	if err != nil {
+		return err
+	}
+	members = slices.DeleteFunc(slices.Clone(members), func(m member) bool { return m.form != nil })
 	paths := make([]string, len(members))
 	for i, m := range members {
 		paths[i] = m.path
@@ -67,7 +79,7 @@ func checkPlain(l *look, c *Checkpoint) error {
 		return nil
 	}
 	contents := make([]content, len(members))
-	err := l.eachOf(len(members), func(i int) (err error) {
+	err = l.eachOf(len(members), func(i int) (err error) {
 		contents[i], err = l.contentIn(members[i].path)
 		return err
 	})
@@ -80,6 +92,9 @@ func checkPlain(l *look, c *Checkpoint) error {
 				return err
 			}
 		}
+	}
+	for _, f := range formed {
+		members, contents = append(members, f.member), append(contents, f.content)
 	}
 	if err := c.settle(members, contents); err != nil {
 		return err

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"path"
@@ -46,9 +47,12 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 	}
 	form, torch := file.IsTorch(head[:min(len(head), 32)])
 	ext := strings.ToLower(path.Ext(name))
+	if torch && form == file.PlainPickle {
+		if is, err := file.OfJoblib(r, size); err != nil || is || ext == ".joblib" {
+			return in, cmp.Or(err, file.PickleEnds(r, size))
+		}
+	}
 	switch {
-	case ext == ".joblib" && torch && form == file.PlainPickle:
-		return in, file.PickleEnds(r, size) // with the arrays between its opcodes, as they lie in memory (joblib/numpy_pickle.py)
 	case ext == ".safetensors":
 		return l.safetensorsContent(r, size)
 	case ext == ".keras":
@@ -83,14 +87,22 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 		if ext == ".zip" {
 			var names []string
+			var state file.Entry // of the fields of what was saved, beside its tensors
 			err := z.Each(func(e file.Entry) error {
+				if e.Name == "data" {
+					state = e
+				}
 				if names = append(names, e.Name); len(names) > maxMembers {
 					return problem.New(problem.UnknownFormat, "it has more than %d entries", maxMembers)
 				}
 				return nil
 			})
 			if err != nil || !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "data.pkl") }) {
-				return named(names, nil), err
+				if err != nil || state.Name == "" {
+					return named(names, nil), err
+				}
+				numbers, err := z.JSONNumbers(state)
+				return named(names, done(numbers)), err
 			}
 		}
 		return l.torchContent(r, size)

@@ -12,7 +12,7 @@ func severalSaves(d *dir, t title, files []member) bool {
 	parts := map[string]string{} // of each part of a state, which of those that are written over it is
 	turns := false               // the same part is there twice: best and last
 	for _, m := range files {
-		if isSide(m.path) {
+		if m.form != nil || isSide(m.path) {
 			continue
 		}
 		dir := path.Dir(m.path)

@@ -38,6 +38,8 @@ func (l *look) holdsTensors(name string) (bool, error) {
 			torch && (form == file.TorchLegacy || form == file.PlainPickle && f.size <= maxSniff && isState(f, f.size, false)), nil
 	}
 	switch {
+	case ext == ".npy": // an array is data; some programs give the name to what torch.save wrote
+		return torch && form != file.PlainPickle, nil
 	case torch && form == file.PlainPickle && likelihood(path.Base(name)) == 0 && f.size <= maxSniff:
 		return isState(f, f.size, true), nil
 	case torch:
@@ -56,6 +58,12 @@ func (l *look) holdsTensors(name string) (bool, error) {
 		return likely, nil
 	}
 	return opaque(name, head), nil
+}
+
+// begun reports whether a file with a step in its name is empty: of a series it is one that was cut.
+func (l *look) begun(name string) bool {
+	info, err := l.stat(name)
+	return err == nil && info.Size() == 0 && titleOf(path.Base(name)).step >= 0
 }
 
 // compressions begin files that are compressed in ways that are not read: zstd, xz, bzip2, lz4.
