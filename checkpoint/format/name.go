@@ -1,8 +1,6 @@
 package format
 
 import (
-	"path"
-	"slices"
 	"strings"
 )
 
@@ -29,150 +27,6 @@ type title struct {
 	major    string // the bare number before a bare number that is the step, which may be the epoch of which it is
 	when     string // a date, a time or the number of a copy, as it stands there
 }
-
-// endings of files that hold tensors, of whichever library. They may stand one behind another: .pth.tar.
-var endings = []string{
-	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
-	".th", ".t7", ".pdparams", ".pdopt", ".pdstates", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
-	".zst", ".xz", ".bz2", ".lz4", ".caffemodel", ".solverstate", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3", ".tckpt", ".ot", ".eqx", ".dnn", ".ckp",
-}
-
-// backups are endings that say that a file is what another one was before.
-var backups = []string{".bak", ".old", ".prev", ".orig", ".backup"}
-
-// withoutBackup is a name without such an ending, and the word that it is.
-func withoutBackup(name string) (rest, word string) {
-	ext := path.Ext(name)
-	if ext == name || !slices.Contains(backups, strings.ToLower(ext)) {
-		return name, ""
-	}
-	return strings.TrimSuffix(name, ext), ext[1:]
-}
-
-// stemOf is a name without its endings.
-func stemOf(name string) string {
-	if rest, word := withoutBackup(name); word != "" && path.Ext(rest) != "" {
-		return stemOf(rest) + "-" + word
-	}
-	if ofAnother(name) {
-		return stemOf(strings.TrimSuffix(name, path.Ext(name))) + "-optimizer"
-	}
-	for {
-		ext := path.Ext(name)
-		if ext == "" || ext == name || !slices.Contains(endings, strings.ToLower(ext)) {
-			return name
-		}
-		name = strings.TrimSuffix(name, ext)
-	}
-}
-
-// words of names, in lower case.
-var (
-	stepWords  = set("step steps gs globalstep gstep iter iters iteration iterations it its itr update updates batch batches ba tick kimg s")
-	epochWords = set("epoch epochs ep eps e")
-	rankWords  = set("rank worker proc process gpu localrank")
-	// partWords stand before the number of a part of a model, of which each save has all, where the name has a step as well:
-	// else the number may be that of the save.
-	partWords = set("part tp pp mp zo")
-	slotWords = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
-		"pretrained base start end top")
-	// pastWords are those of them that, with other words beside them, name what a run was begun from or has left behind.
-	pastWords = set("previous prev bak backup orig old new init initial pretrained base start end top")
-	// copyWords count the copies of one save where a number follows them at once.
-	copyWords = set("best copy prev")
-	// endingWords are endings within a name, to which more was added: model.npz.optimizer.npz.
-	endingWords = set("npz pt pth ckpt pkl safetensors hdf")
-	// neutral words say no more than that it is a checkpoint, or a copy of one.
-	neutralWords = set("flax checkpoint checkpoints ckpt ckpts ckpnt chkpt chkpnt ckp ckps cp save saved snapshot state states dict training trainer copy")
-	roleWords    = map[string]string{
-		"model": "model", "net": "model", "nets": "model", "weights": "model", "weight": "model", "params": "model", "module": "model",
-		"generator": "generator", "gen": "generator", "g": "generator", "netg": "generator",
-		"discriminator": "discriminator", "disc": "discriminator", "dis": "discriminator", "d": "discriminator", "netd": "discriminator",
-		"critic": "critic", "actor": "actor", "policy": "policy", "value": "value", "encoder": "encoder", "decoder": "decoder",
-		"ema": "ema", "optim": "optimizer", "optims": "optimizer", "opts": "optimizer", "optimizer": "optimizer", "optimiser": "optimizer", "opt": "optimizer", "optimizers": "optimizer",
-		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer", "momentum": "optimizer", "moments": "optimizer",
-		"sched": "scheduler", "scheduler": "scheduler", "schedule": "scheduler", "schedulers": "scheduler",
-		"scaler": "scaler", "gradscaler": "scaler", "amp": "scaler", "rng": "rng", "random": "rng", "sampler": "sampler",
-		"dataloader": "loader", "loader": "loader", "meta": "meta", "metadata": "meta", "extra": "extra", "args": "args", "config": "args",
-	}
-	// otherWords stand before numbers that are no step: a measure, a size, a version, a part.
-	otherWords = set("acc accuracy loss val valloss score f f1 map miou auc bleu rouge ppl perplexity psnr ssim fid reward mse mae rmse err error " +
-		"wer cer top lr seed node world size ws bs bsz fold v ver version layers layer dim hidden heads head h w l res resnet vgg vit bert gpt " +
-		"llama fp bf int of part shard mp tp pp dp k exp run trial try job task stage phase replica port pid host px patch b n c p r x y z t " +
-		"beta alpha tau gamma temp temperature ratio frac dropout wd bit bits gb mb kb")
-	// archWords are those of them that stand before the size of a model.
-	archWords = set("res resnet vgg vit bert gpt llama")
-	// measures are words before numbers that say how good a model is.
-	measures = set("acc accuracy loss val valloss score f f1 map miou auc bleu rouge ppl perplexity psnr ssim fid reward mse mae rmse err error " +
-		"wer cer")
-	plurals = set("steps iters iterations epochs updates its batches")
-)
-
-func set(words string) map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
-}
-
-// piece is a run of letters or of digits in a name.
-type piece struct {
-	text    string // in lower case
-	number  bool
-	decimal bool // it has a point, or an exponent
-	glued   bool // nothing stands between it and the one before
-	used    bool
-}
-
-// pieces takes a name apart.
-func pieces(stem string) (ps []piece) {
-	glued := false
-	for i := 0; i < len(stem); {
-		c := stem[i]
-		from := i
-		switch {
-		case digit(c):
-			p := piece{number: true, glued: glued, used: numbersCopy(stem[:from], stem[from:])}
-			for i < len(stem) && digit(stem[i]) {
-				i++
-			}
-			for i+1 < len(stem) && stem[i] == '.' && digit(stem[i+1]) {
-				p.decimal = true
-				for i++; i < len(stem) && digit(stem[i]); i++ {
-				}
-			}
-			// 1e-4
-			if i+2 < len(stem) && (stem[i]|' ') == 'e' && stem[i+1] == '-' && digit(stem[i+2]) {
-				p.decimal = true
-				for i += 2; i < len(stem) && digit(stem[i]); i++ {
-				}
-			}
-			p.text = stem[from:i]
-			ps, glued = append(ps, p), true
-		case letter(c):
-			for i < len(stem) && letter(stem[i]) && (i == from || !upper(stem[i]) || upper(stem[i-1])) {
-				i++
-			}
-			ps = append(ps, piece{text: strings.ToLower(stem[from:i]), glued: glued})
-			glued = true
-		default:
-			glued = false
-			i++
-		}
-	}
-	return ps
-}
-
-// numbersCopy reports whether a number is that of a copy, as file managers write it: "ckpt (1)".
-func numbersCopy(before, rest string) bool {
-	n := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
-	return strings.HasSuffix(before, " (") && n > 0 && rest[n] == ')'
-}
-
-func digit(c byte) bool  { return '0' <= c && c <= '9' }
-func upper(c byte) bool  { return 'A' <= c && c <= 'Z' }
-func letter(c byte) bool { return upper(c) || 'a' <= c && c <= 'z' || c >= 0x80 }
 
 // titleOf reads a name: a number that a word calls a step goes before one that a word calls an epoch, and this before a
 // bare one, of which the last counts. Measures, sizes, versions, ranks, shards, dates and times are no steps.
@@ -218,23 +72,6 @@ func titleOf(name string) title {
 
 // ofCheckpoint reports whether a number stands behind a word for a checkpoint, which it counts.
 func ofCheckpoint(ps []piece, i int) bool { return i > 0 && !ps[i].glued && neutralWords[ps[i-1].text] }
-
-// isHash reports whether a name is nothing but a random number, as many programs name a run or a save: a UUID, a digest.
-func isHash(stem string) bool {
-	digits, letters := 0, 0
-	for _, c := range []byte(stem) {
-		switch {
-		case digit(c):
-			digits++
-		case 'a' <= c && c <= 'f':
-			letters++
-		case c != '-':
-			return false
-		}
-	}
-	n := digits + letters
-	return digits > 0 && letters > 0 && (n == 32 && (len(stem) == 32 || len(stem) == 36) || n == len(stem) && (n == 40 || n == 64))
-}
 
 // reading is what one number says: how sure it is that it is a step, and of which unit.
 func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
