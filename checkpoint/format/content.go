@@ -53,7 +53,8 @@ func contentOf(s *file.Shape) content {
 // weighing is one walk through a shape. A pickle may hold the same value in many places, and itself: of each the first counts.
 type weighing struct {
 	seen   map[*file.Shape]bool
-	counts []tally // that step has met
+	listed map[*file.Shape]bool // the same, of what is below lists
+	counts []tally              // that step has met
 }
 
 // first reports whether a value is met for the first time.
@@ -82,6 +83,8 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 		c.counts = steps.counts
 		c.more = c.more || isScheduler(s)
 		switch {
+		case isArguments(s) && !c.optimizer && !c.tensors:
+			return content{step: -1, alone: true}
 		case c.step >= 0:
 			c.more = true
 		case stripped(s) && !c.optimizer && c.err == nil:
@@ -207,7 +210,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 			c.open = true // a library may have written a state into them
 		case v.Kind == file.Number:
 		case v.Kind == file.List:
-			c.optimizer = c.optimizer || slices.ContainsFunc(v.Values, isOptimizer)
+			c.inList(w, v, level)
 			c.open = c.open || slices.ContainsFunc(v.Values, unclear)
 		default:
 			c.alone, c.open = c.alone && !composite(v), true
