@@ -172,7 +172,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 	if len(s.Keys) < s.Pairs { // there are keys that are no texts
 		c.alone, c.open = c.alone && depth > 0, true
 	}
-	c.open = c.open || s.Kind == file.Object
+	c.open = c.open || s.Kind == file.Object && (depth == 0 || !isArguments(s))
 	for _, v := range s.Args {
 		if composite(v) && !w.first(v) {
 			continue
@@ -254,7 +254,7 @@ func isOptimizer(s *file.Shape) bool {
 
 // unclear reports whether a value may hold what is not seen.
 func unclear(s *file.Shape) bool {
-	return s == nil || s.Kind == file.Object || s.Kind == file.Bytes || s.Kind == file.Other || len(s.Keys) < s.Pairs && s.Kind == file.Dict
+	return s == nil || s.Kind == file.Object && !isArguments(s) || s.Kind == file.Bytes || s.Kind == file.Other || len(s.Keys) < s.Pairs && s.Kind == file.Dict
 }
 
 // stripped reports whether a state was emptied of what training continues with: the key of the optimizer is there, and
