@@ -76,7 +76,7 @@ func (s *surveyed) add(level int, looked []format.Checkpoint) {
 func (s *surveyed) holds(dir string) bool {
 	return slices.ContainsFunc(s.known, func(c format.Checkpoint) bool {
 		model := c.Complete && !c.Resumable && !c.Training || c.BegunFrom() || c.Hollow
-		return !model && !poor(c) && (dir == c.Path || strings.HasPrefix(dir, c.Path+"/"))
+		return (!model || c.Format == savedModel) && !poor(c) && (dir == c.Path || strings.HasPrefix(dir, c.Path+"/"))
 	})
 }
 
@@ -89,13 +89,21 @@ func (s *surveyed) stateBelow(c format.Checkpoint) bool {
 	if s.poor && !c.Optimizer && c.Format == "plain" {
 		return false
 	}
-	return c.Complete && c.Resumable && !c.Hollow && !c.BegunFrom() && (c.Training || len(s.known) == 0)
+	return c.Complete && c.Resumable && !c.Hollow && !c.BegunFrom() && (c.Training || s.onlyExports())
+}
+
+// savedModel is the format of an export in a directory of its own, in which nothing else lies.
+const savedModel = "saved_model"
+
+// onlyExports reports whether nothing was found above but exports, beside which a program keeps its states elsewhere.
+func (s *surveyed) onlyExports() bool {
+	return !slices.ContainsFunc(s.known, func(c format.Checkpoint) bool { return c.Format != savedModel || c.Resumable })
 }
 
 // poor reports whether a directory may be no more than a model that says how far its training was: what lies beside it in
 // others, with an optimizer, goes before it. Where its name says a step, what lies further down in it is its own.
 func poor(c format.Checkpoint) bool {
-	return c.Directory() && !c.NamesStep() && (lacksOptimizer(c) || c.Unsure && c.Complete && !c.Optimizer)
+	return (c.Directory() || c.Beside) && !c.NamesStep() && (lacksOptimizer(c) || c.Unsure && c.Complete && !c.Optimizer)
 }
 
 // before reports whether the weights of steps that lie above were not written later than these states, but for the last of

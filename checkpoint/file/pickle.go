@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -97,22 +98,44 @@ func PickleEnds(r io.ReaderAt, size int64) error {
 	return nil
 }
 
+// maxTrailer bounds what a program of its own may have put behind a pickle: a sum of it, and a mark. Python's loader does not
+// look at that.
+const maxTrailer = 256
+
 // Pickles walks through all pickles of a file, one after the other.
 func Pickles(r io.ReaderAt, size int64) error {
-	if err := PickleEnds(r, size); err != nil {
-		return err
-	}
+	ends := PickleEnds(r, size)
 	w := newWindow(r, 0, size)
 	for w.left() > 0 {
-		p := pickle{w: w, keep: func(string) bool { return false }}
-		if err := p.walk(); err != nil {
-			if err == errTooMuch {
-				return nil
+		if at := w.offset(); at > 0 && w.left() <= maxTrailer && ends != nil {
+			rest := make([]byte, w.left())
+			if err := readAt(r, rest, at); err != nil || !IsPickle(rest) && len(bytes.Trim(rest, "\x00")) > 0 {
+				return err
 			}
+		}
+		p := pickle{w: w, keep: func(string) bool { return false }}
+		switch err := p.walk(); {
+		case err == nil:
+		case problem.Of(err, problem.IOError).Reason.Unknown() && err != errTooMuch:
+			return err
+		case ends != nil:
+			return ends
+		case err == errTooMuch:
+			return nil
+		default:
 			return err
 		}
 	}
 	return nil
+}
+
+// OfJoblib reports whether a pickle has arrays between its opcodes, as they lie in memory (joblib/numpy_pickle.py).
+func OfJoblib(r io.ReaderAt, size int64) (bool, error) {
+	head := make([]byte, min(size, 64<<10))
+	if err := readAt(r, head, 0); err != nil {
+		return false, err
+	}
+	return bytes.Contains(head, []byte("joblib.numpy_pickle")), nil
 }
 
 // protocol refuses a pickle of a protocol that is not known.

@@ -53,7 +53,7 @@ func findArrays(l *look, root *dir) (found []*Checkpoint, err error) {
 	for _, name := range names {
 		t := titleOf(name)
 		if f := dirFamily(t); series[f] {
-			s := &save{title: t, directory: true, family: f, members: []member{{root.join(name), t}}}
+			s := &save{title: t, directory: true, family: f, members: []member{{path: root.join(name), title: t}}}
 			families[f] = append(families[f], s)
 			c := s.checkpoint(root)
 			c.Step, c.Unit, c.StepFrom = t.step, t.unit, StepFromName

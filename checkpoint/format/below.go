@@ -161,6 +161,14 @@ func numberless(name string) string {
 	}, name)
 }
 
+// signless is a name without its digits and without the sign of a number: checkpoint--1 stands beside checkpoint-100.
+func signless(numberless string) string {
+	if s, found := strings.CutSuffix(numberless, "--"); found {
+		return s + "-"
+	}
+	return numberless
+}
+
 // Versions reports whether directories differ in numbers alone, as those of runs of the same training do, or in which of
 // those that are written over they are: best and latest.
 func Versions(paths []string) bool {
@@ -169,7 +177,7 @@ func Versions(paths []string) bool {
 		if t := titleOf(base); t.slot != "" && t.family == "" && !pastWords[t.slot] {
 			base = t.roles
 		}
-		return path.Join(numberless(path.Dir(p)), numberless(base))
+		return path.Join(numberless(path.Dir(p)), signless(numberless(base)))
 	}
 	return !slices.ContainsFunc(paths, func(p string) bool { return kind(p) != kind(paths[0]) })
 }

@@ -71,6 +71,8 @@ type Checkpoint struct {
 	// Bare is set for what is unsure, has no tensors of its own or is a list of samples, and no name of a checkpoint: it may
 	// be a part of what stands beside it.
 	Bare bool `json:"-"`
+	// Beside is set for weights of which no more than a text beside them says how far training was.
+	Beside bool `json:"-"`
 	// Hollow is set for what is unsure, and in which not even a tensor was found.
 	Hollow bool `json:"-"`
 	// Data is set for what is known to be no training state and to hold no weights either.

@@ -27,6 +27,7 @@ type content struct {
 	nested, lines bool
 	// samples says that it is a list of items of one form, with tensors in them.
 	samples bool
+	packed  bool // there are bytes under a name, into which a library may have written a state
 	number  bool // it is a bare number
 	text    bool // it is text, under a name that does not say so
 	// positional says that its arrays have no names of their own: what a tree was flattened to.
@@ -182,6 +183,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 		// Of the fields of a named tuple nothing says what they are. Where they are tensors alone it is a layer.
 		c.alone = c.alone && inner.alone && (!inner.tensors || v.Kind != file.Dict && v.Kind != file.List) && (v == nil || v.Kind != file.Number)
 	}
+	c.optimizer = c.optimizer || hasMoments(s)
 	for i, key := range s.Keys {
 		v := s.Values[i]
 		lower := strings.ToLower(key)
@@ -207,7 +209,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 		case v.Kind == file.Number && depth == 0:
 			c.alone = false // a program's own way to say how far it is
 		case v.Kind == file.Bytes && depth == 0:
-			c.open = true // a library may have written a state into them
+			c.open, c.packed = true, true
 		case v.Kind == file.Number:
 		case v.Kind == file.List:
 			c.inList(w, v, level)

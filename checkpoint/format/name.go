@@ -282,6 +282,16 @@ func (t *title) words(ps []piece, at, ranked int) {
 	t.roles, t.family = strings.Join(roles, " "), strings.Join(family, " ")
 }
 
+// glued takes a word that begins with one for the newest for that: lastlog.
+func (t title) glued() title {
+	for _, slot := range []string{"latest", "last"} {
+		if t.slot == "" && t.step < 0 && strings.HasPrefix(t.family, slot) && !strings.Contains(t.family, " ") {
+			t.slot, t.family = slot, ""
+		}
+	}
+	return t
+}
+
 // OfBest reports whether a checkpoint is by its name the best so far: a copy of another, or written now and then.
 func (c *Checkpoint) OfBest() bool { return titleOf(c.base()).slot == "best" }
 

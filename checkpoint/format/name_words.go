@@ -46,7 +46,7 @@ func stemOf(name string) string {
 var (
 	stepWords  = set("step steps gs globalstep gstep iter iters iteration iterations it its itr update updates batch batches ba tick kimg s")
 	epochWords = set("epoch epochs ep eps e")
-	rankWords  = set("rank worker proc process gpu localrank")
+	rankWords  = set("rank worker proc process gpu card device localrank")
 	// partWords stand before the number of a part of a model, of which each save has all, where the name has a step as well:
 	// else the number may be that of the save.
 	partWords = set("part tp pp mp zo")

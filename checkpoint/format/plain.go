@@ -37,6 +37,7 @@ type save struct {
 type member struct {
 	path string // from the root of the tree
 	title
+	form *kind // of a directory in that of the save which is a checkpoint of a form of its own
 }
 
 // template is what the names of the same file in different saves have in common.
@@ -133,7 +134,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		if t.step < 0 {
 			k.when = t.when
 		}
-		same := func(m member) bool { return m.roles == t.roles }
+		same := func(m member) bool { return m.roles == t.roles && m.rank == t.rank }
 		if t.step < 0 && (t.roles == "" && t.when == "" || groups[k] != nil && slices.ContainsFunc(groups[k].members, same)) {
 			k.alone = name
 		}
@@ -146,7 +147,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			groups[k] = s
 			saves = append(saves, s)
 		}
-		s.members = append(s.members, member{root.join(name), t})
+		s.members = append(s.members, member{path: root.join(name), title: t})
 	}
 	for _, name := range names {
 		if ofArguments(name) || hiddenCopy(root, name) {
@@ -187,7 +188,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			add(name)
 		}
 	}
-	saves = byStem(saves)
+	saves = byOptimizer(byStem(saves))
 	firstOfTwo(saves)
 	for _, s := range saves {
 		s.templates("")
@@ -280,7 +281,7 @@ func (s *save) checkpoint(root *dir) *Checkpoint {
 func (s *save) chief() member {
 	best, sure := s.members[0], -1
 	for _, m := range s.members {
-		n, ok := importance[m.roles]
+		n, ok := importance[m.rankless()]
 		switch {
 		case ofOptimizer(m):
 			n = 0
@@ -296,4 +297,4 @@ func (s *save) chief() member {
 
 // importance is how likely a program is told of a file, by its part.
 var importance = map[string]int{"": 4, "model": 3, "generator": 2, "policy": 2, "actor": 2,
-	"optimizer": 0, "scheduler": 0, "scaler": 0, "rng": 0, "args": 0, "meta": 0, "loader": 0, "sampler": 0}
+	"optimizer": 0, "scheduler": 0, "scaler": 0, "rng": 0, "args": -1, "meta": 0, "loader": 0, "sampler": 0}

@@ -47,8 +47,13 @@ func checkPlain(l *look, c *Checkpoint) error {
 		return err
 	}
 	for _, side := range s.sides {
-		members = append(slices.Clip(members), member{side, titleOf(sideStem(path.Base(side)))})
+		members = append(slices.Clip(members), member{path: side, title: titleOf(sideStem(path.Base(side)))})
 	}
+	formed, err := l.checkForms(c, members)
+	if err != nil {
+		return err
+	}
+	members = slices.DeleteFunc(slices.Clone(members), func(m member) bool { return m.form != nil })
 	paths := make([]string, len(members))
 	for i, m := range members {
 		paths[i] = m.path
@@ -67,7 +72,7 @@ func checkPlain(l *look, c *Checkpoint) error {
 		return nil
 	}
 	contents := make([]content, len(members))
-	err := l.eachOf(len(members), func(i int) (err error) {
+	err = l.eachOf(len(members), func(i int) (err error) {
 		contents[i], err = l.contentIn(members[i].path)
 		return err
 	})
@@ -80,6 +85,9 @@ func checkPlain(l *look, c *Checkpoint) error {
 				return err
 			}
 		}
+	}
+	for _, f := range formed {
+		members, contents = append(members, f.member), append(contents, f.content)
 	}
 	if err := c.settle(members, contents); err != nil {
 		return err

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"path"
@@ -46,9 +47,12 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 	}
 	form, torch := file.IsTorch(head[:min(len(head), 32)])
 	ext := strings.ToLower(path.Ext(name))
+	if torch && form == file.PlainPickle {
+		if is, err := file.OfJoblib(r, size); err != nil || is || ext == ".joblib" {
+			return in, cmp.Or(err, file.PickleEnds(r, size))
+		}
+	}
 	switch {
-	case ext == ".joblib" && torch && form == file.PlainPickle:
-		return in, file.PickleEnds(r, size) // with the arrays between its opcodes, as they lie in memory (joblib/numpy_pickle.py)
 	case ext == ".safetensors":
 		return l.safetensorsContent(r, size)
 	case ext == ".keras":

@@ -33,7 +33,7 @@ func (l *look) plainDirs(root *dir) (saves []*save, err error) {
 			if t.step < 0 && errors.Is(err, fs.ErrPermission) {
 				return nil // lost+found
 			}
-			each[i] = &save{title: t, directory: true, family: dirFamily(t), members: []member{{root.join(looked[i]), t}}, has: []string{}, unread: true}
+			each[i] = &save{title: t, directory: true, family: dirFamily(t), members: []member{{path: root.join(looked[i]), title: t}}, has: []string{}, unread: true}
 			return nil // the check says so
 		}
 		each[i], err = l.saveIn(d, looked[i])
@@ -60,7 +60,7 @@ func (l *look) plainDirs(root *dir) (saves []*save, err error) {
 			if like[dirFamily(t)] == nil || t.step < 0 {
 				continue
 			}
-			s = &save{title: t, directory: true, family: dirFamily(t), members: []member{{root.join(name), t}}}
+			s = &save{title: t, directory: true, family: dirFamily(t), members: []member{{path: root.join(name), title: t}}}
 		}
 		if s != nil {
 			saves = append(saves, s)
@@ -75,11 +75,11 @@ func dirFamily(t title) string {
 
 // saveIn is the save that a directory is, nil when it is something else, and one without members when it may become one.
 func (l *look) saveIn(d *dir, name string) (*save, error) {
-	t := titleOf(name)
+	t := titleOf(name).glued()
 	if t.ofRun(name) && hasEvents(d) {
 		t = title{step: -1, rank: -1}
 	}
-	s := &save{title: t, directory: true, family: dirFamily(t), members: []member{{d.path, t}}}
+	s := &save{title: t, directory: true, family: dirFamily(t), members: []member{{path: d.path, title: t}}}
 	files, err := l.membersOf(d)
 	if err != nil {
 		return nil, err
@@ -87,11 +87,17 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	if isArray(d) {
 		return nil, nil
 	}
-	tensors := 0
+	tensors, forms := 0, 0
 	for _, m := range files {
-		if !isSide(m.path) {
+		switch {
+		case m.form != nil:
+			forms++
+		case !isSide(m.path):
 			tensors++
 		}
+	}
+	if tensors > 0 || t.step >= 0 && forms > 1 {
+		tensors += forms // else the one of a form of its own is the checkpoint
 	}
 	known := t.step >= 0 || t.slot != "" && (t.family == "" || !pastWords[t.slot]) || t.family == "" || l.hasModel(d)
 	switch {
@@ -155,7 +161,7 @@ func byRank(dir string, files []member) {
 	}
 	layers(files)
 	bare := func(m member) bool {
-		return m.step >= 0 && !m.named && m.rank < 0 && m.family == "" && !isSide(m.path)
+		return m.step >= 0 && !m.named && m.rank < 0 && m.family == "" && m.form == nil && !isSide(m.path)
 	}
 	var numbers rankSet
 	for _, m := range files {
@@ -176,7 +182,9 @@ func byRank(dir string, files []member) {
 // layers takes numbers behind words of a program's own, in the files of one step, for those of its layers, where they are
 // counted without a gap: dense_0.npz, dense_1.npz.
 func layers(files []member) {
-	bare := func(m member) bool { return m.step >= 0 && !m.named && m.rank < 0 && m.family != "" && !isSide(m.path) }
+	bare := func(m member) bool {
+		return m.step >= 0 && !m.named && m.rank < 0 && m.family != "" && m.form == nil && !isSide(m.path)
+	}
 	numbers := map[string]rankSet{}
 	for _, m := range files {
 		if bare(m) {
@@ -208,7 +216,7 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 				}
 			}
 			if mine {
-				*files = append(*files, member{d.join(name), titleOf(name)})
+				*files = append(*files, member{path: d.join(name), title: titleOf(name)})
 			}
 		case d.isDir(name) && depth < 1 && !strings.HasPrefix(name, "."):
 			below, err := l.dir(d.join(name))
@@ -217,6 +225,14 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 			}
 			if err != nil {
 				return err
+			}
+			form, err := l.formOf(below)
+			if err != nil {
+				return err
+			}
+			if form != nil {
+				*files = append(*files, member{d.join(name), titleOf(name), form})
+				continue
 			}
 			if err := l.collect(below, files, depth+1); err != nil {
 				return err

@@ -10,7 +10,7 @@ import (
 var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7"}
 
 // weakEndings are those that data has as well: what is in such a file says what it is.
-var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz",
+var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz", ".npy",
 	".params", ".pdparams", ".pdopt", ".zst", ".xz", ".bz2", ".lz4", ".torch", ".mpk", ""}
 
 // ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
@@ -27,7 +27,7 @@ func ownEnding(name, ext string) bool {
 // otherEndings are those of what stands beside checkpoints with a step in its name.
 var otherEndings = []string{".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".txt", ".log", ".csv", ".tsv", ".md", ".html", ".xml",
 	".py", ".sh", ".cfg", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".mp4", ".wav", ".flac", ".mp3", ".lock", ".done",
-	".md5", ".sha256", ".meta", ".distcp", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".npy", ".part", ".partial", ".swp"}
+	".md5", ".sha256", ".meta", ".distcp", ".index", ".parquet", ".onnx", ".engine", ".gguf", ".tflite", ".tfrecord", ".part", ".partial", ".swp"}
 
 // fileKind says how sure a name is that of a file with tensors. own says that its ending is one that nobody is known to use.
 func fileKind(name string) (strong, weak, own bool) {

@@ -34,6 +34,38 @@ func byStem(saves []*save) []*save {
 	})
 }
 
+// byOptimizer puts saves of steps that are by their names the state of an optimizer alone to those of the one series beside them
+// that have the same steps: adam-100.pt and net-100.pt.
+func byOptimizer(saves []*save) []*save {
+	with, others := map[int64]*save{}, map[int64]*save{}
+	family := map[string]bool{}
+	for _, s := range saves {
+		switch {
+		case s.step < 0:
+		case s.slot == "" && s.major == "" && s.title.family == "" && slices.ContainsFunc(s.members, ofOptimizer) && !slices.ContainsFunc(s.members, func(m member) bool { return m.roles != "args" && !ofOptimizer(m) }):
+			with[s.step] = s
+		default:
+			others[s.step] = s
+			family[s.family] = true
+		}
+	}
+	if len(with) < 2 || len(family) != 1 {
+		return saves
+	}
+	for step, s := range with {
+		if o := others[step]; o == nil || o.unit != s.unit || o.slot != "" || slices.ContainsFunc(o.members, ofOptimizer) {
+			return saves
+		}
+	}
+	return slices.DeleteFunc(saves, func(s *save) bool {
+		if with[s.step] != s {
+			return false
+		}
+		others[s.step].members = append(others[s.step].members, s.members...)
+		return true
+	})
+}
+
 // firstOfTwo takes the first of two numbers without a word for that of the save, where the second does not grow with it: it is
 // the iteration of an epoch, as in checkpoint_2_9999 and checkpoint_3_512.
 func firstOfTwo(saves []*save) {

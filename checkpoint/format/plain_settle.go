@@ -12,7 +12,8 @@ import (
 // settle decides, from what is in its files, of which step a save is, and whether training can be resumed from it.
 func (c *Checkpoint) settle(members []member, contents []content) error {
 	step, unit, from := int64(-1), UnitEpoch, 0
-	optimizer, more, alone, tensors, open, read, samples := false, false, true, false, false, false, false
+	optimizer, more, alone, tensors, open, read, samples, packed := false, false, true, false, false, false, false, false
+	own := false                // it is not a text alone that says more
 	blind := false              // of a form that is not known
 	unnamed, text := true, true // all that is no text beside it: arrays without names; text, too
 	several := 0                // files that are no text
@@ -35,13 +36,17 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		case in.step < 0:
 		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:
 			step, unit, from = in.step, in.unit, i
-		case in.unit == unit && in.step != step && sameCount(in, before) && !c.save.ranked():
+		case in.unit == unit && in.step != step && sameCount(in, before) && (!c.save.ranked() || c.save.title.step < 0 && members[from].roles == members[i].roles):
 			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
 				step, members[i].path, in.step)
 		}
 		optimizer = optimizer || in.optimizer || in.tensors && c.below(members[i]) || ofOptimizer(members[i]) && (!in.alone || in.tensors && !allOfOptimizer(members)) && !isSide(members[i].path)
 		blind = blind || in.opaque
+		if in.more && !isSide(members[i].path) {
+			own = true
+		}
 		more, tensors, open, read = more || in.more, tensors || in.tensors, open || in.open, read || in.read
+		packed = packed || in.packed
 		samples = samples || in.samples && several == 1
 		unnamed, text = unnamed && (in.positional || isSide(members[i].path)), text && (in.text || isSide(members[i].path))
 		alone = alone && in.alone && !(in.scalars && several > 1) // the epoch in a file of its own
@@ -60,11 +65,12 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.Training, c.Data = false, true
 		c.weightsOnly("%s is text, and beside nothing: data", c.Path)
 	case optimizer || more:
+		c.Beside = !optimizer && !own && tensors
 		c.Bare = c.save.part || allOfOptimizer(members) || !tensors && !optimizer && !blind && (!open && name.step < 0 || allHaveRoles(members))
 	case alone && tensors && !(unnamed && (c.save.directory && c.save.named || checkpoint)):
 		c.Part = allHaveRoles(members)
 		c.weightsOnly("%s holds tensors and neither the state of an optimizer nor a step: weights", c.Path)
-	case !tensors && (alone || foreign) && (!open || !checkpoint) && !structured:
+	case !tensors && (alone || foreign) && (!open || !checkpoint) && !structured && !(packed && c.namesState()):
 		c.Part, c.Data = allHaveRoles(members), alone && !open
 		c.weightsOnly("%s holds neither tensors nor a step: data", c.Path)
 	case samples && foreign && name.step < 0 && !c.save.directory:
@@ -76,6 +82,14 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
 	}
 	return nil
+}
+
+// namesState reports whether what holds bytes alone is by its name a save: with a step, and a word for it, or for a part of a
+// model, or an ending that only such files have. Samples have numbers, too.
+func (c *Checkpoint) namesState() bool {
+	t := c.save.title
+	return (t.step >= 0 || t.slot != "") && t.family == "" &&
+		(t.named || t.roles != "" || slices.Contains(opaqueEndings, strings.ToLower(path.Ext(c.Path))))
 }
 
 // agree takes of several counts that may be the step the one that the name says.

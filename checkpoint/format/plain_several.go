@@ -14,7 +14,7 @@ func severalSaves(d *dir, t title, files []member) bool {
 	times := map[string]string{} // of each part, the time in its name
 	later := false               // the same part is there of two times
 	for _, m := range files {
-		if isSide(m.path) {
+		if m.form != nil || isSide(m.path) {
 			continue
 		}
 		dir := path.Dir(m.path)

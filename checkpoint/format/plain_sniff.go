@@ -38,6 +38,8 @@ func (l *look) holdsTensors(name string) (bool, error) {
 			torch && (form == file.TorchLegacy || form == file.PlainPickle && f.size <= maxSniff && isState(f, f.size, false)), nil
 	}
 	switch {
+	case ext == ".npy": // an array is data; some programs give the name to what torch.save wrote
+		return torch && form != file.PlainPickle, nil
 	case torch && form == file.PlainPickle && likelihood(path.Base(name)) == 0 && f.size <= maxSniff:
 		return isState(f, f.size, true), nil
 	case torch:

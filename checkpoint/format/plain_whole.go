@@ -63,3 +63,6 @@ func wholeShards(c *Checkpoint, members []member) error {
 	}
 	return nil
 }
+
+// rankless is which part of a state a file is, of whichever rank.
+func (m member) rankless() string { return strings.TrimSpace(strings.TrimSuffix(m.roles, "rank #")) }

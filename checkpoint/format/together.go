@@ -13,7 +13,30 @@ import (
 func Together(cs []*Checkpoint) {
 	agree(cs)
 	epochs(cs)
+	progress(cs)
 	moments(cs)
+}
+
+// progress gives the one state of an optimizer that is written over in place the step of the one file beside it that holds no
+// more than that, where nothing else there says a step. A 0 in the name of the state is that of a part.
+func progress(cs []*Checkpoint) {
+	var state, counter *Checkpoint
+	for _, c := range cs {
+		part := c.save != nil && !c.save.directory && c.Complete && c.Resumable && c.StepFrom == StepFromName && c.Step == 0 && !c.save.named
+		place := c.save != nil && !c.save.directory && c.Complete && c.InPlace
+		switch {
+		case c.Complete && !c.Resumable, part && !c.Optimizer:
+		case place && c.Bare && c.Step >= 0 && !c.Optimizer && counter == nil:
+			counter = c
+		case (place && c.Step < 0 || part) && c.Optimizer && !c.Unsure && state == nil:
+			state = c
+		default:
+			return
+		}
+	}
+	if state != nil && counter != nil && state.Root == counter.Root && state.save.slot == counter.save.slot {
+		state.Step, state.Unit, state.StepFrom = counter.Step, counter.Unit, StepFromContent
+	}
 }
 
 // epochs counts the epochs of a series whose steps start over in each of them.

@@ -54,10 +54,11 @@ func (l *look) torch(r io.ReaderAt, size int64) (file.Torch, error) {
 		return form, problem.New(problem.BadZip, "it begins with % x: neither a zip nor a pickle", head[:min(8, len(head))])
 	case form == file.TorchLegacy && l.Level >= Manifests:
 		return form, file.TorchLegacyEnd(r, size)
-	case form == file.PlainPickle && l.Level >= Manifests:
-		return form, file.Pickles(r, size)
 	case form == file.PlainPickle:
-		return form, file.PickleEnds(r, size)
+		if l.Level < Manifests && file.PickleEnds(r, size) == nil {
+			return form, nil
+		}
+		return form, file.Pickles(r, size)
 	case form != file.TorchZip:
 		return form, nil
 	}

@@ -1,0 +1,54 @@
+package format
+
+import "path"
+
+// Some programs put each part of a save into a directory of its own within that of the step, some of them in the form of a
+// library: model/ of safetensors, optim/ of torch.distributed.checkpoint. Such a part is checked as that form is.
+
+// forms are those of which a directory may be a part.
+func forms() []*kind { return []*kind{&orbax, &torchSnapshot, &dcp} }
+
+// formOf is the form of which a directory is a checkpoint by itself, nil when it is of none, or one of several saves.
+func (l *look) formOf(d *dir) (*kind, error) {
+	if t := titleOf(path.Base(d.path)); t.step >= 0 || t.slot != "" {
+		return nil, nil
+	}
+	for _, k := range forms() {
+		found, err := k.find(l, d)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 1 && found[0].Path == d.path {
+			return k, nil
+		}
+	}
+	return nil, nil
+}
+
+// formed is a part of a form of its own, and what is in it.
+type formed struct {
+	member
+	content
+}
+
+// checkForms looks at the parts of a save that are of a form of their own, and counts them into it.
+func (l *look) checkForms(c *Checkpoint, members []member) (all []formed, err error) {
+	for _, m := range members {
+		if m.form == nil {
+			continue
+		}
+		part := &Checkpoint{Format: m.form.name, Path: m.path, Root: m.path, Step: -1, ShardsExpected: -1, Resumable: true}
+		if err := m.form.check(l, part); err != nil {
+			return nil, err
+		}
+		c.Size += part.Size
+		if part.Modified.After(c.Modified) {
+			c.Modified, c.ModifiedFrom = part.Modified, ModifiedShard
+		}
+		in := content{step: part.Step, unit: part.Unit, sure: part.Step >= 0, tensors: true, read: true}
+		in.alone = !part.Resumable && !part.Training
+		in.optimizer, in.more = part.Optimizer, part.Training
+		all = append(all, formed{m, in})
+	}
+	return all, nil
+}

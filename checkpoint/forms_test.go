@@ -1,0 +1,131 @@
+package checkpoint
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/checkpoint/file/filetest"
+	"github.com/gangrun/gangrun/checkpoint/format"
+)
+
+// inParts is a save that has each part in a directory of its own, that of the optimizer written by
+// torch.distributed.checkpoint, whose marker comes last.
+func inParts(step int, marker bool) []wrote {
+	dir := fmt.Sprint("step_", step)
+	files := []wrote{{dir + "/model/model.safetensors", weights()}, {dir + "/rng/rng_rank_0.pt", pickled("torch", tensorIn)}, {dir + "/scheduler.pt", pickled("step", numberIn(step))},
+		{dir + "/optim/__0_0.distcp", []byte("shard")}}
+	if marker {
+		files = append(files, wrote{dir + "/optim/.metadata", filetest.DCPMetadata([]string{"__0_0.distcp"}, []int64{5})})
+	}
+	return files
+}
+
+// joblib is a pickle of joblib's, with an array between its opcodes as it lies in memory.
+func joblib() []byte {
+	return []byte("\x80\x02}(" + keyIn("w") + "cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}b\x02\xff\xfe\xfd" + string(blob(64)) + "u.")
+}
+
+// summed is a state with its sum and a mark behind it.
+func summed(step int) []byte {
+	return append(counted("step", numberIn(step)), []byte("\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14HCAJSLHD")...)
+}
+
+// bytesIn is a dict of bytes and a text.
+func bytesIn(key string) []byte {
+	return pickled(key, "B\x90\x01\x00\x00"+string(blob(400)), "version", keyIn("1.0"))
+}
+
+// momenta are tensors in a dict.
+func momenta(names ...string) []byte {
+	var blobs string
+	for _, name := range names {
+		blobs += keyIn(name) + tensorIn
+	}
+	return pickled("blobs", "}("+blobs+"u", "cfg", keyIn("text"))
+}
+
+// zipped is what torch.save makes of a pickle.
+func zipped(pickle []byte) []byte {
+	return filetest.Zip(filetest.Record{Name: "archive/data.pkl", Data: pickle}, filetest.Record{Name: "archive/version", Data: []byte("3\n")})
+}
+
+// npy is an array of numpy's.
+func npy() []byte {
+	return []byte("\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }          \n12345678")
+}
+
+// bundle is one of TensorFlow's.
+func bundle(stem string) []wrote {
+	index, data := filetest.Bundle([]string{"first"})
+	return []wrote{{stem + ".data-00000-of-00001", data[0]}, {stem + ".index", index}}
+}
+
+// TestForms has saves of several files and directories, the parts of which are of different forms.
+func TestForms(t *testing.T) {
+	join := func(all ...[]wrote) (files []wrote) {
+		for _, f := range all {
+			files = append(files, f...)
+		}
+		return files
+	}
+	ranks := func(word string, steps ...int) (files []wrote) {
+		for rank, step := range steps {
+			files = append(files, wrote{fmt.Sprintf("checkpoint_%s_%d.pt", word, rank), counted("global_step", numberIn(step))})
+		}
+		return files
+	}
+	cut := func(files []wrote, i int) []wrote {
+		files[i].data = files[i].data[:40]
+		return files
+	}
+	for name, tt := range map[string]cause{
+		"arrays between the opcodes, no ending":             {files: []wrote{{"00050", joblib()}, {"00100", joblib()}}, path: "00100", step: 100},
+		"the same, cut":                                     {files: []wrote{{"00050", joblib()}, {"00100", joblib()[:60]}}, path: "00050", step: 50},
+		"a sum behind a pickle":                             {files: []wrote{{"ckpt_8.pkl", summed(8)}, {"ckpt_10.pkl", summed(10)}}, path: "ckpt_10.pkl", step: 10},
+		"a sum behind a pickle, and one cut":                {files: []wrote{{"ckpt_8.pkl", summed(8)}, {"ckpt_10.pkl", summed(10)[:50]}}, path: "ckpt_8.pkl", step: 8},
+		"a second pickle that was cut":                      {files: []wrote{{"ckpt_8.pkl", counted("step", numberIn(8))}, {"ckpt_10.pkl", append(counted("step", numberIn(10)), counted()[:30]...)}}, path: "ckpt_8.pkl", step: 8},
+		"bytes of a library in a pickle":                    {files: []wrote{{"model_10.d3", bytesIn("torch")}, {"model_20.d3", bytesIn("torch")}}, path: "model_20.d3", step: 20},
+		"bytes in samples":                                  {files: []wrote{{"10.pkl", bytesIn("image")}, {"20.pkl", bytesIn("image")}}},
+		"momenta beside what they are of":                   {files: []wrote{{"model_iter10.pkl", momenta("conv_w", "conv_w_momentum")}, {"model_iter20.pkl", momenta("conv_w", "conv_w_momentum")}}, path: "model_iter20.pkl", step: 20},
+		"a weight called momentum":                          {files: []wrote{{"model_iter10.pkl", momenta("conv_w", "norm_momentum")}}},
+		"an export above a state":                           {files: join(bundle("snapshots/policy/variables/variables"), []wrote{{"snapshots/policy/saved_model.pb", []byte("\x08\x01\x12\x05graph")}}, bundle("checkpoints/learner/ckpt-4")), path: "checkpoints/learner/ckpt-4", step: 4},
+		"an export and nothing else":                        {files: join(bundle("snapshots/policy/variables/variables"), []wrote{{"snapshots/policy/saved_model.pb", []byte("\x08\x01\x12\x05graph")}})},
+		"a directory for the last one":                      {files: []wrote{{"step-10/checkpoint.pth", stateOf("step", 10)}, {"step-20/checkpoint.pth", stateOf("step", 20)}, {"lastlog/checkpoint.pth", stateOf("step", 21)}}, path: "lastlog", step: 21},
+		"progress beside weights, and a state":              {files: []wrote{{"training_checkpoints/latest.ckpt", stateOf("step", 30)}, {"model_weights.safetensors", weights()}, {"training_progress.json", []byte(`{"steps": 30, "epoch": 3}`)}}, path: "training_checkpoints/latest.ckpt", step: 30},
+		"progress beside weights alone":                     {files: []wrote{{"model_weights.safetensors", weights()}, {"training_progress.json", []byte(`{"steps": 30, "epoch": 3}`)}}, path: "model_weights.safetensors", step: 30},
+		"states under the ending of arrays":                 {files: []wrote{{"args_40.pickle", pickled("current_epoch", numberIn(40))}, {"optim_40.npy", zipped(adamOnly())}, {"net_40.npy", zipped(modelOnly())}}, path: "net_40.npy", step: 40, unit: format.UnitEpoch},
+		"arrays under their ending":                         {files: []wrote{{"step_40.npy", npy()}}},
+		"an optimizer under another name, the last missing": {files: []wrote{{"voxelnet-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxelnet-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"voxelnet-30.pt", modelOnly()}}, path: "voxelnet-20.pt", step: 20},
+		"two series and one optimizer":                      {files: []wrote{{"voxel-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxel-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"point-30.pt", modelOnly()}}, path: "adam_optimizer-20.pt", step: 20},
+		"the step in a file of its own":                     {files: []wrote{{"model_state_dict.pt", modelOnly()}, {"optimizer.pt", adamOnly()}, {"manifest.pt", pickled("epoch", numberIn(45), "model", keyIn("model_state_dict.pt"))}}, path: "model_state_dict.pt", step: 45, unit: format.UnitEpoch},
+		"a number that is of a part":                        {files: []wrote{{"optimizer_0.pt", adamOnly()}, {"state.pt", pickled("global_step", numberIn(3000))}}, path: "optimizer_0.pt", step: 3000},
+		"files of ranks in place":                           {files: join(ranks("gpu", 20, 20, 20), []wrote{{"model.pt", modelOnly()}}), path: "checkpoint_gpu_0.pt", step: 20},
+		"files of ranks in place, one cut":                  {files: join(cut(ranks("gpu", 24, 24, 24, 20), 2), []wrote{{"model.pt", modelOnly()}}), veto: true},
+		"files of cards, one cut":                           {files: cut(ranks("card", 24, 24, 20), 1), veto: true},
+		"files of ranks of two saves":                       {files: ranks("rank", 24, 24, 20, 20), veto: true},
+		"an optimizer of another form":                      {files: join(inParts(100, true)), path: "step_100", step: 100},
+		"one that was cut":                                  {files: join(inParts(90, true), inParts(100, false)), path: "step_90", step: 90},
+		"one that is not there":                             {files: join(inParts(90, true), inParts(100, false)[:3]), path: "step_90", step: 90},
+		"two parts of another form, and one torn":           {files: join(inParts(90, true)[3:], []wrote{{"step_90/model/__0_0.distcp", []byte("shard")}, {"step_90/model/.metadata", filetest.DCPMetadata([]string{"__0_0.distcp"}, []int64{5})}}, inParts(100, true)[3:], []wrote{{"step_100/model/__0_0.distcp", []byte("shard")}}), path: "step_90", step: 90},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), tt.judge)
+	}
+}
+
+// TestVersions has directories that one training run has written, and such of several.
+func TestVersions(t *testing.T) {
+	for _, tt := range []struct {
+		paths []string
+		want  bool
+	}{
+		{[]string{"checkpoint-0", "checkpoint-100"}, true},
+		{[]string{"checkpoint--1", "checkpoint-0", "checkpoint-100"}, true}, // the last has a number below zero
+		{[]string{"run-a", "run-b"}, false},
+		{[]string{"a--1", "b-1"}, false},
+	} {
+		if got := format.Versions(tt.paths); got != tt.want {
+			t.Errorf("%v: %v", tt.paths, got)
+		}
+	}
+}
