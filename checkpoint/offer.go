@@ -62,7 +62,7 @@ func (p Policy) Offer(s Scan, m History, reader Run, now time.Time) (Offer, erro
 		case what == usable && good[i]:
 			o.take(c)
 		case what == usable:
-			if !o.lay(c) {
+			if !o.lay(c) && !c.Tells {
 				o.others = append(o.others, c)
 			}
 		default:

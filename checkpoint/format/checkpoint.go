@@ -85,6 +85,8 @@ type Checkpoint struct {
 	Unmarked bool `json:"-"`
 	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
 	First bool `json:"-"`
+	// Tells is set for what has told how far a state beside it is, and is a part of that.
+	Tells bool `json:"-"`
 
 	counts []tally        // all that may be the step of a program's own save
 	items  []file.DCPItem // where a distributed checkpoint keeps how far it is, while it is verified

@@ -54,7 +54,8 @@ func contentOf(s *file.Shape) content {
 // weighing is one walk through a shape. A pickle may hold the same value in many places, and itself: of each the first counts.
 type weighing struct {
 	seen   map[*file.Shape]bool
-	counts []tally // that step has met
+	listed map[*file.Shape]bool // the same, of what is below lists
+	counts []tally              // that step has met
 }
 
 // first reports whether a value is met for the first time.
@@ -83,6 +84,8 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 		c.counts = steps.counts
 		c.more = c.more || isScheduler(s)
 		switch {
+		case isArguments(s) && !c.optimizer && !c.tensors:
+			return content{step: -1, alone: true}
 		case c.step >= 0:
 			c.more = true
 		case stripped(s) && !c.optimizer && c.err == nil:
@@ -170,7 +173,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 	if len(s.Keys) < s.Pairs { // there are keys that are no texts
 		c.alone, c.open = c.alone && depth > 0, true
 	}
-	c.open = c.open || s.Kind == file.Object
+	c.open = c.open || s.Kind == file.Object && (depth == 0 || !isArguments(s))
 	for _, v := range s.Args {
 		if composite(v) && !w.first(v) {
 			continue
@@ -209,7 +212,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 			c.open, c.packed = true, true
 		case v.Kind == file.Number:
 		case v.Kind == file.List:
-			c.optimizer = c.optimizer || slices.ContainsFunc(v.Values, isOptimizer)
+			c.inList(w, v, level)
 			c.open = c.open || slices.ContainsFunc(v.Values, unclear)
 		default:
 			c.alone, c.open = c.alone && !composite(v), true
@@ -253,7 +256,7 @@ func isOptimizer(s *file.Shape) bool {
 
 // unclear reports whether a value may hold what is not seen.
 func unclear(s *file.Shape) bool {
-	return s == nil || s.Kind == file.Object || s.Kind == file.Bytes || s.Kind == file.Other || len(s.Keys) < s.Pairs && s.Kind == file.Dict
+	return s == nil || s.Kind == file.Object && !isArguments(s) || s.Kind == file.Bytes || s.Kind == file.Other || len(s.Keys) < s.Pairs && s.Kind == file.Dict
 }
 
 // stripped reports whether a state was emptied of what training continues with: the key of the optimizer is there, and

@@ -56,7 +56,7 @@ func (w *weighing) step(s *file.Shape, depth int) tally {
 		}
 	}
 	found := w.number(s, epochKeys, UnitEpoch)
-	weak := w.number(s, weakKeys, UnitStep)
+	weak := w.weak(s)
 	switch {
 	case found.n >= 0 || found.err != nil:
 		return found

@@ -10,6 +10,17 @@ import (
 // weakKeys may count something within an epoch, or since the last gain: they are the step where nothing else is.
 var weakKeys = []string{"cur_step", "batch"}
 
+// weak is a count under one of these. What begins with "num" may as well say how much there will be: programs know that in
+// epochs or in iterations, and where both stand side by side they count.
+func (w *weighing) weak(s *file.Shape) tally {
+	if s.Get("num_epochs") != nil && s.Get("num_iterations") != nil {
+		if found := w.number(s, []string{"num_iterations"}, UnitStep); found.n >= 0 || found.err != nil {
+			return w.notBelow(s, found)
+		}
+	}
+	return w.number(s, weakKeys, UnitStep)
+}
+
 // notBelow is a count of steps, or the epoch beside it where that is higher: such a count started over within the epoch, or is of
 // something else.
 func (w *weighing) notBelow(s *file.Shape, step tally) tally {

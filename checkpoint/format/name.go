@@ -143,6 +143,8 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	case p.glued && (copyWords[before] || pastWords[before]): // best0, prev1, copy2
 		t.when += p.text
 		return 0, 0, ""
+	case ofNet(ps, i):
+		return 0, 0, ""
 	case before == "", neutralWords[before], slotWords[before], roleWords[before] != "" && (!p.glued || len(before) > 1):
 		return n, 1, UnitStep
 	case !p.glued && len(p.text) > 2 && p.text[0] == '0' && archWords[before]: // resnet-0010; resnet-50 is a size
@@ -250,6 +252,7 @@ func (t *title) words(ps []piece, at, ranked int) {
 			} else {
 				roles = append(roles, p.text)
 			}
+		case ofNet(ps, i) && i != at:
 		case p.number && (p.used || p.decimal || i == 0 || measures[ps[i-1].text] || ps[i-1].number):
 			// a measure, a date: it differs from save to save
 		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && at >= 0 && i > 0 && ps[i-1].text == "shard", p.number && i+1 < len(ps) && ps[i+1].text == "of":
@@ -265,6 +268,8 @@ func (t *title) words(ps []piece, at, ranked int) {
 			// an epoch or a batch, without a word
 		case p.number:
 			family = append(family, p.text)
+		case i+1 < len(ps) && ofNet(ps, i+1):
+			family = append(family, p.text, ps[i+1].text)
 		case p.text == "of":
 		case rankWords[p.text], p.text == "shard" && at >= 0:
 			roles = append(roles, "rank")

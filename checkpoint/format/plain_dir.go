@@ -77,6 +77,9 @@ func dirFamily(t title) string {
 // saveIn is the save that a directory is, nil when it is something else, and one without members when it may become one.
 func (l *look) saveIn(d *dir, name string) (*save, error) {
 	t := titleOf(name).glued()
+	if t.ofRun(name) && hasEvents(d) {
+		t = title{step: -1, rank: -1}
+	}
 	s := &save{title: t, directory: true, family: dirFamily(t), members: []member{{path: d.path, title: t}}}
 	files, err := l.membersOf(d)
 	if err != nil {

@@ -11,6 +11,8 @@ func severalSaves(d *dir, t title, files []member) bool {
 	steps, slots := map[int64]bool{}, map[string]bool{}
 	parts := map[string]string{} // of each part of a state, which of those that are written over it is
 	turns := false               // the same part is there twice: best and last
+	times := map[string]string{} // of each part, the time in its name
+	later := false               // the same part is there of two times
 	for _, m := range files {
 		if m.form != nil || isSide(m.path) {
 			continue
@@ -36,6 +38,10 @@ func severalSaves(d *dir, t title, files []member) bool {
 			slots[m.slot] = true
 		}
 		part := m.roles + "|" + dir
+		if at, found := times[part]; m.family == "" && m.step < 0 && len(m.when) >= dateDigits {
+			later = later || found && at != m.when
+			times[part] = m.when
+		}
 		before, found := parts[part]
 		turns = turns || found && before != m.slot
 		parts[part] = m.slot
@@ -44,6 +50,8 @@ func severalSaves(d *dir, t title, files []member) bool {
 	case t.step >= 0 && t.family != "" && turns: // whatever number its name has: resnet50_e50/ckpt.pth.tar, ckpt.best.pth.tar
 		return true
 	case len(steps) > 1, len(steps) > 0 && !t.named:
+		return true
+	case later && t.step < 0 && t.when == "": // named by their times alone
 		return true
 	case len(slots) > 1 && t.step < 0: // best and last are two
 		return true

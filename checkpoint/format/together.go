@@ -8,11 +8,13 @@ import (
 
 // Together reads of checkpoints that belong together what one by itself does not say: which of several counts is the step.
 // Where the names of some have numbers, and these agree with another count than the one that is taken otherwise, it is that
-// one for those without a number too. Where a later epoch has fewer steps, these are of the epoch.
+// one for those without a number too. Where a later epoch has fewer steps, these are of the epoch. What was saved in
+// the same moment as a state that says no step tells it.
 func Together(cs []*Checkpoint) {
 	agree(cs)
 	epochs(cs)
 	progress(cs)
+	moments(cs)
 }
 
 // progress gives the one state of an optimizer that is written over in place the step of the one file beside it that holds no

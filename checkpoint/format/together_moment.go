@@ -1,0 +1,55 @@
+package format
+
+import (
+	"path"
+	"time"
+)
+
+// moment is how far apart the files of one save are written at most, the last of one part and the first of the next.
+const moment = 5 * time.Second
+
+// moments gives states that say no step that of what was saved in the same moment beside each, and which holds nothing else
+// that training continues with: model.pth and optimizer.pth, and infos.pkl. Where one of a series is left without, since what
+// would tell is of another save, all are: a state with a step would go before it.
+func moments(cs []*Checkpoint) {
+	tellers, left := map[*Checkpoint]*Checkpoint{}, map[string]bool{}
+	for _, c := range cs {
+		if !c.alone() || c.Step >= 0 {
+			continue
+		}
+		if tellers[c] = c.teller(cs); tellers[c] == nil {
+			left[c.series] = true
+		}
+	}
+	for c, from := range tellers {
+		if !left[c.series] {
+			c.Step, c.Unit, c.StepFrom, from.Tells = from.Step, from.Unit, StepFromContent, true
+		}
+	}
+}
+
+// teller is what says how far a state is; nil where there is none, or where several do not agree.
+func (c *Checkpoint) teller(cs []*Checkpoint) (from *Checkpoint) {
+	if !c.Optimizer {
+		return nil
+	}
+	for _, o := range cs {
+		switch {
+		case !o.alone() || !o.Bare || o.Step < 0 || o.StepFrom != StepFromContent || !c.sameMoment(o):
+		case from == nil:
+			from = o
+		case from.Step != o.Step || from.Unit != o.Unit:
+			return nil
+		}
+	}
+	return from
+}
+
+// alone reports whether a checkpoint of a program's own is one that is written over in place, and can be resumed from.
+func (c *Checkpoint) alone() bool {
+	return c.save != nil && !c.save.directory && c.InPlace && c.Complete && c.Resumable && c.save.when == ""
+}
+
+func (c *Checkpoint) sameMoment(o *Checkpoint) bool {
+	return c.save.slot == o.save.slot && path.Dir(c.Path) == path.Dir(o.Path) && c.Modified.Sub(o.Modified).Abs() <= moment
+}
