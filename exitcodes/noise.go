@@ -65,7 +65,7 @@ var (
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
-		"error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
+		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
