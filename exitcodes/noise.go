@@ -71,7 +71,7 @@ var (
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsTrying      = wordings.list("trying ")
-	wordsWhileTrying = wordings.list("while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
+	wordsWhileTrying = wordings.list("you are trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	wordsWrong       = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
 		"illegal ", "unavailable")
