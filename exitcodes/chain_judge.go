@@ -133,6 +133,9 @@ func (r *reader) judgeChain(c *chain) said {
 		closed := transient("pipe", "ChildKilled", RoleCascade).rule()
 		return said{match: Match{Rule: closed, Line: final.exception}, known: true, at: final.at}
 	}
+	if m, ok := r.unforked(final.at); ok {
+		return said{match: m, known: true, at: final.at}
+	}
 	return final
 }
 

@@ -79,7 +79,8 @@ func tellsDeath(text []byte, signal int) bool {
 	}
 	m := deathPattern().FindSubmatch(text)
 	if m == nil {
-		return false
+		said, _ := translatedDeath(text)
+		return said == signal
 	}
 	said := string(bytes.TrimPrefix(bytes.Join(m[1:], nil), []byte("-")))
 	if n, err := strconv.Atoi(said); err == nil {

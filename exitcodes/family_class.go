@@ -29,7 +29,7 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case "ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError", "RemoteDisconnected", "ServerDisconnectedError",
 		"ClientOSError", "ClientPayloadError", "ChunkedEncodingError", "IncompleteRead", "ProtocolError", "RemoteProtocolError",
 		"ConnectionClosedError", "ConnectionClosed", "DistNetworkError", "HorovodInternalError", "IncompleteReadError", "ReadError", "WriteError",
-		"SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError":
+		"AutoReconnect", "SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError":
 		return transient("class", ReasonPeerLost, RoleCascade)
 	case "DistStoreError":
 		return transient("class", "StoreUnreachable", RoleSuspect)

@@ -43,7 +43,8 @@ func shellKilled(text []byte) bool {
 		}
 	}
 	if i < 0 {
-		return false
+		_, sure := translatedDeath(text)
+		return sure
 	}
 	head, rest := bytes.TrimRight(text[:i], " "), bytes.TrimSpace(text[i+n:])
 	if len(head) == 0 { // "Killed", "Segmentation fault (core dumped)"

@@ -31,7 +31,7 @@ var (
 	saysTries     = phrases.list("attempts", "retries", " tries")
 	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
 		"has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
-	saysNoResources = phrases.list("can't start new thread", "resource temporarily unavailable")
+	saysNoResources = phrases.list("interrupted system call", "can't start new thread", "resource temporarily unavailable")
 )
 
 var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed)`)

@@ -78,7 +78,13 @@ func (r *reader) lastWords() said {
 	if s, ok := r.lastWarned(); ok {
 		return s
 	}
-	return r.unknownLine()
+	s := r.unknownLine()
+	if s.unknown {
+		if m, ok := r.unforked(s.at); ok {
+			return said{match: m, known: true, at: s.at}
+		}
+	}
+	return s
 }
 
 // contested reports whether a line that only suspects that the machine was taken back stands beside an exception, or before

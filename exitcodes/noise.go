@@ -65,13 +65,13 @@ var (
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
-		"error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
+		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsTrying      = wordings.list("trying ")
-	wordsWhileTrying = wordings.list("while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
+	wordsWhileTrying = wordings.list("you are trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	wordsWrong       = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
 		"illegal ", "unavailable")

@@ -111,6 +111,9 @@ func (r *reader) findTraits() {
 		if l.goesOn {
 			key ^= 1
 		}
+		if l.ofRuntime() {
+			key ^= 1 << 8
+		}
 		t, found := known[key]
 		if !found {
 			r.meter.pass(2, len(l.text))

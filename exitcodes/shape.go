@@ -1,5 +1,7 @@
 package exitcodes
 
+import "bytes"
+
 // shapeOf is a hash of a line with its numbers taken out: the lines of a training loop have the same one.
 func shapeOf(text []byte) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
@@ -30,9 +32,15 @@ func inNumber(c byte, digit bool) bool {
 	return c >= '0' && c <= '9'
 }
 
+// ofRuntime reports whether a library in C++ logs the line by glog, as TensorFlow does its allocator's table: a dump of it repeats
+// itself, and counts, without a step. Caffe, whose training loop is in C++, calls its files .cpp.
+func (l *line) ofRuntime() bool {
+	return l.glog && bytes.Contains(l.raw[:max(0, len(l.raw)-len(l.text))], []byte(".cc:"))
+}
+
 // mayBeWork reports whether a line may show that training goes on once its shape has come often enough.
 func mayBeWork(l *line) bool {
-	if l.level == levelWarning || l.level == levelError || l.goesOn || len(l.text) < 4 {
+	if l.level == levelWarning || l.level == levelError || l.goesOn || len(l.text) < 4 || l.ofRuntime() {
 		return false
 	}
 	letters := false

@@ -12,6 +12,8 @@ func TestRaysHead(t *testing.T) {
 		"distributed.comm.core.CommClosedError: in <TCP (closed)>: Stream is closed":                        "PeerLost",
 		"tornado.iostream.StreamClosedError: Stream is closed":                                              "PeerLost",
 		"xgboost.core.XGBoostError: [15:04:39] /w/src/collective/rabit_communicator.h:58: Allreduce failed": "CollectiveFailed",
+		"pymongo.errors.AutoReconnect: connection closed":                                                   "PeerLost",
+		"RuntimeError: Interrupted system call":                                                             "ResourceBusy",
 		"xgboost.core.XGBoostError: [15:04:39] /w/src/data/data.cc:58: Check failed: labels.Size() == n":    "Error",
 	} {
 		o := exited(1)

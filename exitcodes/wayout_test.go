@@ -263,3 +263,19 @@ func TestUnknownOnTheWayOut(t *testing.T) {
 		t.Errorf("%s %d, unknown %v: %s", f.Verdict, f.Code, f.Unknown, f.Message)
 	}
 }
+
+// TestIDEsLastWord has an IDE tell of the code below an exception that nobody caught, and below one that was survived.
+func TestIDEsLastWord(t *testing.T) {
+	const pycharm = "\nProcess finished with exit code 134 (interrupted by signal 6: SIGABRT)\n"
+	for text, want := range map[string]Verdict{
+		raised + badHeads + "\n" + pycharm:                                           Fatal,
+		raised + badHeads + "\n" + strings.Repeat("step 7 loss 2.1\n", 20) + pycharm: Retry,
+		raised + reset + "\n" + pycharm:                                              Retry,
+	} {
+		o := exited(134)
+		o.Output = []byte(text)
+		if f := Judge(o, BuiltinRules()); f.Verdict != want || want == Fatal && f.Evidence != badHeads {
+			t.Errorf("%q: %s by %q", text, f.Verdict, f.Evidence)
+		}
+	}
+}

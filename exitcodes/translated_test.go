@@ -1,0 +1,40 @@
+package exitcodes
+
+import "testing"
+
+// TestTranslatedDeath has shells tell of a child's death in other languages, and programs say what looks like it.
+func TestTranslatedDeath(t *testing.T) {
+	for text, want := range map[string]Verdict{
+		"已杀死":         Retry,
+		"段错误 (核心已转储)": Retry,
+		"段错误（核心已转储）":  Retry,
+		"已放弃 (核心已转储)": Retry,
+		"run.sh: 第 7 行： 1234 已杀死               python train.py":      Retry,
+		"run.sh: Zeile 7:  1234 Getötet                 python a.py": Retry,
+		"run.sh : ligne 7 : 1234 Tué                 python a.py":    Retry,
+		"run.sh: línea 7:  1234 Abortado   (`core' generado) python": Retry,
+		"Speicherzugriffsfehler (Speicherabzug geschrieben)":         Retry,
+		"Ошибка сегментирования (образ памяти сброшен на диск)":      Retry,
+		"죽었음":       Retry,
+		"已放弃":       Fatal,
+		"Terminado": Fatal,
+		"已杀死 3 个进程": Fatal,
+		"run.sh: Zeile 7:  1234 Beendet  python a.py": Fatal,
+		"epoch 7: 1234 Abandon":                       Fatal,
+	} {
+		o := exited(1)
+		o.Output = []byte("step 1\n" + text + "\n")
+		if f := Judge(o, BuiltinRules()); f.Verdict != want {
+			t.Errorf("%q: %s by %q", text, f.Verdict, f.Rule)
+		}
+	}
+	for text, code := range map[string]int{"已杀死": 137, "Terminé": 143, "중지됨 (코어 덤프됨)": 134, "セグメンテーションフォルト (コアダンプ)": 139} {
+		for _, other := range []int{137, 143, 134, 139} {
+			o := exited(other)
+			o.Output = []byte("step 1\n" + text + "\n")
+			if f := Judge(o, BuiltinRules()); f.Verdict == Fatal || (f.Evidence == text) != (code == other) {
+				t.Errorf("%q over %d: %s by %q", text, other, f.Verdict, f.Evidence)
+			}
+		}
+	}
+}
