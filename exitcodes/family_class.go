@@ -31,6 +31,8 @@ func classFamily(class, name string, message []byte, h heard) family {
 		"ConnectionClosedError", "ConnectionClosed", "DistNetworkError", "HorovodInternalError", "IncompleteReadError", "ReadError", "WriteError",
 		"AutoReconnect", "SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError":
 		return transient("class", ReasonPeerLost, RoleCascade)
+	case "NVMLError_Unknown": // the container has lost its devices
+		return transient("class", "GPULost", RoleRoot)
 	case "DistStoreError":
 		return transient("class", "StoreUnreachable", RoleSuspect)
 	case "BrokenProcessPool", "TerminatedWorkerError", "KilledWorker", "BrokenExecutor", "BrokenThreadPool":

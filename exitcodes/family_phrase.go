@@ -17,6 +17,7 @@ var (
 		"temporary failure in name resolution", "unable to connect to")
 	saysFileServer = phrases.list("cannot read file data", "input/output error", "remote i/o error",
 		"stale file handle", "transport endpoint is not connected")
+	saysInUse     = phrases.list("address already in use")
 	saysAllreduce = phrases.list("allreduce failed")
 	saysTimeout   = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
@@ -46,6 +47,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
 	case h.any(saysFileServer):
 		return transient("phrase", "InputOutputError", RoleRoot)
+	case h.any(saysInUse):
+		return transient("phrase", "AddressInUse", RoleRoot)
 	case h.any(saysAllreduce):
 		return transient("phrase", "CollectiveFailed", RoleSuspect)
 	}

@@ -65,3 +65,14 @@ const (
 	stamped = "2026-01-01 14:00:00 Traceback (most recent call last):\n2026-01-01 14:00:00   File \"x.py\", line 2, in <module>\n" +
 		"2026-01-01 14:00:00 subprocess.CalledProcessError: Command '['python','prep.py']' returned non-zero exit status 2.\n"
 )
+
+// TestPortInUse has a program in Go end of a port that another still holds, and one that takes the next.
+func TestPortInUse(t *testing.T) {
+	const inUse = "2026/01/01 10:00:00 listen tcp :29500: bind: address already in use"
+	if f := Judge(exited(1).printing("step 1", inUse), BuiltinRules()); f.Verdict != Retry || f.Reason != "AddressInUse" {
+		t.Errorf("%s, %s by %q", f.Verdict, f.Reason, f.Evidence)
+	}
+	if f := Judge(exited(1).printing(inUse, "config: no such model"), BuiltinRules()); f.Verdict != Fatal {
+		t.Errorf("%s, %s by %q", f.Verdict, f.Reason, f.Evidence)
+	}
+}

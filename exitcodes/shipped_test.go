@@ -13,6 +13,8 @@ func TestRaysHead(t *testing.T) {
 		"tornado.iostream.StreamClosedError: Stream is closed":                                              "PeerLost",
 		"xgboost.core.XGBoostError: [15:04:39] /w/src/collective/rabit_communicator.h:58: Allreduce failed": "CollectiveFailed",
 		"pymongo.errors.AutoReconnect: connection closed":                                                   "PeerLost",
+		"pynvml.NVMLError_Unknown: Unknown Error":                                                           "GPULost",
+		"acme.ServeError: listen tcp :29500: bind: address already in use":                                  "AddressInUse",
 		"RuntimeError: Interrupted system call":                                                             "ResourceBusy",
 		"xgboost.core.XGBoostError: [15:04:39] /w/src/data/data.cc:58: Check failed: labels.Size() == n":    "Error",
 	} {
