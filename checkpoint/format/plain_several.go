@@ -38,7 +38,7 @@ func severalSaves(d *dir, t title, files []member) bool {
 			slots[m.slot] = true
 		}
 		part := m.roles + "|" + dir
-		if at, found := times[part]; m.family == "" && m.step < 0 && len(m.when) >= dateDigits {
+		if at, found := times[part]; m.family == "" && m.step < 0 && m.rank < 0 && len(m.when) >= dateDigits {
 			later = later || found && at != m.when
 			times[part] = m.when
 		}
