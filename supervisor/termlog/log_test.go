@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -140,12 +141,14 @@ func TestWriteIsOneCall(t *testing.T) {
 		return n
 	}
 	l := open(t, filepath.Join(t.TempDir(), "log"))
-	for i := range 3 {
+	least := math.MaxInt
+	for i := range 10 {
 		before := calls()
 		write(t, l, record(i))
-		if n := calls() - before; n != 1 {
-			t.Errorf("record %d took %d calls", i, n)
-		}
+		least = min(least, calls()-before) // Go's own write to wake its poller comes on top, now and then
+	}
+	if least != 1 {
+		t.Errorf("no record took fewer than %d calls", least)
 	}
 }
 
