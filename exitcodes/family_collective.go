@@ -4,7 +4,7 @@ package exitcodes
 var (
 	saysCollective = phrases.list("gloo", "hccl error", "hccl function", "hcclcomm", "hccl api", "mpi_",
 		"nccl", "ncclinternal", "ncclremote", "ncclsystem", "ncclunhandled", "oneccl", "rccl", "ucx")
-	saysCollectiveMisuse = phrases.list("invalid argument", "invalid usage", "must be", "ncclinvalid", "no support",
+	saysCollectiveMisuse = phrases.list("invalid ", "must be", "ncclinvalid", "no support",
 		"not available", "not built", "requires at least", "unsupported")
 	saysFailure = phrases.list("abort", "closed", "error", "fail", "reset", "timed out", "timeout",
 		"watchdog")
