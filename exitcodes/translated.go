@@ -3,10 +3,11 @@ package exitcodes
 import (
 	"bytes"
 	"strings"
+	"sync"
 )
 
 // translated are what the C library and bash call a death by a signal in the languages into which they are translated.
-var translated = func() map[string]int {
+var translated = sync.OnceValue(func() map[string]int {
 	words := map[string]int{}
 	for signal, list := range map[int]string{
 		sigkill: "Забіты|Безусловно прекъснат|Matat|Zabit (SIGKILL)|Zabit|Dræbt|Getötet|Abgebrochen (Killed)|Σκοτώθηκε|Buĉita|Terminado (killed)|" +
@@ -34,7 +35,7 @@ var translated = func() map[string]int {
 		}
 	}
 	return words
-}()
+})
 
 // lineWords are what bash calls a line of a script in these languages.
 var lineWords = []string{" ред ", "línia ", " řádek ", " linje ", " Zeile ", " γραμμή ", " linio ", " línea ", " rivi ", " ligne ", " liña ", " redak ", ". sor",
@@ -47,12 +48,12 @@ func translatedDeath(text []byte) (signal int, sure bool) {
 	text = bytes.TrimSpace(text[:min(len(text), maxDeath)])
 	if len(text) <= maxTranslated {
 		said := string(text)
-		if signal, found := translated[said]; found {
+		if signal, found := translated()[said]; found {
 			return signal, signal != sigabrt && signal != sigterm
 		}
 		for _, paren := range []string{" (", "（"} { // what is said of the core; some words have such a note of their own
 			if i := strings.LastIndex(said, paren); i > 0 && (strings.HasSuffix(said, ")") || strings.HasSuffix(said, "）")) {
-				if signal = translated[strings.TrimSpace(said[:i])]; signal != 0 {
+				if signal = translated()[strings.TrimSpace(said[:i])]; signal != 0 {
 					return signal, true
 				}
 			}
@@ -63,7 +64,7 @@ func translatedDeath(text []byte) (signal int, sure bool) {
 		return 0, false
 	}
 	longest := 0
-	for w, n := range translated {
+	for w, n := range translated() {
 		if len(w) > longest && bytes.HasPrefix(word, []byte(w)) && (len(word) == len(w) || word[len(w)] == ' ' || word[len(w)] == '(') {
 			signal, longest = n, len(w)
 		}
