@@ -78,6 +78,9 @@ func (r *reader) lastWords() said {
 	if s, ok := r.lastWarned(); ok {
 		return s
 	}
+	if s, ok := r.lastThread(); ok {
+		return s
+	}
 	s := r.unknownLine()
 	if s.unknown {
 		if m, ok := r.unforked(s.at); ok {
