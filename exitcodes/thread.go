@@ -5,21 +5,12 @@ import "bytes"
 // lastThread is the exception of a thread after which nothing came but noise, of a program that ended with an ordinary code and
 // said nothing else: most likely it ended for want of that thread. The traceback of what came of it may have been cut off.
 func (r *reader) lastThread() (said, bool) {
-	if r.code >= CodeSignalBase {
+	n := len(r.chains)
+	if r.code >= CodeSignalBase || n == 0 || !r.chains[n-1].thread || r.chains[n-1].survived || r.spokeSince(r.chains[n-1].end) {
 		return said{}, false
 	}
-	for i := len(r.chains) - 1; i >= 0; i-- {
-		c := &r.chains[i]
-		switch {
-		case !c.thread:
-			return said{}, false
-		case c.survived || r.spokeSince(c.end):
-			return said{}, false
-		}
-		s := r.judgeChain(c)
-		return s, s.known || s.unknown
-	}
-	return said{}, false
+	s := r.judgeChain(&r.chains[n-1])
+	return s, s.known || s.unknown
 }
 
 // spokeSince reports whether anything was said after line i: no noise, and no traceback that names no exception.
