@@ -86,7 +86,7 @@ var (
 	wordsWithout = wordings.list("continu", "without", "optional", "disabl", "skipp", "ignor", "anyway", "proceed", "offline")
 	wordsNames   = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
 		"remote peer ", "by peer [", "read error [", "write error [", "remote=[")
-	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
+	wordsSignal = wordings.list(signalTold...)
 )
 
 // traitsOf looks at the words of a line.
