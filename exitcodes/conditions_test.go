@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestConditions has the wordings of testdata/conditions.tsv, as the sources of the programs named there print them, end a
-// process with code 1: conditions that pass, and beside them what the same programs say of a request that will fail again. Each
-// is raised by a script, or is the last that was printed.
+// TestConditions has the wordings of testdata/conditions.tsv end a process with code 1, as the sources of the programs named
+// there print them ("seen": as that program has printed them for us): conditions that pass, and beside them what the same
+// programs say of a request that will fail again. Each is raised by a script, or is the last that was printed.
 func TestConditions(t *testing.T) {
 	data, err := os.ReadFile("testdata/conditions.tsv")
 	if err != nil {
@@ -21,7 +21,7 @@ func TestConditions(t *testing.T) {
 		if len(field) != 4 {
 			t.Fatalf("conditions.tsv: %q", row)
 		}
-		verdict, how, text := Verdict(field[0]), field[1], strings.ReplaceAll(field[3], `\n`, "\n")
+		verdict, how, text := Verdict(field[0]), field[1], strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(field[3])
 		count[field[0]+" "+how]++
 		printed := "Loading configuration from run.yaml\nModel has 124000000 parameters\n"
 		if how == "raised" {

@@ -50,7 +50,7 @@ func (r *reader) raisedLater() map[string]int {
 // passes, so that it does not pass for an echo or, with MXNet, for a failed check of the program: a device in a bad state, a
 // lost peer, a port in use. It makes nothing fatal.
 func (r *reader) thrown(i int, rule *Rule) *Rule {
-	if rule == nil || !r.rules.families || !r.lines[i].says(terminated) || i+1 >= len(r.lines) {
+	if rule == nil || !r.rules.families || !r.lines[i].says(terminated) || i+1 >= len(r.lines) || r.lines[i+1].rule != nil {
 		return rule
 	}
 	what, found := strings.CutPrefix(r.lines[i+1].shown(), "what(): ")

@@ -4,12 +4,12 @@ package exitcodes
 var (
 	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
-		"connection closed", "closed by remote host", "connection already closed", "connection has been closed", "connection has closed", "connection lost",
+		"connection closed by", "closed by remote host", "connection already closed", "connection has been closed", "connection has closed", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
 		"recv, got 0 bytes", "socket recv error", "socket send error", "network dropped connection", "communication error with rank",
 		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server",
 		"transfer closed with", "not closed cleanly", "non-properly terminated", "ssl_error_syscall", "http2 framing layer", "send failure: ", "recv failure: ",
-		"protocol data stream", "error in socket io", "error decoding response body", "session not active", "protocol banner",
+		"error decoding response body", "session not active", "protocol banner",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
@@ -26,15 +26,16 @@ var (
 		"server is busy", "temporarily unable", "temporarily unavailable", "try again later", "try later", "try accessing the file again later",
 		"unable to handle the request", "unable to return a response", "standbyexception", "no locks available", "device or resource busy", "text file busy",
 		"nodes are busy", "already completing or completed", "could not get lock", "unable to acquire lock", "can't open hfi unit", "too many users have viewed",
-		"in state standby", "read only replica"}
+		"in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources"}
 
-	saysPeerLost    = phrases.list(peerLostWords...)
+	saysPeerLost    = phrases.list(append([]string{"connection closed"}, peerLostWords...)...) // as some say that are done, too
 	saysUnreachable = phrases.list(unreachableWords...)
 	saysFileServer  = phrases.list(fileServerWords...)
 	saysInUse       = phrases.list(inUseWords...)
 	saysAllreduce   = phrases.list("allreduce failed")
 	saysTimeout     = phrases.list("ran for more than set timeout", "deadline exceeded", "deadline_exceeded", "read timeout", "timeout in data",
 		"connection timeout", "handshake timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
+		"operation timeout", "collective timeout", "recv timeout", "send timeout", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than")
 	saysBusy = phrases.list(append([]string{"giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",
@@ -55,7 +56,7 @@ var (
 // curlPattern has the numbers by which curl tells of a name, a connection or a transfer that failed.
 var curlPattern = lazy(`curl:? \(?(?:5|6|7|16|18|28|35|52|55|56|92|95)\b`)
 
-var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\b(?:fail\w*|could not|unable|cannot)\b.{1,100}\bafter \d[\d.]* ?(?:s|secs?|seconds|ms|min|minutes)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed)`)
+var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\bafter waiting (?:for )?\d|\b(?:fail\w*|could not|unable|cannot)\b.{1,100}\bafter \d[\d.]* ?(?:s|secs?|seconds|ms|min|minutes)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed)`)
 
 // phraseFamily reads what a message says, of classes that say nothing by themselves. Of the program's own errors only
 // words count that nothing else is called by.

@@ -64,7 +64,8 @@ var (
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
-		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "fatal: fetch-pack: invalid index-pack output", "error: aborting job",
+		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "fatal: fetch-pack: invalid index-pack output",
+		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
 		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
@@ -86,7 +87,7 @@ var (
 	wordsWithout = wordings.list("continu", "without", "optional", "disabl", "skipp", "ignor", "anyway", "proceed", "offline")
 	wordsNames   = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
 		"remote peer ", "by peer [", "read error [", "write error [", "remote=[")
-	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
+	wordsSignal = wordings.list(signalTold...)
 )
 
 // traitsOf looks at the words of a line.

@@ -52,8 +52,8 @@ func (r *reader) endedBefore() (best said, found bool) {
 			continue
 		}
 		s := r.judgeStream(i)
-		if s.known && s.role() < RoleRoot {
-			s = r.explained(s)
+		if s.known {
+			s, _ = r.ownCause(s)
 		}
 		if s.ended = s.known || s.unknown; s.ended && (!found || s.role() > best.role()) {
 			best, found = s, true

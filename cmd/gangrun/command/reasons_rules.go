@@ -19,6 +19,7 @@ var ruleAdvice = map[string]advice{
 	"CUDAUsage":       {"the code called CUDA in a way that cannot work", "fix the call that the traceback shows"},
 	"IndexOutOfRange": {"an index is outside of its tensor", "check ids and labels against the vocabulary and the number of classes"},
 	"LossScale":       {"the loss scale reached its minimum: the gradients overflow at every step", "lower the learning rate, clip gradients, or train in bf16"},
+	"CheckFailed":     {"a check of the library in C++ failed: of shapes, sizes or arguments that it was given", "read the line that names the check; after progress it is tried again"},
 	"NumericalError":  {"the loss or a gradient is NaN or infinite", "look at the data and the learning rate around the step that the message names; gradient clipping or an older checkpoint may help"},
 	"ShapeMismatch":   {"the shapes of two tensors do not fit", "fix the shapes that the message names"},
 	"TypeMismatch":    {"the data types of two tensors do not fit", "cast one of the tensors that the message names"},
