@@ -10,8 +10,8 @@ import (
 )
 
 // TestGPU: what torch 2.11, NCCL 2.28, JAX 0.11, CuPy 14, Triton 3.6 and Lightning printed on an H200 when they were made to fail
-// there by test/peers/provoke/gpu (two NCCL ranks shared it, told that they were on two hosts by NCCL_HOSTID). INDEX.tsv says what was done, and what an
-// engineer makes of it.
+// there by test/peers/provoke/gpu; two NCCL ranks shared it, told that they were on two hosts. INDEX.tsv says what was done, and
+// what an engineer makes of it.
 func TestGPU(t *testing.T) {
 	index, err := os.ReadFile("testdata/gpu/INDEX.tsv")
 	if err != nil {
