@@ -11,7 +11,7 @@ var (
 		"transfer closed with", "not closed cleanly", "non-properly terminated", "ssl_error_syscall", "http2 framing layer", "send failure: ", "recv failure: ",
 		"error decoding response body", "session not active", "protocol banner",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
-	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed", "trying to connect to", "unable to find the server at",
+	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
 		"could not resolve host", "couldn't resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error, and we cannot find", "connection refused", "connection timed out",
@@ -53,8 +53,15 @@ var (
 		"couldn't communicate with the nvidia driver")
 )
 
-// curlPattern has the numbers by which curl tells of a name, a connection or a transfer that failed.
-var curlPattern = lazy(`curl:? \(?(?:5|6|7|16|18|28|35|52|55|56|92|95)\b`)
+// curlPattern has the numbers by which curl tells of a name, a connection or a transfer that failed; pycurl has them alone.
+var curlPattern = lazy(`(?:curl:? \(?|^\()(?:5|6|7|16|18|28|35|52|55|56|92|95)\b`)
+
+func curlFamily(message []byte) family {
+	if curlPattern().Match(message) {
+		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
+	}
+	return family{}
+}
 
 var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\bafter waiting (?:for )?\d|\b(?:fail\w*|could not|unable|cannot)\b.{1,100}\bafter \d[\d.]* ?(?:s|secs?|seconds|ms|min|minutes)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed)`)
 
@@ -83,8 +90,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", "Timeout", RoleSuspect)
 	case h.any(saysBusy):
 		return transient("phrase", "ServiceUnavailable", RoleRoot)
-	case h.any(saysCurl) && curlPattern().Match(message):
-		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
+	case h.any(saysCurl) && curlFamily(message).known():
+		return curlFamily(message)
 	case h.any(saysTries) && triesPattern().Match(message):
 		return transient("phrase", "ServiceUnavailable", RoleSuspect)
 	case h.any(saysChildGone):
