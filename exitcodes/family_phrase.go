@@ -4,7 +4,7 @@ package exitcodes
 var (
 	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
-		"connection closed by", "closed by remote host", "connection already closed", "connection has been closed", "connection has closed", "connection lost",
+		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
 		"recv, got 0 bytes", "socket recv error", "socket send error", "network dropped connection", "communication error with rank",
 		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server",
@@ -18,12 +18,13 @@ var (
 		"could not connect to", "couldn't connect to", "failed to connect to",
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
-		"temporary failure in name resolution", "unable to connect to", "not responding"}
-	fileServerWords = []string{"cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
+		"temporary failure in name resolution", "unable to connect to", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host"}
+	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
 		"stale file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
 	inUseWords = []string{"address already in use", "!= (-1) bind failed"}
 	busyWords  = []string{"toomanyrequests", "too many requests", "service unavailable", "serviceunavailable", "bad gateway", "gateway time", "internal server error",
-		"server is busy", "temporarily unable", "temporarily unavailable", "try again later", "try later", "try accessing the file again later",
+		"server is busy", "temporarily unable", "temporarily unavailable", "store unavailable", "backend unavailable", "database is locked", "rate limit exceeded",
+		"status code 429", "status code 50", "try again later", "try later", "try accessing the file again later",
 		"unable to handle the request", "unable to return a response", "standbyexception", "no locks available", "device or resource busy", "text file busy",
 		"nodes are busy", "already completing or completed", "could not get lock", "unable to acquire lock", "can't open hfi unit", "too many users have viewed",
 		"in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources"}
@@ -33,11 +34,11 @@ var (
 	saysFileServer  = phrases.list(fileServerWords...)
 	saysInUse       = phrases.list(inUseWords...)
 	saysAllreduce   = phrases.list("allreduce failed")
-	saysTimeout     = phrases.list("ran for more than set timeout", "deadline exceeded", "deadline_exceeded", "read timeout", "timeout in data",
-		"connection timeout", "handshake timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
+	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
+		"connection timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
 		"operation timeout", "collective timeout", "recv timeout", "send timeout", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
-		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than")
+		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than"}, passingTimeouts...)...)
 	saysBusy = phrases.list(append([]string{"giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",
 		"retry limit", "exceeded maximum retries", "exceeded retries", "internal_error", "quota exceeded for quota metric",
 		"backend error", "an error occurred while downloading using", "encountered an internal error",
@@ -48,9 +49,11 @@ var (
 	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
 		"has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
 	saysNoResources = phrases.list("interrupted system call", "can't start new thread", "resource temporarily unavailable", "too many open files in system")
+	passingTimeouts = []string{"handshake timeout", "deadline exceeded"}
 	// nvidia-smi and whatever asks the driver for its GPUs.
-	saysDriverGone = phrases.list("failed to initialize nvml: unknown error", "failed to initialize nvml: driver", "failed to initialize nvml: gpu access blocked",
-		"couldn't communicate with the nvidia driver")
+	driverGoneWords = []string{"failed to initialize nvml: unknown error", "failed to initialize nvml: driver", "failed to initialize nvml: gpu access blocked",
+		"couldn't communicate with the nvidia driver", "no devices were found"}
+	saysDriverGone = phrases.list(driverGoneWords...)
 )
 
 // curlPattern has the numbers by which curl tells of a name, a connection or a transfer that failed; pycurl has them alone.
