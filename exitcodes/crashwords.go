@@ -54,7 +54,7 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 		return rule
 	}
 	what, found := strings.CutPrefix(r.lines[i+1].shown(), "what(): ")
-	if !found || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
+	if next := r.lines[i+1].rule; !found || next != nil && next.Role > RoleConfirm || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
 		return rule
 	}
 	if f := familyOf("", []byte(strings.TrimSpace(what))); f.known() && f.verdict == Retry {

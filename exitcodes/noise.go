@@ -61,7 +61,7 @@ var (
 		"at interpreter shutdown")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
 		"id: shutdown::", "destroy_process_group() was not called", "process group has not been destroyed before we destruct")
-	wordsBar = wordings.list("it/s]", "s/it]", "%|", "\u2501\u2501\u2501")
+	wordsBar = wordings.list("it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",

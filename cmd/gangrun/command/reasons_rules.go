@@ -61,6 +61,7 @@ var ruleAdvice = map[string]advice{
 	"GPULost":         {"a GPU has fallen off the bus", "reboot or drain the machine, and look at its kernel log (Xid 79)"},
 	"GPUMemoryError":  {"a GPU reported an uncorrectable memory error", "reset or replace that GPU; nvidia-smi -q -d ECC shows the counters"},
 	"GPUNotVisible":   {"no GPU can be seen, or none is ready", "check nvidia-smi in the container, the pod's GPU request and CUDA_VISIBLE_DEVICES"},
+	"Evicted":         {"the node took the pod back, for want of memory or disk", "give the pod requests that cover what it uses; a restart runs on another node"},
 	"GPUXid":          {"the GPU driver reported an Xid", "look the number up in NVIDIA's Xid catalogue; drain the machine if it returns"},
 	"NVLinkError":     {"an NVLink or the access from GPU to GPU failed", "check nvidia-smi nvlink -e and the fabric manager on that machine"},
 	"InfiniBandError": {"the InfiniBand adapter reported an error", "check ibstat and the counters of that port; drain the machine if it returns"},
