@@ -46,7 +46,7 @@ func TestTellsOutcome(t *testing.T) {
 	}
 	for _, cause := range []string{
 		"Request failed with status 404\n", "Training failed: the config has no model section\n", "main failed to parse --lr\n",
-		"Run failed validation: 3 labels are missing\n", "Tests completed with 3 failures in test_model.py\n", "Loading failed at layer 7\n",
+		"Run failed validation: 3 labels are missing\n", "Tests completed with 3 failures in test_model.py\n", "training failed after a NaN in layer 7\n", "Loading failed at layer 7\n",
 	} {
 		if f := Judge(exited(1).printing("metrics: connection refused\n"+cause), BuiltinRules()); f.Verdict != Fatal {
 			t.Errorf("%q: %s by %q: %s", cause, f.Verdict, f.Rule, f.Evidence)
