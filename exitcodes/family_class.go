@@ -31,7 +31,7 @@ func classFamily(class, name string, message []byte, h heard) family {
 		"ClientOSError", "ClientPayloadError", "ChunkedEncodingError", "IncompleteRead", "ProtocolError", "RemoteProtocolError",
 		"ConnectionClosedError", "ConnectionClosed", "DistNetworkError", "HorovodInternalError", "IncompleteReadError", "ReadError", "WriteError",
 		"AutoReconnect", "SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError",
-		"BadStatusLine", "TTransportException", "SessionExpiredError":
+		"BadStatusLine", "TTransportException":
 		return transient("class", ReasonPeerLost, RoleCascade)
 	case "NVMLError_Unknown", "NVMLError_GpuIsLost", "NVMLError_DriverNotLoaded", "NVMLError_LibRmVersionMismatch", "NVMLError_ResetRequired",
 		"NVMLError_IrqIssue", "NVMLError_OperatingSystem": // the container has lost its devices, or the machine its driver
@@ -52,6 +52,10 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case "HttpError", "HTTPError", "HttpResponseError", "ClientResponseError", "RequestException", "HTTPException":
 		if len(bytes.TrimSpace(message)) == 0 { // it came without an answer, else it had a status
 			return transient("class", "ServiceUnavailable", RoleSuspect)
+		}
+	case "SessionExpiredError": // ZooKeeper's, which is no login
+		if strings.HasPrefix(class, "kazoo.") {
+			return transient("class", ReasonPeerLost, RoleCascade)
 		}
 	case "InterfaceError": // of MySQL's client, which has no connection left to ask what was wrong
 		if bytes.HasPrefix(message, []byte("(0, ''")) {

@@ -12,7 +12,10 @@ var errnoPattern = lazy(`\[Errno (-?\d+)\]|\bOs \{ code: (\d+)|\(errno:? (\d+)|\
 
 // errnoFamily reads an errno: a network or a file server that is away comes back; a disk that is full, a path and a
 // permission stay as they are.
-func errnoFamily(_, _ string, message []byte, h heard) family {
+func errnoFamily(class, _ string, message []byte, h heard) family {
+	if class == "pycurl.error" {
+		return curlFamily(message)
+	}
 	if !h.any(saysErrno) {
 		return family{}
 	}

@@ -40,6 +40,7 @@ const (
 	traitNames                      // it may name the ranks that did not come, or a host
 	traitWithout                    // its program works on without that
 	traitGaveUp                     // the last try of several: what it says was not got over
+	traitOutcome                    // it may tell only that something has failed or ended
 	traitTracker                    // of an experiment tracker, without which training goes on
 )
 

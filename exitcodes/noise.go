@@ -46,7 +46,8 @@ var noiseHeads = []string{
 	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
-	"[W", "Additional GRPC error information",
+	"[W", "Additional GRPC error information", "Sentry is attempting to send", "Waiting up to ", "Press Ctrl-C to quit",
+	`ErrorMessage ""`, `Command "/`,
 }
 
 // wordings are what lines say by which their traits are known, whatever the case.
@@ -64,7 +65,8 @@ var (
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
-		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "fatal: fetch-pack: invalid index-pack output",
+		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
+		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
 		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
@@ -75,7 +77,7 @@ var (
 	wordsTrying      = wordings.list("trying ")
 	wordsWhileTrying = wordings.list("you are trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	// A condition that passes is an error by its words alone.
-	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords)...)
+	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords)...)
 	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
 		"illegal ", "unavailable", "address already in use")
@@ -110,6 +112,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitNames, h.any(wordsNames))
 	give(traitGaveUp, h.any(wordsGaveUp))
 	give(traitSignal, h.any(wordsSignal))
+	give(traitOutcome, h.any(wordsOutcome))
 	return t
 }
 
@@ -202,9 +205,10 @@ func isRustFrame(l *line) bool {
 	return len(text) < len(l.text) && n > 0 && digits(string(text[:n])) && bytes.Contains(text, []byte("::"))
 }
 
-// endedBySlurm reports whether srun says that it has ended its other tasks.
+// endedBySlurm reports whether Slurm says that it has ended the other tasks, or the step, of one that has failed.
 func endedBySlurm(l *line) bool {
-	return l.says("srun: error: ") && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(": Terminated"))
+	return l.says("srun: error: ") && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(": Terminated")) ||
+		l.contains("*** STEP ") && l.contains(" CANCELLED AT ") && !l.contains(" DUE TO ")
 }
 
 // isStackDump reports whether the line is one of faulthandler's frames.

@@ -21,7 +21,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		if isRule(l.text) && !l.is(traitEcho) {
 			break
 		}
-		if l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) {
+		if l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l) {
 			continue
 		}
 		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {
@@ -106,7 +106,7 @@ var noNames = map[string]bool{
 // speaksUp reports whether a line that tells of no error by its words may tell of one all the same: it is neither
 // information, nor goes on what is before it, nor takes its leave, nor advises.
 func speaksUp(l *line) bool {
-	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !l.says(advice...) &&
+	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
 		!(l.says(leaves...) && len(bytes.Fields(l.text)) <= 3)
 }
 
