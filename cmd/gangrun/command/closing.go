@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/internal/words"
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
@@ -59,6 +60,8 @@ func whyNot(m exitcodes.Message, end node.Ending, cfg supervisor.Config) string 
 		rule = m.RootCause.Rule
 	}
 	switch {
+	case end.Why != "" && limitFlags[end.Limit] != "":
+		return fmt.Sprintf("%s (--%s)", end.Why, limitFlags[end.Limit])
 	case end.Why != "":
 		return end.Why
 	case m.Reason == exitcodes.ReasonNodeUnhealthy:
@@ -77,6 +80,14 @@ func whyNot(m exitcodes.Message, end node.Ending, cfg supervisor.Config) string 
 		return fmt.Sprintf("exit code %d with no known cause counts as a failure that would repeat", *m.WorkerExitCode)
 	}
 	return "it would fail the same way again"
+}
+
+// limitFlags are the flags that set the limits on restarts.
+var limitFlags = map[rendezvous.Limit]string{
+	rendezvous.LimitProgress:    "max-restarts",
+	rendezvous.LimitWindow:      "restart-window",
+	rendezvous.LimitPreemptions: "max-preemptions",
+	rendezvous.LimitSameFailure: "max-same-failure",
 }
 
 // whatToDo is what a person can do next.
