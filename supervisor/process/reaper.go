@@ -71,7 +71,7 @@ func (r *Reaper) Start(spec Spec) (pid int, err error) {
 	pid, err = r.spawner.start(spec)
 	if err == nil {
 		r.started[pid] = true
-		if r.foreign.started != nil {
+		if r.foreign.began != nil {
 			r.leaders[pid] = true
 		}
 	}
@@ -99,7 +99,7 @@ func (r *Reaper) Signal(pid int, sig unix.Signal, group bool) {
 func (r *Reaper) hasStarted(d Descendant) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.leaders[d.PID] || r.leaders[d.group] || r.leaders[d.session]
+	return r.leaders[d.PID] || r.leaders[d.Group] || r.leaders[d.Session]
 }
 
 func (r *Reaper) nudge() {
