@@ -90,18 +90,24 @@ var limitFlags = map[rendezvous.Limit]string{
 	rendezvous.LimitSameFailure: "max-same-failure",
 }
 
-// whatToDo is what a person can do next.
-func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
+// adviceAbout is what a person can do about an end: about its root cause, where the reason says only what gangrun made of
+// that.
+func adviceAbout(m exitcodes.Message) string {
 	known, _ := adviceOn(m.Reason)
-	do := known.do
 	if m.RootCause != nil {
 		of, _ := adviceOn(m.RootCause.Reason)
 		switch {
 		case m.Reason == exitcodes.ReasonRetryableByRule, m.Reason == exitcodes.ReasonFatalByRule,
 			m.Reason == exitcodes.ReasonRestartBudgetExhausted && of.do != "":
-			do = of.do
+			return of.do
 		}
 	}
+	return known.do
+}
+
+// whatToDo is what a person can do next.
+func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
+	do := adviceAbout(m)
 	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout || m.Reason == exitcodes.ReasonStoreLost {
 		return do
 	}
