@@ -216,7 +216,7 @@ func TestStoreIsLost(t *testing.T) {
 		nodes := p.startAll(1)
 		nodes[0].Await("no round is formed yet")
 		c.End()
-		nodes[0].Await("leaves_in=") // a person wants to know for how long
+		nodes[0].Await("gives_up_in=") // a person wants to know for how long
 		p.all(nodes, lost)
 	})
 	t.Run("never there", func(t *testing.T) {
