@@ -94,15 +94,28 @@ var limitFlags = map[rendezvous.Limit]string{
 // that.
 func adviceAbout(m exitcodes.Message) string {
 	known, _ := adviceOn(m.Reason)
-	if m.RootCause != nil {
-		of, _ := adviceOn(m.RootCause.Reason)
-		switch {
-		case m.Reason == exitcodes.ReasonRetryableByRule, m.Reason == exitcodes.ReasonFatalByRule,
-			m.Reason == exitcodes.ReasonRestartBudgetExhausted && of.do != "":
-			return of.do
-		}
+	if m.RootCause == nil {
+		return known.do
+	}
+	of, _ := adviceOn(m.RootCause.Reason)
+	switch m.Reason {
+	case exitcodes.ReasonRetryableByRule, exitcodes.ReasonFatalByRule:
+		return of.do
+	case exitcodes.ReasonRestartBudgetExhausted:
+		return cmp.Or(whenItReturns(of.do), known.do)
 	}
 	return known.do
+}
+
+// whenItReturns is advice once there are no more restarts: it does not begin with doing nothing, and is empty where that was all.
+func whenItReturns(do string) string {
+	if rest, waits := strings.CutPrefix(do, "nothing at first; "); waits {
+		return rest
+	}
+	if strings.HasPrefix(do, "nothing") {
+		return ""
+	}
+	return do
 }
 
 // whatToDo is what a person can do next.
@@ -111,7 +124,7 @@ func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
 	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout || m.Reason == exitcodes.ReasonStoreLost {
 		return do
 	}
-	return strings.TrimSuffix("allow restarts: --max-restarts 3; "+do, "; ")
+	return strings.TrimSuffix("allow restarts: --max-restarts 3; "+whenItReturns(do), "; ")
 }
 
 func lasted(m exitcodes.Message) string {

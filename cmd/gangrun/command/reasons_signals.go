@@ -16,7 +16,7 @@ var signalAdvice = map[string]string{
 	"SIGKILL": "find out who sent it: the kernel, for memory (gangrun doctor says whether its log can be read here); the kubelet, after the grace " +
 		"period; a person or a script",
 	"SIGPIPE": "look for what was to read its output, and has ended",
-	"SIGSEGV": "nothing at first: native code crashed; if it returns, read the stacks in the output, and look for mismatched versions of native libraries",
+	"SIGSEGV": "nothing at first; if native code crashes again, read the stacks in the output, and look for mismatched versions of native libraries",
 	"SIGSYS":  "allow the system call in the seccomp profile of the container",
 	"SIGTRAP": "look for a debugger, or for an assertion in native code",
 	"SIGXCPU": "raise the limit of processor time (ulimit -t)",
