@@ -23,6 +23,7 @@ type StartError struct {
 	Code int
 }
 
+// Error names the command, and the system's error.
 func (e *StartError) Error() string { return fmt.Sprintf("cannot start %s: %v", e.Path, e.Err) }
 
 // Unwrap returns the system's error.

@@ -38,7 +38,8 @@ type Reaper struct {
 	spawner *spawner
 }
 
-// NewReaper makes this process the reaper of all its descendants' orphans and begins to reap.
+// NewReaper makes this process the reaper of all its descendants' orphans and begins to reap. It fails where the kernel lets
+// only PID 1 reap orphans.
 func NewReaper() (*Reaper, error) {
 	if os.Getpid() != 1 {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

@@ -71,8 +71,9 @@ func readStat(file string) (Stat, bool) {
 	return ParseStat(data)
 }
 
-// Stats are the paths of the stat files of all processes in such a directory as /proc, in the order of their numbers. A pattern of
-// filepath.Glob would read each process's own directory, too, which takes several times as long as the files.
+// Stats are the paths of the stat files of all processes in such a directory as /proc, in the order of their numbers. A pattern
+// of filepath.Glob would read each process's own directory, too, which takes several times as long as the files. The error is
+// that of listing the directory.
 func Stats(dir string) (paths []string, err error) {
 	f, err := os.Open(dir)
 	if err != nil {

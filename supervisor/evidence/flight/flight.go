@@ -26,7 +26,7 @@ const Variable = "GANGRUN_TORCH_SOCKETS"
 //go:embed plugin/gangrun_torch.py
 var plugin []byte
 
-// Install puts the plugin into a directory, which is to be on PYTHONPATH.
+// Install puts the plugin into a directory, which is to be on PYTHONPATH. The error is the file system's.
 func Install(dir string) error {
 	info := filepath.Join(dir, "gangrun_torch-1.0.dist-info")
 	if err := os.MkdirAll(info, 0o755); err != nil {
@@ -68,8 +68,8 @@ func Sockets(dir string) (list []Socket) {
 }
 
 // Ask asks one rank for what torch records of all backends and, if that is empty, of NCCL. NCCL's pickle has the callers, too.
-// It comes last, since torch may need the interpreter's lock for it, and that is what may hang; without it only the callers
-// are missing.
+// It comes last, since torch may need the interpreter's lock for it, and that is what may hang; without it only the callers are
+// missing. It fails where the rank does not answer by the deadline, or answers something else.
 func Ask(socket string, deadline time.Time) (Record, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -120,7 +120,7 @@ func post(ctx context.Context, client *http.Client, handler string) ([]byte, err
 	return text, err
 }
 
-// Parse reads what the recorder says in JSON.
+// Parse reads what the recorder says in JSON. The error says where it has another form.
 func Parse(text []byte) (Record, error) {
 	r := Record{Text: text, Groups: map[string]Group{}}
 	var record struct {

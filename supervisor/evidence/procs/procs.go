@@ -24,7 +24,7 @@ type Table struct {
 	all      map[int]Process
 }
 
-// Read reads the table.
+// Read reads the table. It fails only where /proc cannot be listed: a process that ends meanwhile is left out.
 func Read() (Table, error) { return read("/proc") }
 
 func read(root string) (Table, error) {
