@@ -52,7 +52,11 @@ func Find(name, dir, path string) (string, error) {
 	if name == "" {
 		return "", &StartError{Path: `""`, Err: syscall.ENOENT, Code: 127}
 	}
-	found := error(&StartError{Path: name, Err: errors.New("not found in PATH"), Code: 127})
+	missing := &StartError{Path: name, Err: errors.New("not found in PATH"), Code: 127}
+	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+		missing.Err = fmt.Errorf("not found in PATH, but ./%s is there", name)
+	}
+	found := error(missing)
 	for _, directory := range filepath.SplitList(path) {
 		if directory == "" {
 			directory = "."
