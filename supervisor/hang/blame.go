@@ -37,10 +37,13 @@ type Collectives struct {
 // Blame says which worker the others wait for, and what tells it from them. Where nothing does it is -1, and why says what
 // that may mean.
 func Blame(stands []Stand) (guilty int, why string) {
-	for _, tells := range []func([]Stand) (int, string){byTrouble, byCollectives, byGroups, byStep, byPlace, byWaiting} {
+	for _, tells := range []func([]Stand) (int, string){byTrouble, byCollectives, byGroups, Differ, byStep, byPlace, byWaiting} {
 		if guilty, why := tells(stands); guilty >= 0 {
 			return guilty, why
 		}
+	}
+	if _, why := Differ(stands); why != "" {
+		return -1, why
 	}
 	if len(stands) == 1 {
 		return alone(stands[0])

@@ -13,6 +13,8 @@ type Group struct {
 	// come to its end. Call is the first that has not; empty where it is not known.
 	Joined, Completed int64
 	Call              string
+	// Terms are what all members have to agree on in it, such as which collective it is; empty where they are not known.
+	Terms string
 	// Whole says that all members are among the stands.
 	Whole bool
 }
