@@ -189,6 +189,7 @@ const (
 
 // failed reports an error, with a code of its own where trying again, or another name, may help.
 func (r *jobClient) failed(err error) error {
+	err = withFlag(err, r.endpoint != "")
 	switch {
 	case err == nil:
 		return nil
