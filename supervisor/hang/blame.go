@@ -61,7 +61,7 @@ func Victims(stands []Stand) bool {
 		return len(stands) > 0
 	}
 	_, same := samePlace(still)
-	return (same || len(still) == 1) && still[0].Waits
+	return (same || len(still) == 1) && (still[0].Waits || newWaits(still).waits(0))
 }
 
 // still are those that stand where they stood all the time.
@@ -101,6 +101,8 @@ func alone(s Stand) (int, string) {
 	switch {
 	case s.Since: // it is on its way out of what it has failed in
 		return -1, "it has failed in the second half of the silence"
+	case newWaits([]Stand{s}).waits(0): // on a GPU its stack shows only that it waits for that
+		return -1, waitsIn(s) + at(s)
 	case s.Place == "":
 		return -1, "where it stands is not known"
 	case s.Waits:

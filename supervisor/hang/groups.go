@@ -89,6 +89,20 @@ func (w *waits) waits(i int) bool {
 	return false
 }
 
+// waitsIn says in which collective a rank waits, by the first of its groups in which it does.
+func waitsIn(s Stand) string {
+	for _, g := range s.Groups {
+		if g.Joined > g.Completed {
+			says := fmt.Sprintf("it waits in collective %d of %s", g.Completed+1, g.What)
+			if g.Call != "" {
+				says += ": " + g.Call
+			}
+			return says
+		}
+	}
+	return ""
+}
+
 // byGroups finds the only one that others wait for and that itself waits for nobody. Who waits for it may be waited
 // for, too: then that one is not to blame. Where two wait for each other, as where ranks call in different orders, or
 // where members elsewhere may be waited for, nothing follows.
