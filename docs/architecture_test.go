@@ -101,6 +101,35 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestPure: what the page calls pure reads no clock and touches nothing outside.
+func TestPure(t *testing.T) {
+	page, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := strings.Split(string(page), "```")[1]
+	pure := regexp.MustCompile(`(?m)^([a-z/]+) +\S.*\bPure\b`).FindAllStringSubmatch(list, -1)
+	if len(pure) < 10 {
+		t.Errorf("%d packages are pure", len(pure))
+	}
+	impure := regexp.MustCompile(`(?m)^\s+"(os|os/\w+|syscall|net/http|golang\.org/x/sys/unix)"$|\btime\.(Now|Since|Until|After|AfterFunc|Sleep|NewTimer|NewTicker)\(|\bnet\.(Dial|Listen)`)
+	for _, p := range pure {
+		files, _ := filepath.Glob(filepath.Join("..", p[1], "*.go"))
+		if len(files) == 0 {
+			t.Errorf("%s has no files", p[1])
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := impure.Find(source); found != nil && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s has %s", file, strings.TrimSpace(string(found)))
+			}
+		}
+	}
+}
+
 // packages are the directories that hold Go, from the root, and whether they hold tests.
 func packages(t *testing.T) map[string]bool {
 	t.Helper()

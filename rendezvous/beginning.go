@@ -8,8 +8,8 @@ type beginning struct {
 	Begins *Round `json:"begins,omitempty"`
 }
 
-// EncodeBeginning is the job's record as it is stored, with the round that begins with it; nil: none does.
-// One that does not fit in is left out: who needs it has to read it.
+// EncodeBeginning is the job's record as it is stored, with the round that begins with it; nil: none does. One that does not
+// fit in is left out: who needs it has to read it. The error is that of Encode.
 func EncodeBeginning(j *Job, r *Round) ([]byte, error) {
 	both := beginning{Job: *j, Begins: r}
 	both.shorten()
@@ -26,7 +26,7 @@ func EncodeBeginning(j *Job, r *Round) ([]byte, error) {
 	return b, err
 }
 
-// ParseBeginning is ParseJob, and the round that begins with the record; nil: none does.
+// ParseBeginning is ParseJob, and the round that begins with the record; nil: none does. Its errors are like those of ParseJob.
 func ParseBeginning(key string, b []byte) (*Job, *Round, error) {
 	both, err := parse(key, b, maxJobBytes, (*beginning).check)
 	if err != nil {

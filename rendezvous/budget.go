@@ -54,8 +54,26 @@ type Ruling struct {
 	Restart  bool
 	After    time.Duration // the backoff
 	Fallback bool          // resume from the checkpoint before the newest
-	// Reason and Message say why there is no restart.
-	Reason, Message string
+	// Reason says why there is no restart, Spent which limit is reached.
+	Reason string
+	Spent  Spent
+}
+
+// Limit is one of those on a job's restarts. A later release may know more.
+type Limit string
+
+// The limits, by the fields of [Restarts] that set them.
+const (
+	LimitProgress    Limit = "max"            // restarts without progress
+	LimitWindow      Limit = "inWindow"       // restarts within the window
+	LimitPreemptions Limit = "maxPreemptions" // restarts after preemptions
+	LimitSameFailure Limit = "maxSameFailure" // the same failure in a row
+)
+
+// Spent is the limit that is reached, and that in words.
+type Spent struct {
+	Limit Limit  `json:"limit"`
+	Says  string `json:"says"`
 }
 
 // Failed charges a failure. cause is equal for equal failures; older says that there is an older checkpoint to fall
@@ -73,19 +91,19 @@ func (b Budget) Failed(
 	if p.MaxSameFailure > 0 && b.Same >= p.MaxSameFailure {
 		if b.FellBack || !older {
 			ruling.Reason = exitcodes.ReasonNoProgress
-			ruling.Message = fmt.Sprintf("the same failure %d times in a row at step %d", b.Same, *progress.Step)
+			ruling.Spent = Spent{LimitSameFailure, fmt.Sprintf("the same failure %d times in a row at step %d", b.Same, *progress.Step)}
 			return b, ruling
 		}
 		ruling.Fallback = true
 	}
 	if b.Used >= p.Max {
 		ruling.Reason = exitcodes.ReasonRestartBudgetExhausted
-		ruling.Message = fmt.Sprintf("%d of %d restarts without progress are used up (--max-restarts)", b.Used, p.Max)
+		ruling.Spent = Spent{LimitProgress, fmt.Sprintf("%d of %d restarts without progress are used up", b.Used, p.Max)}
 		return b, ruling
 	}
 	if b.windowFull(p, now) {
 		ruling.Reason = exitcodes.ReasonRestartBudgetExhausted
-		ruling.Message = fmt.Sprintf("%d of %d restarts within %v are used up (--restart-window)", len(b.Recent), p.InWindow, p.Window.of())
+		ruling.Spent = Spent{LimitWindow, fmt.Sprintf("%d of %d restarts within %v are used up", len(b.Recent), p.InWindow, p.Window.of())}
 		return b, ruling
 	}
 	if ruling.Fallback {
@@ -104,8 +122,8 @@ func (b Budget) Failed(
 func (b Budget) Departed(p Restarts) (Budget, Ruling) {
 	if p.MaxPreemptions > 0 && b.Preemptions >= p.MaxPreemptions {
 		return b, Ruling{
-			Reason:  exitcodes.ReasonRestartBudgetExhausted,
-			Message: fmt.Sprintf("%d of %d restarts after preemptions are used up (--max-preemptions)", b.Preemptions, p.MaxPreemptions),
+			Reason: exitcodes.ReasonRestartBudgetExhausted,
+			Spent:  Spent{LimitPreemptions, fmt.Sprintf("%d of %d restarts after preemptions are used up", b.Preemptions, p.MaxPreemptions)},
 		}
 	}
 	b.Preemptions++

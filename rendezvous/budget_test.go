@@ -1,7 +1,6 @@
 package rendezvous
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -79,7 +78,7 @@ func TestBudget(t *testing.T) {
 				case r.Restart:
 					got = "restart"
 				}
-				if got != f.want || r.After < f.least || r.After > f.most || r.Restart == (r.Message != "") {
+				if got != f.want || r.After < f.least || r.After > f.most || r.Restart == (r.Spent != Spent{}) {
 					t.Fatalf("failure %d: %+v, want %s after %v to %v", i, r, f.want, f.least, f.most)
 				}
 			}
@@ -98,7 +97,7 @@ func TestBudgetOfDepartures(t *testing.T) {
 	b = Budget{}
 	b, first := b.Departed(Restarts{MaxPreemptions: 1})
 	b, second := b.Departed(Restarts{MaxPreemptions: 1})
-	if !first.Restart || second.Restart || !strings.Contains(second.Message, "1 of 1") || b.Preemptions != 1 {
+	if !first.Restart || second.Restart || second.Spent != (Spent{LimitPreemptions, "1 of 1 restarts after preemptions are used up"}) || b.Preemptions != 1 {
 		t.Errorf("%+v %+v %+v", first, second, b)
 	}
 }
@@ -133,8 +132,12 @@ func TestRestartBudget(t *testing.T) {
 		} else {
 			s.ended(exitcodes.Retry, exitcodes.ReasonRestartBudgetExhausted, 139)
 		}
-		if s.v.Job.End.Cause.Node != "b" {
-			t.Errorf("root cause %+v", s.v.Job.End.Cause)
+		end := s.v.Job.End
+		if end.Cause.Node != "b" {
+			t.Errorf("root cause %+v", end.Cause)
+		}
+		if says := "2 of 2 restarts without progress are used up"; end.Spent == nil || *end.Spent != (Spent{LimitProgress, says}) || end.Message != says+"; "+end.Cause.Message {
+			t.Errorf("spent %+v, message %q", end.Spent, end.Message)
 		}
 	}
 }

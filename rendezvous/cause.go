@@ -221,7 +221,8 @@ func (t *turn) ending(verdict exitcodes.Verdict) End {
 // spent ends a run that may not be restarted any more.
 func (t *turn) spent(r Ruling) {
 	e := t.ending(t.job.Stop.verdict())
-	e.Message = r.Message + "; " + e.Message
+	e.Spent = &r.Spent
+	e.Message = r.Spent.Says + "; " + e.Message
 	if e.Reason = r.Reason; r.Reason == exitcodes.ReasonNoProgress || t.job.Spec.Restarts.Exhausted == ExhaustedFatal {
 		e.Verdict, e.Code = exitcodes.Fatal, exitcodes.CodeNoProgress
 	}

@@ -119,7 +119,7 @@ func newFault(round int, node, reason, message string, at time.Time) Fault {
 	}
 }
 
-// ParseHost reads the value of a key "hosts/<host>".
+// ParseHost reads the value of a key "hosts/<host>". Its errors name the key and what is wrong with it.
 func ParseHost(key string, b []byte) (*Host, error) {
 	return parse(key, b, maxHostBytes, (*Host).check)
 }

@@ -130,7 +130,10 @@ type End struct {
 	Message string            `json:"message,omitempty"`
 	Code    int               `json:"code"`
 	Cause   *Stop             `json:"cause,omitempty"`
-	At      time.Time         `json:"at"`
+	// Spent is set where a limit on the restarts ends the run. Its words and then those of the cause are the Message, which
+	// is all that earlier releases have written and read.
+	Spent *Spent    `json:"spent,omitempty"`
+	At    time.Time `json:"at"`
 	// By is the node whose lead has written it. It is the one that does what is to be done once at the end of the job,
 	// so that this does not happen twice when the leader changes afterwards. Not set where a node ends alone.
 	By Author `json:"by,omitzero"`

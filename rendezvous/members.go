@@ -17,7 +17,7 @@ type MemberList struct {
 // listedFrom is the number of members from which on a round names a list.
 var listedFrom = 17
 
-// Split is the round as it is stored, and its list; nil where it holds its members itself.
+// Split is the round as it is stored, and its list; nil where it holds its members itself. The error is that of Encode.
 func (r *Round) Split() (header *Round, list *MemberList, err error) {
 	if len(r.Members) < listedFrom {
 		header := *r
@@ -53,7 +53,7 @@ func (r *Round) With(list *MemberList) *Round {
 	return &whole
 }
 
-// ParseMemberList reads the value of a key "members/<name>".
+// ParseMemberList reads the value of a key "members/<name>". Its errors name the key and what is wrong with it.
 func ParseMemberList(key string, b []byte) (*MemberList, error) {
 	return parse(key, b, maxRoundBytes, (*MemberList).check)
 }

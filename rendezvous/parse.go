@@ -31,12 +31,12 @@ func ParseJob(key string, b []byte) (*Job, error) {
 	return j, err
 }
 
-// ParseRound reads the value of a key "rounds/<number>".
+// ParseRound reads the value of a key "rounds/<number>". Its errors name the key and what is wrong with it.
 func ParseRound(key string, b []byte) (*Round, error) {
 	return parse(key, b, maxRoundBytes, (*Round).check)
 }
 
-// ParseNode reads the value of a key "nodes/<name>".
+// ParseNode reads the value of a key "nodes/<name>". Its errors name the key and what is wrong with it.
 func ParseNode(key string, b []byte) (*Node, error) {
 	n, err := parse(key, b, maxNodeBytes, (*Node).check)
 	if err != nil {
@@ -49,12 +49,13 @@ func ParseNode(key string, b []byte) (*Node, error) {
 	return n, nil
 }
 
-// ParseControl reads the value of a key "control/<id>".
+// ParseControl reads the value of a key "control/<id>". Its errors name the key and what is wrong with it.
 func ParseControl(key string, b []byte) (*Control, error) {
 	return parse(key, b, maxControlBytes, (*Control).check)
 }
 
-// Encode writes a record as the parsers read it, as one line of JSON. It sets nothing: V must be 1.
+// Encode writes a record as the parsers read it, as one line of JSON. It sets nothing: V must be 1. It fails only on a time
+// that JSON cannot hold.
 func Encode[R Job | beginning | Round | Node | Control | MemberList | Reached | Host](r *R) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -35,7 +35,7 @@ func fullJob() *Job {
 			Note: "all have saved at step 1240"},
 		NotBefore: at, QuorumSince: at,
 		End: &End{Verdict: exitcodes.Retry, Reason: "RestartBudgetExhausted", Message: "spent", Code: 137, Cause: stop, At: at,
-			By: Author{Name: "a", Incarnation: "i0"}},
+			Spent: &Spent{LimitProgress, "3 of 3"}, By: Author{Name: "a", Incarnation: "i0"}},
 		Budget: Budget{Used: 3, Total: 5, Preemptions: 1, Recent: []time.Time{at}, Mark: Progress{Step: ptr(int64(7)), Checkpoint: ptr(int64(0))},
 			Cause: "OOMKilled//137", Step: ptr(int64(7)), Same: 1, FellBack: true},
 		Clock:   Duration(-time.Minute),

@@ -63,7 +63,7 @@ func inHour(usec int64) bool { return usec >= 0 && usec <= maxOwnUsec }
 // maxReachedBytes bounds the key's value.
 const maxReachedBytes = 256
 
-// ParseReached reads the value of a key "progress/<name>".
+// ParseReached reads the value of a key "progress/<name>". Its errors name the key and what is wrong with it.
 func ParseReached(key string, b []byte) (*Reached, error) {
 	return parse(key, b, maxReachedBytes, (*Reached).check)
 }

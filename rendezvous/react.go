@@ -185,7 +185,7 @@ func reactLive(s Self, r Reading, at time.Duration) Step {
 		}
 		return Step{Do: ActWait, Why: why}
 	case rank < 0:
-		return Step{Do: ActWait, Why: "no round is formed yet"}
+		return Step{Do: ActWait, Why: "no round is formed yet; gangrun status and the leader's log say what the job waits for"}
 	case s.Round > j.Round, s.Round == j.Round && !(s.Again && j.Phase == Running):
 		return Step{Do: ActWait, Why: fmt.Sprintf("%s with round %d; waiting for the others", s.State, s.Round)}
 	case j.Phase != Running:

@@ -10,7 +10,8 @@ import (
 // maxSizes is how many sizes a job may have.
 const maxSizes = 64
 
-// ParseSizes reads sizes such as 2,4,8, in any order. One that is there twice says that another was meant.
+// ParseSizes reads sizes such as 2,4,8, in any order. One that is there twice says that another was meant. The error says what
+// is not a size.
 func ParseSizes(text string) (sizes []int, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		size, err := strconv.Atoi(part)

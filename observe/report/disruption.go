@@ -11,7 +11,7 @@ import (
 	"github.com/gangrun/gangrun/observe/event"
 )
 
-// Disruption is one round of the job that was interrupted, and what that has cost all its nodes together.
+// Disruption is one round of the job that was interrupted, and what that has cost all its nodes together, in seconds.
 type Disruption struct {
 	Run       string                     `json:"run,omitempty"`
 	Round     int                        `json:"round"`

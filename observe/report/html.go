@@ -54,7 +54,7 @@ func (r *Report) spanned(e event.Event, p account.Phase, at time.Time) {
 //go:embed report.html
 var page string
 
-// HTML writes the report as one file that needs no other.
+// HTML writes the report as one file that needs no other. The error is that of w.
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"took": took, "percent": func(share *float64) string { return percent(*share) }, "short": short, "plain": Plain, "most": most,

@@ -11,8 +11,8 @@ import (
 	"github.com/gangrun/gangrun/observe/file"
 )
 
-// Read reads the events of some files, and of the older ones that --events has left beside each. What stands in two
-// of them counts once. "-" is standard input.
+// Read reads the events of some files, and of the older ones that --events has left beside each. What stands in two of them
+// counts once. "-" is standard input. problems are the lines that are no events; the error is a file that cannot be read.
 func Read(paths []string, stdin io.Reader) (events []event.Event, problems []string, err error) {
 	seen := map[string]bool{}
 	read := func(name string, in io.Reader) error {

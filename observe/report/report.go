@@ -46,7 +46,7 @@ type Report struct {
 	curve []point
 }
 
-// Time is where the time of some nodes has gone.
+// Time is where the time of some nodes has gone, in seconds of node time: two nodes that wait for a second have lost two.
 type Time struct {
 	NodeTime   float64                    `json:"nodeSeconds"`
 	Productive float64                    `json:"productiveSeconds"`
@@ -58,7 +58,7 @@ type Time struct {
 }
 
 // Node is one node of the job, over all processes of gangrun that it has had. Elapsed is how long those have run: of one
-// process it is what its status, its page and its metrics say. NodeTime counts from the beginning of the job.
+// process it is what its status, its page and its metrics say, in seconds. NodeTime counts from the beginning of the job.
 type Node struct {
 	Node      string  `json:"node"`
 	Processes int     `json:"processes"`

@@ -61,7 +61,7 @@ func (r *Report) Text(w io.Writer) {
 
 	r.interruptions(w, t)
 	r.nodes(w, t)
-	fmt.Fprintf(w, "\nnext: %s\n", Plain(r.Next))
+	fmt.Fprintf(w, "\nfix next: %s\n", Plain(r.Next))
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "missing: %s\n", Plain(p))
 	}

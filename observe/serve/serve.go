@@ -49,7 +49,7 @@ type Server struct {
 	looking *atomic.Int64 // at the page
 }
 
-// Listen serves at an address such as :9400 until Close.
+// Listen serves at an address such as :9400 until Close. The error says why it cannot.
 func Listen(address string, cfg Config) (*Server, error) {
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/gangrun/gangrun/observe/account"
 )
 
-// Status is the part of a TrainJob's status that its pods may set, as trainer.kubeflow.org/v1alpha1 has it.
+// Status is the part of a TrainJob's status that its pods may set, as trainer.kubeflow.org/v1alpha1 has it: percent, and
+// seconds.
 type Status struct {
 	Progress  *int32   `json:"progressPercentage,omitempty"`
 	Remaining *int32   `json:"estimatedRemainingSeconds,omitempty"`

@@ -33,7 +33,7 @@ func (n *node) ruleAlone(o *rendezvous.Outcome, step *int64) {
 			n.log.Info("this node restarts its workers alone", "role", n.record.Role, "after", ruling.After, "used", budget.Used)
 			time.AfterFunc(ruling.After, n.poke)
 		} else if ruling.Reason != "" {
-			n.log.Warn("this node no longer restarts its workers alone", "role", n.record.Role, "why", ruling.Message)
+			n.log.Warn("this node no longer restarts its workers alone", "role", n.record.Role, "why", ruling.Spent.Says)
 		}
 	}
 	o.RestartsAlone = a.again

@@ -44,7 +44,7 @@ func (n *node) room(at time.Duration) {
 	if n.started {
 		n.log.Warn(says)
 	} else {
-		n.log.Warn(says, "leaves_in", (f.since + n.cfg.StoreTimeout - at).Round(time.Second))
+		n.log.Warn(says, "gives_up_in", (f.since + n.cfg.StoreTimeout - at).Round(time.Second))
 	}
 }
 

@@ -35,8 +35,8 @@ type Status struct {
 	deserted   bool              // nobody stands for election
 }
 
-// Watch calls show with the job as it is now and at each change, until show says false, the context ends or the store
-// cannot be read any more.
+// Watch calls show with the job as it is now and at each change, until show says false, the context ends or the store cannot be
+// read any more. It returns nil in the first case, and else why it ended: the context's error, or store.ErrClosed.
 func Watch(ctx context.Context, st store.Store, show func(Status) (more bool)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -60,7 +60,7 @@ func (n *node) sayUnreachable() {
 		n.say(n.unreachable())
 		return
 	}
-	n.say(n.unreachable(), "leaves_in", (n.cfg.StoreTimeout - (n.clock() - n.lostAt)).Round(time.Second))
+	n.say(n.unreachable(), "gives_up_in", (n.cfg.StoreTimeout - (n.clock() - n.lostAt)).Round(time.Second))
 }
 
 // lost takes note of when the store was last heard of, as far as anybody noticed. Only a renewal that was sent since

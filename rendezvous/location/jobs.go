@@ -15,8 +15,8 @@ type Job struct {
 	Unreadable string          `json:"unreadable,omitempty"`
 }
 
-// Jobs lists the jobs in the store there, of the namespace that is named. more tells that there are others. It writes
-// nothing, and opens no store that is not there.
+// Jobs lists the jobs in the store there, of the namespace that is named. more tells that there are others. It writes nothing,
+// and opens no store that is not there. The error says why the store could not be read, and is of the kinds of package store.
 func Jobs(ctx context.Context, l Location) (jobs []Job, more bool, err error) {
 	if l.InProcess() {
 		return nil, false, nil

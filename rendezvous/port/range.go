@@ -14,7 +14,8 @@ type Range struct {
 	from      int
 }
 
-// Reserve keeps the port of this number, or for 0 the next in the range that is free.
+// Reserve keeps the port of this number, or for 0 the next in the range that is free. The error is the system's about that
+// port, or says that none of the range is free.
 func (r *Range) Reserve(number int) (*Port, error) {
 	if number != 0 {
 		return Reserve(number)

@@ -11,7 +11,8 @@ const root = "/gangrun/v1/"
 // maxName is the longest namespace or job name, in bytes: that of a Kubernetes name.
 const maxName = 253
 
-// Prefix returns the prefix of all keys of a job, /gangrun/v1/<namespace>/<job>/, with both names escaped.
+// Prefix returns the prefix of all keys of a job, /gangrun/v1/<namespace>/<job>/, with both names escaped. It fails where a
+// name is empty or longer than 253 bytes.
 func Prefix(namespace, job string) (string, error) {
 	for _, name := range []struct{ what, value string }{{"namespace", namespace}, {"job name", job}} {
 		switch {
@@ -25,7 +26,7 @@ func Prefix(namespace, job string) (string, error) {
 	return root + Escape(namespace) + "/" + Escape(job) + "/", nil
 }
 
-// NamespacePrefix returns the prefix of all keys of a namespace's jobs.
+// NamespacePrefix returns the prefix of all keys of a namespace's jobs. It fails as Prefix does.
 func NamespacePrefix(namespace string) (string, error) {
 	prefix, err := Prefix(namespace, "any")
 	return strings.TrimSuffix(prefix, "any/"), err

@@ -42,7 +42,7 @@ type Local struct {
 	ports []*port.Port // of the round's TensorFlow workers
 }
 
-// Workers makes the ranks of the given round, with new ports.
+// Workers makes the ranks of the given round, with new ports. It fails where there is no free port.
 func (l *Local) Workers(start *agent.Start) ([]supervisor.Worker, error) {
 	round := start.Round.Number
 	if err := l.newPorts(); err != nil {

@@ -88,9 +88,10 @@ type (
 
 	// Ending tells why the run ends on this node, where the failure of its own workers does not say it.
 	Ending struct {
-		Why     string // the job's word: its restarts are used up, nodes are missing; empty where a failure alone ends it
-		Failure string // that failure, where it was another node's
-		Alone   bool   // the job continues without this node
+		Why     string           // the job's word: its restarts are used up, nodes are missing; empty where a failure alone ends it
+		Limit   rendezvous.Limit // on the restarts, where that is why
+		Failure string           // that failure, where it was another node's
+		Alone   bool             // the job continues without this node
 	}
 
 	// Failing tells the job that a worker has failed while others still run.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"strings"
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
@@ -38,10 +37,8 @@ func (n *Node) whyEnding(e rendezvous.End) Ending {
 	case c == nil:
 	case c.Message == e.Message:
 		why.Why, why.Failure = "", c.Message
-	default: // the budget's words come first; a long failure's are cut
-		if i := strings.Index(e.Message, "; "); i >= 0 && strings.HasPrefix(c.Message, e.Message[i+2:]) {
-			why.Why, why.Failure = e.Message[:i], c.Message
-		}
+	case e.Spent != nil:
+		why.Why, why.Limit, why.Failure = e.Spent.Says, e.Spent.Limit, c.Message
 	}
 	if own := n.verdict.message.Message; why.Failure == own {
 		why.Failure = ""

@@ -69,18 +69,23 @@ func TestEnding(t *testing.T) {
 	lost := &rendezvous.Stop{Node: "n1", Message: "rank 5 was killed by SIGKILL; no reason is known"}
 	own := *lost
 	own.Node, own.Message = "n0", "what n0 has said itself"
-	spent := "3 of 3 restarts without progress are used up"
+	spent := "3 of 3 restarts are used up; none made progress" // its words are its own, whatever is in them
+	exhausted := func(message string, cause *rendezvous.Stop) rendezvous.End {
+		return rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: message, Cause: cause,
+			Spent: &rendezvous.Spent{Limit: rendezvous.LimitProgress, Says: spent}}
+	}
 	for name, tt := range map[string]struct {
 		end   rendezvous.End
 		retry int
 		code  int
 		why   Ending
 	}{
-		"exhausted": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: spent + "; " + lost.Message, Cause: lost}, 0, 137,
-			Ending{Why: spent, Failure: lost.Message}},
-		"exhausted, the failure was cut": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: spent + "; " + lost.Message[:20], Cause: lost}, 0, 137,
-			Ending{Why: spent, Failure: lost.Message}},
-		"exhausted here": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: spent + "; " + own.Message, Cause: &own}, 0, 137, Ending{Why: spent}},
+		"exhausted": {exhausted(spent+"; "+lost.Message, lost), 0, 137, Ending{Why: spent, Limit: rendezvous.LimitProgress, Failure: lost.Message}},
+		"exhausted, the failure was cut": {exhausted(spent+"; "+lost.Message[:20], lost), 0, 137,
+			Ending{Why: spent, Limit: rendezvous.LimitProgress, Failure: lost.Message}},
+		"exhausted here": {exhausted(spent+"; "+own.Message, &own), 0, 137, Ending{Why: spent, Limit: rendezvous.LimitProgress}},
+		"exhausted, an earlier release says": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: spent + "; " + lost.Message, Cause: lost}, 0, 137,
+			Ending{Why: spent + "; " + lost.Message}},
 		"a code for all": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: "no"}, 138, 138, Ending{Why: "no"}},
 		"another node's failure": {rendezvous.End{Verdict: exitcodes.Retry, Code: 137, Message: lost.Message, Cause: lost}, 0, 137,
 			Ending{Failure: lost.Message}},

@@ -38,7 +38,8 @@ type Ears struct {
 	reads   int // of the sockets, likewise
 }
 
-// NewEars begins to listen. A value is put into changed, without blocking, when a report has come.
+// NewEars begins to listen. A value is put into changed, without blocking, when a report has come. It fails where the process
+// may have no more open files.
 func NewEars(changed chan<- struct{}) (*Ears, error) {
 	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -97,7 +98,7 @@ func (e *Ears) woken(gate int) bool {
 	return true
 }
 
-// Listen makes the socket at path, which must not exist.
+// Listen makes the socket at path, which must not exist. The error is the system's.
 func (e *Ears) Listen(path string) (*Socket, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

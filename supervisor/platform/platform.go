@@ -18,7 +18,7 @@ const (
 	TFJob      Kind = "TFJob"      // Kubeflow Training Operator v1
 	TrainJob   Kind = "TrainJob"   // Kubeflow Trainer v2
 	IndexedJob Kind = "IndexedJob" // a Kubernetes Job with completion indexes, also one of a JobSet
-	SLURM      Kind = "SLURM"
+	SLURM      Kind = "SLURM"      // a step of a Slurm job
 )
 
 // Value is something that was read from the environment, and where.

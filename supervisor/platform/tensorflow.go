@@ -22,7 +22,7 @@ type TFConfig struct {
 	} `json:"task"`
 }
 
-// ParseTFConfig reads the variable. TensorFlow takes an absent one for a single machine.
+// ParseTFConfig reads the variable. TensorFlow takes an absent one for a single machine. The error says what in it is invalid.
 func ParseTFConfig(text string) (c TFConfig, err error) {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return TFConfig{}, fmt.Errorf("TF_CONFIG: %w", err)

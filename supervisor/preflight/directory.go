@@ -13,8 +13,8 @@ type Directory struct {
 	Path    string        `json:"path"`
 	Made    bool          `json:"made"` // it is there
 	Local   bool          `json:"local"`
-	Size    uint64        `json:"size"`
-	Free    uint64        `json:"free"`
+	Size    uint64        `json:"size"`    // of its file system, in bytes
+	Free    uint64        `json:"free"`    // of that, in bytes
 	Latency time.Duration `json:"latency"` // of a small file: written, synced, removed
 	Error   string        `json:"error,omitempty"`
 	// Failure is what kind of error it was.

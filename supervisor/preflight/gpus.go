@@ -76,7 +76,7 @@ func (g smiGPU) pids() string {
 // mostGPUs is above what any machine has.
 const mostGPUs = 1024
 
-// ParseGPUs reads what nvidia-smi -q -x prints.
+// ParseGPUs reads what nvidia-smi -q -x prints. The error says where it has another form.
 func ParseGPUs(text []byte) (GPUs, error) {
 	start := bytes.Index(text, []byte("<?xml")) // warnings may come before
 	if start < 0 {

@@ -23,6 +23,7 @@ type StartError struct {
 	Code int
 }
 
+// Error names the command, and the system's error.
 func (e *StartError) Error() string { return fmt.Sprintf("cannot start %s: %v", e.Path, e.Err) }
 
 // Unwrap returns the system's error.
@@ -51,7 +52,11 @@ func Find(name, dir, path string) (string, error) {
 	if name == "" {
 		return "", &StartError{Path: `""`, Err: syscall.ENOENT, Code: 127}
 	}
-	found := error(&StartError{Path: name, Err: errors.New("not found in PATH"), Code: 127})
+	missing := &StartError{Path: name, Err: errors.New("not found in PATH"), Code: 127}
+	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+		missing.Err = fmt.Errorf("not found in PATH, but ./%s is there", name)
+	}
+	found := error(missing)
 	for _, directory := range filepath.SplitList(path) {
 		if directory == "" {
 			directory = "."

@@ -54,6 +54,21 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestNotFoundButHere: who types a script without python3 before it is told that it is there.
+func TestNotFoundButHere(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/train.py", "", 0o644)
+	for name, want := range map[string]string{
+		"train.py": "cannot start train.py: not found in PATH, but ./train.py is there",
+		"nowhere":  "cannot start nowhere: not found in PATH",
+		"..":       "cannot start ..: not found in PATH",
+	} {
+		if _, err := Find(name, dir, dir+"/none"); err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func TestStartErrorNamesTheInterpreter(t *testing.T) {
 	script := t.TempDir() + "/script"
 	write(t, script, "#!/no/such/python -u\n", 0o755)

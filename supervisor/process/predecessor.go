@@ -26,7 +26,7 @@ func EndPredecessor(ctx context.Context, entry string) (killed []Descendant, err
 		}
 		for _, d := range found {
 			d.Signal(unix.SIGKILL)
-			if !slices.ContainsFunc(killed, func(k Descendant) bool { return k.PID == d.PID && k.started == d.started }) {
+			if !slices.ContainsFunc(killed, func(k Descendant) bool { return k.Same(d) }) {
 				killed = append(killed, d)
 			}
 		}
@@ -48,9 +48,9 @@ func leftBehind(entry string) (found []Descendant, err error) {
 	parents := map[int]int{}
 	var all []Descendant
 	for _, file := range stats {
-		if d, parent, ok := readStat(file); ok {
-			parents[d.PID] = parent
-			all = append(all, d)
+		if s, ok := readStat(file); ok {
+			parents[s.PID] = s.Parent
+			all = append(all, Descendant{s})
 		}
 	}
 	self, err := os.Readlink("/proc/self/exe")

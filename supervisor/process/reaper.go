@@ -38,7 +38,8 @@ type Reaper struct {
 	spawner *spawner
 }
 
-// NewReaper makes this process the reaper of all its descendants' orphans and begins to reap.
+// NewReaper makes this process the reaper of all its descendants' orphans and begins to reap. It fails where the kernel lets
+// only PID 1 reap orphans.
 func NewReaper() (*Reaper, error) {
 	if os.Getpid() != 1 {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -71,7 +72,7 @@ func (r *Reaper) Start(spec Spec) (pid int, err error) {
 	pid, err = r.spawner.start(spec)
 	if err == nil {
 		r.started[pid] = true
-		if r.foreign.started != nil {
+		if r.foreign.began != nil {
 			r.leaders[pid] = true
 		}
 	}
@@ -99,7 +100,7 @@ func (r *Reaper) Signal(pid int, sig unix.Signal, group bool) {
 func (r *Reaper) hasStarted(d Descendant) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.leaders[d.PID] || r.leaders[d.group] || r.leaders[d.session]
+	return r.leaders[d.PID] || r.leaders[d.Group] || r.leaders[d.Session]
 }
 
 func (r *Reaper) nudge() {

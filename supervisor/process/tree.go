@@ -5,30 +5,15 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 // Descendant is a living process below this one.
-type Descendant struct {
-	PID     int
-	Name    string // the kernel's short name of it, at most 15 bytes
-	State   byte   // R, S, D, T, Z, … as in proc(5)
-	group   int    // process group
-	session int
-	started string // with the PID, its identity
-}
-
-func (d Descendant) String() string { return fmt.Sprintf("%d (%s)", d.PID, d.Name) }
-
-// Dead reports whether the process, or at least its first thread, has ended.
-func (d Descendant) Dead() bool { return d.State == 'Z' || d.State == 'X' }
+type Descendant struct{ Stat }
 
 // Same reports whether both are one process, and not two that had the same PID one after the other.
-func (d Descendant) Same(o Descendant) bool { return d.PID == o.PID && d.started == o.started }
+func (d Descendant) Same(o Descendant) bool { return d.PID == o.PID && d.Began == o.Began }
 
 // Uninterruptible reports whether the process sleeps where not even SIGKILL reaches it.
 func (d Descendant) Uninterruptible() bool { return d.State == 'D' }
@@ -36,7 +21,7 @@ func (d Descendant) Uninterruptible() bool { return d.State == 'D' }
 // foreign are the children that this process had before it started any, and what descended from them by then: "server &
 // exec gangrun run ..." in an entrypoint script. They belong to somebody else, and so does what descends from them later on.
 type foreign struct {
-	started  map[int]string // by PID
+	began    map[int]uint64 // by PID
 	groups   map[int]bool
 	sessions map[int]bool
 	unmarked bool // what we start can be told by its environment
@@ -51,12 +36,12 @@ func findForeign() foreign {
 	if err != nil || len(found) == 0 {
 		return foreign{}
 	}
-	f := foreign{started: map[int]string{}, groups: map[int]bool{}, sessions: map[int]bool{}}
+	f := foreign{began: map[int]uint64{}, groups: map[int]bool{}, sessions: map[int]bool{}}
 	ours, _ := unix.Getsid(0)
 	for _, d := range found {
-		f.started[d.PID], f.groups[d.group] = d.started, true
-		if d.session != ours { // workers may be in ours
-			f.sessions[d.session] = true
+		f.began[d.PID], f.groups[d.Group] = d.Began, true
+		if d.Session != ours { // workers may be in ours
+			f.sessions[d.Session] = true
 		}
 	}
 	_, nested := os.LookupEnv(markVariable)
@@ -71,10 +56,10 @@ const markVariable = "GANGRUN_ROUND"
 // Workers never are in a process group that was there before them. What has left its group may be told by its environment,
 // unless it has emptied that.
 func (f foreign) has(d Descendant) bool {
-	if f.started == nil {
+	if f.began == nil {
 		return false
 	}
-	if f.started[d.PID] == d.started || f.groups[d.group] || f.sessions[d.session] {
+	if f.began[d.PID] == d.Began || f.groups[d.Group] || f.sessions[d.Session] {
 		return true
 	}
 	return f.unmarked && !marked(d.PID)
@@ -105,31 +90,6 @@ func (r *Reaper) Descendants() ([]Descendant, error) {
 	return descendants(func(d Descendant) bool { return !r.hasStarted(d) && r.foreign.has(d) })
 }
 
-// Stats are the paths of the stat files of all processes in such a directory as /proc, in the order of their numbers. A pattern of
-// filepath.Glob would read each process's own directory, too, which takes several times as long as the files.
-func Stats(dir string) (paths []string, err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	slices.Sort(pids)
-	for _, pid := range pids {
-		paths = append(paths, fmt.Sprintf("%s/%d/stat", dir, pid))
-	}
-	return paths, nil
-}
-
 // descendants lists this process's, without the children, and what is below them, for which except says so.
 func descendants(except func(Descendant) bool) ([]Descendant, error) {
 	stats, err := Stats("/proc")
@@ -138,8 +98,8 @@ func descendants(except func(Descendant) bool) ([]Descendant, error) {
 	}
 	children := map[int][]Descendant{}
 	for _, file := range stats {
-		if d, parent, ok := readStat(file); ok {
-			children[parent] = append(children[parent], d)
+		if s, ok := readStat(file); ok {
+			children[s.Parent] = append(children[s.Parent], Descendant{s})
 		}
 	}
 	self := os.Getpid()
@@ -158,40 +118,11 @@ func descendants(except func(Descendant) bool) ([]Descendant, error) {
 
 // Look returns the process pid, or nothing when it is gone.
 func Look(pid int) []Descendant {
-	d, _, ok := readStat(fmt.Sprintf("/proc/%d/stat", pid))
+	s, ok := StatOf(pid)
 	if !ok {
 		return nil
 	}
-	return []Descendant{d}
-}
-
-func readStat(file string) (d Descendant, parent int, ok bool) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return d, 0, false
-	}
-	return parseStat(data)
-}
-
-// parseStat reads the fields of proc_pid_stat(5) that matter here. The name is in parentheses and may itself hold
-// spaces and parentheses.
-func parseStat(data []byte) (d Descendant, parent int, ok bool) {
-	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
-	if open < 0 || end < open {
-		return d, 0, false
-	}
-	fields := strings.Fields(string(data[end+1:]))
-	if len(fields) < 20 {
-		return d, 0, false
-	}
-	d.PID, _ = strconv.Atoi(strings.TrimSpace(string(data[:open])))
-	d.Name = string(data[open+1 : end])
-	d.State = fields[0][0]
-	parent, _ = strconv.Atoi(fields[1])
-	d.group, _ = strconv.Atoi(fields[2])
-	d.session, _ = strconv.Atoi(fields[3])
-	d.started = fields[19]
-	return d, parent, d.PID > 0
+	return []Descendant{{s}}
 }
 
 // Signal sends sig to the process unless it is gone, even if its PID has been given to another one since.
@@ -203,8 +134,8 @@ func (d Descendant) Signal(sig unix.Signal) {
 	if err == nil {
 		defer unix.Close(fd)
 	}
-	now, _, ok := readStat(fmt.Sprintf("/proc/%d/stat", d.PID))
-	if !ok || now.started != d.started {
+	now, ok := StatOf(d.PID)
+	if !ok || now.Began != d.Began {
 		return
 	}
 	if err == nil {

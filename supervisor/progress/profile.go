@@ -183,7 +183,8 @@ func Find(name string) *Profile {
 // mostPattern bounds a pattern of the user's own, in bytes.
 const mostPattern = 1000
 
-// Custom is a profile of one pattern, whose first group is the number of the step.
+// Custom is a profile of one pattern, whose first group is the number of the step. It fails where that is no pattern, has no
+// group, or is longer than 1000 bytes.
 func Custom(re string) (*Profile, error) {
 	if len(re) > mostPattern {
 		return nil, fmt.Errorf("the pattern has more than %d bytes", mostPattern)

@@ -171,7 +171,7 @@ func (l *Log) trim() error {
 	return nil
 }
 
-// Close closes the log. The last record stays.
+// Close closes the log. The last record stays. The error is the file system's.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil

@@ -29,7 +29,7 @@ func (o Options) Workers(have Devices) (int, error) {
 			return have.CPUs(), nil
 		}
 		if n == 0 {
-			return 0, wrong(source, "gpu: this node shows no GPU; give a number, or auto to count processors then")
+			return 0, wrong(source, "gpu: this node shows no GPU; give a number, or auto, which then counts processors")
 		}
 		return n, nil
 	case "xpu":

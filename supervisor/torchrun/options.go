@@ -81,7 +81,7 @@ func Parse(args []string, lookup func(string) (string, bool), own Own) (Options,
 		return Options{}, err
 	}
 	if w.noScript {
-		return Options{}, wrong("training script", "none is given; it follows the flags: launch [flags] SCRIPT [argument…]")
+		return Options{}, wrong("training script", "none is given; want gangrun launch [flags] SCRIPT [ARGUMENT...]")
 	}
 	o := w.typed()
 	for _, read := range []func(*Options, func(string) (string, bool)) error{

@@ -14,6 +14,7 @@ type OwnFlag struct{ Name, Value string }
 // UnknownFlagError is a flag that neither torchrun nor [Own] knows.
 type UnknownFlagError struct{ Flag string }
 
+// Error names the flag.
 func (e *UnknownFlagError) Error() string { return "unknown flag " + e.Flag }
 
 // words is a command line taken apart, before its values are read.

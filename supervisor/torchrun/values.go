@@ -13,6 +13,7 @@ type FlagError struct {
 	Reason string // what is wrong, and what would be right
 }
 
+// Error names where it came from, and then the reason.
 func (e *FlagError) Error() string { return e.Source + ": " + e.Reason }
 
 func wrong(source, format string, args ...any) error {

@@ -41,7 +41,7 @@ func (p *party) newest(after, count int) (list []*worker) {
 			number, _ := strconv.Atoi(w.Round)
 			newest = max(newest, number)
 		}
-		list = slices.DeleteFunc(slices.Clone(all), func(w *worker) bool { return w.gone || w.Round != strconv.Itoa(newest) })
+		list = slices.DeleteFunc(slices.Clone(all), func(w *worker) bool { return w.Gone() || w.Round != strconv.Itoa(newest) })
 		return newest > after && len(list) == count
 	})
 	slices.SortFunc(list, func(a, b *worker) int { return a.rank() - b.rank() })
@@ -61,7 +61,7 @@ func (p *party) whole(after, count int) []*worker {
 				if n > number {
 					number, there = n, 0
 				}
-				if n == number && n > after && !w.gone {
+				if n == number && n > after && !w.Gone() {
 					there++
 					size, _ = strconv.Atoi(w.WorldSize)
 				}
@@ -105,12 +105,12 @@ func TestSickHostIsBanned(t *testing.T) {
 		others = append(others, p.start(name, "--host", "gpu-"+name))
 	}
 	workers := p.whole(-1, 5)
-	of(workers, "a").do("kill 9") // the first failure is no reason to look
+	of(workers, "a").Do("kill 9") // the first failure is no reason to look
 	number := func() int { n, _ := strconv.Atoi(workers[0].Round); return n }
 	workers = p.whole(number(), 5)
 	for fault := 1; ; fault++ {
 		sick.begin(t)
-		of(workers, "a").do("kill 9")
+		of(workers, "a").Do("kill 9")
 		p.all([]*node{back}, unhealthy)
 		workers = p.newest(number(), 4)
 		if h := p.hostsOf()["gpu-7"]; h.Score != float64(fault) || len(h.Faults) != fault || h.Banned != (fault == 3) {
@@ -199,7 +199,7 @@ func TestSizesOfRounds(t *testing.T) {
 	delete(nodes, lost)
 	nodes["e"] = p.start("e")
 	nodes["e"].Await("round 2 runs without this node, with 2")
-	third[0].do("kill 9")
+	third[0].Do("kill 9")
 	fourth := p.round(3, 4)
 	if fourth[0].Node != second[0].Node {
 		t.Errorf("rank 0 is that of %s, and was that of %s", fourth[0].Node, second[0].Node)

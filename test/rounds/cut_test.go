@@ -40,7 +40,7 @@ func TestNodeIsCutOff(t *testing.T) {
 			first := p.round(0, 2)
 			heal := cut(space)
 			p.stopped(of(first, "n1"))
-			if p.gone(of(first, "n0")) {
+			if of(first, "n0").Gone() {
 				t.Error("the others have stopped before the node that is cut off")
 			}
 			heal()
@@ -71,14 +71,14 @@ func TestOthersGoOn(t *testing.T) {
 			workers := p.round(0, 2)
 			space.Cut()
 			p.stopped(of(workers, "n1"))
-			if p.gone(of(workers, "n0")) {
+			if of(workers, "n0").Gone() {
 				t.Error("the others have stopped before the node that is cut off")
 			}
 			second := p.round(1, 1)
 			p.is(second, "n0")
 			space.Heal()
 			nodes["n1"].Await("round 1 runs without this node")
-			second[0].do("kill 9")
+			second[0].Do("kill 9")
 			third := p.round(2, 2)
 			finish(third)
 			p.all([]*node{nodes["n0"], nodes["n1"]}, succeeded)
@@ -104,17 +104,17 @@ func TestGangrunIsPaused(t *testing.T) {
 			asleep.Signal(syscall.SIGSTOP)
 			second := p.round(1, 1)
 			p.is(second, awake.name)
-			if p.gone(of(first, asleep.name)) || len(second[0].Beside) == 0 {
+			if of(first, asleep.name).Gone() || len(second[0].Beside) == 0 {
 				t.Fatal("the worker of the paused gangrun has ended: nothing is shown")
 			}
 			asleep.Signal(syscall.SIGCONT)
 			p.stopped(of(first, asleep.name))
 			asleep.Await("another round may have run beside its own")
 			asleep.Await("round 1 runs without this node")
-			if p.gone(second[0]) {
+			if second[0].Gone() {
 				t.Error("the round of the others was disturbed")
 			}
-			second[0].do("kill 9")
+			second[0].Do("kill 9")
 			finish(p.round(2, 2))
 			p.all(nodes, succeeded)
 		})
@@ -130,20 +130,20 @@ func TestStoreMembersAreLost(t *testing.T) {
 	nodes := p.startAll(2)
 	workers := p.round(0, 2)
 	c.Servers[0].Kill()
-	workers[0].do("kill 9")
+	workers[0].Do("kill 9")
 	workers = p.round(1, 2)
 	lease := leaseOf(t, c, "n0")
 	c.Servers[1].Kill()
 	outlast(t, lease+1) // which is much shorter than half of the fence time
 	for _, w := range workers {
-		if p.gone(w) {
+		if w.Gone() {
 			t.Errorf("%s's worker has not outlived the store's absence", w.Node)
 		}
 	}
 	if err := c.Restart(c.Servers[:2]...); err != nil {
 		t.Fatal(err)
 	}
-	workers[1].do("kill 9")
+	workers[1].Do("kill 9")
 	finish(p.round(2, 2))
 	for _, e := range p.all(nodes, succeeded) {
 		if *e.Round != 2 || e.Restarts.Used != 2 {
@@ -216,7 +216,7 @@ func TestStoreIsLost(t *testing.T) {
 		nodes := p.startAll(1)
 		nodes[0].Await("no round is formed yet")
 		c.End()
-		nodes[0].Await("leaves_in=") // a person wants to know for how long
+		nodes[0].Await("gives_up_in=") // a person wants to know for how long
 		p.all(nodes, lost)
 	})
 	t.Run("never there", func(t *testing.T) {

@@ -15,7 +15,7 @@ func (p *party) kill(n *node) {
 	n.Signal(syscall.SIGKILL)
 	<-n.Done()
 	p.until("the end of the workers of "+n.name, func(all []*worker) bool {
-		return !slices.ContainsFunc(all, func(w *worker) bool { return w.Node == n.name && !w.gone })
+		return !slices.ContainsFunc(all, func(w *worker) bool { return w.Node == n.name && !w.Gone() })
 	})
 }
 
@@ -59,6 +59,6 @@ func cause(e harness.Ended) string {
 // finish lets all workers succeed.
 func finish(workers []*worker) {
 	for _, w := range workers {
-		w.do("exit 0")
+		w.Do("exit 0")
 	}
 }

@@ -80,13 +80,13 @@ func TestTheStoreIsFull(t *testing.T) {
 		nodes := p.startAll(2)
 		first := p.round(0, 2)
 		fill(t, client)
-		first[0].do("kill 9")
+		first[0].Do("kill 9")
 		for _, n := range nodes {
 			if n.name == first[0].Node {
 				n.Await(says) // it cannot tell the others
 			}
 		}
-		if p.gone(first[1]) {
+		if first[1].Gone() {
 			t.Error("the other node's worker was stopped, and nothing can be started")
 		}
 		res := harness.Run(t, limit, nil, harness.Binary(t), "restart", jobName(t), "--store", storeOf(c), "--timeout", "5s")
@@ -111,7 +111,7 @@ func TestTheStoreIsFull(t *testing.T) {
 		first := p.round(0, 2)
 		fill(t, client)
 		for _, w := range first {
-			w.do("kill 9")
+			w.Do("kill 9")
 		}
 		lost := end{213, exitcodes.Retry, "StoreLost"}
 		for i, n := range nodes {

@@ -19,7 +19,7 @@ import (
 // hooked gives the nodes a hook of either kind, which write down where they ran, and of which incarnation's gangrun.
 func hooked(p *party) *party {
 	for _, kind := range []string{"on-exit", "on-job-end"} {
-		script := fmt.Sprintf(`echo "$GANGRUN_NODE_NAME $PPID $GANGRUN_VERDICT" >>%s/%s`, p.dir, kind)
+		script := fmt.Sprintf(`echo "$GANGRUN_NODE_NAME $PPID $GANGRUN_VERDICT" >>%s/%s`, p.Dir, kind)
 		p.flags = append(p.flags, "--"+kind, "sh -c '"+script+"'")
 	}
 	return p
@@ -28,7 +28,7 @@ func hooked(p *party) *party {
 // ran is where the hooks of a kind ran, and what they were told.
 func ran(t *testing.T, p *party, kind string) (nodes, verdicts []string, pids []int) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(p.dir, kind))
+	data, err := os.ReadFile(filepath.Join(p.Dir, kind))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestHooksOfTheJob(t *testing.T) {
 			for number := range rounds {
 				for i, w := range p.round(number, 3) {
 					if i == 1 || name == "success" {
-						w.do("%s", tt.how)
+						w.Do("%s", tt.how)
 					}
 				}
 			}
@@ -175,7 +175,7 @@ func TestOthersDoNotWaitForHooks(t *testing.T) {
 			} else {
 				p, _ = hostedParty(t, "2", "c10d")
 			}
-			wait := fmt.Sprintf(`echo hangs; until [ -e %s/enough ]; do sleep 0.02; done`, p.dir)
+			wait := fmt.Sprintf(`echo hangs; until [ -e %s/enough ]; do sleep 0.02; done`, p.Dir)
 			p.flags = append(p.flags, "--on-job-end", "sh -c '"+wait+"'")
 			nodes := p.startAll(2)
 			finish(p.round(0, 2))
@@ -195,7 +195,7 @@ func TestOthersDoNotWaitForHooks(t *testing.T) {
 				t.Error("it has not waited for its hook")
 			default:
 			}
-			if err := os.WriteFile(p.dir+"/enough", nil, 0o644); err != nil {
+			if err := os.WriteFile(p.Dir+"/enough", nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			nodes[1-first].End().Want(t, 0, exitcodes.Success, "Succeeded")

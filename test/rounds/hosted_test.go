@@ -54,7 +54,7 @@ func TestNoStore(t *testing.T) {
 					t.Errorf("the master's port is %s, asked for was %s", first[0].Port, port)
 				}
 			}
-			first[0].do("kill 9")
+			first[0].Do("kill 9")
 			second := p.round(1, 2)
 			p.is(second, names(first)...)
 			if second[0].Port == first[0].Port {
@@ -82,7 +82,7 @@ func TestHostIsReplaced(t *testing.T) {
 	listens(t, addr)
 	others := []*node{p.start("n1"), p.start("n2")}
 	first := p.round(0, 3)
-	first[1].do("kill 9")
+	first[1].Do("kill 9")
 	second := p.round(1, 3)
 	p.is(second, names(first)...)
 	p.kill(host)

@@ -68,7 +68,7 @@ func TestRecordBreaksInARound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	workers[0].do("kill 9")
+	workers[0].Do("kill 9")
 	second := p.round(1, 2)
 	finish(second)
 	p.all(nodes, succeeded)
@@ -88,10 +88,10 @@ func TestRecordsAreDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 			harness.Eventually(t, limit, name+" is there again", func() bool { return p.keys(name) == 1 })
-			if p.gone(first[0]) || p.gone(first[1]) {
+			if first[0].Gone() || first[1].Gone() {
 				t.Error("a worker was stopped for that")
 			}
-			first[1].do("kill 9")
+			first[1].Do("kill 9")
 			second := p.round(1, 2)
 			p.is(second, names(first)...)
 			finish(second)

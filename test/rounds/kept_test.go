@@ -30,7 +30,7 @@ func TestSuspendedJobOutlivesItsPods(t *testing.T) {
 	}
 	nodes := start()
 	first := p.round(0, 2)
-	first[0].do("kill 9")
+	first[0].Do("kill 9")
 	second := p.round(1, 2)
 	for _, n := range nodes {
 		n.Signal(syscall.SIGTERM)
@@ -125,7 +125,7 @@ func TestKilledAltogether(t *testing.T) {
 	s.save(200)
 	p.kill(n)
 	n, w := starts("1")
-	w.do("exit 0")
+	w.Do("exit 0")
 	for _, e := range p.all([]*node{n}, succeeded) {
 		if e.Restarts.Used != 1 {
 			t.Errorf("restarts %+v", *e.Restarts)

@@ -25,7 +25,7 @@ func TestSpecDiffers(t *testing.T) {
 	workers := p.round(0, 2)
 	p.all([]*node{p.start("n2", "--max-restarts", "2", "--join-timeout", "1h")}, mismatch)
 	for _, w := range workers {
-		if p.gone(w) {
+		if w.Gone() {
 			t.Errorf("the worker of %s was stopped", w.Node)
 		}
 	}
@@ -51,7 +51,7 @@ func TestRunComesAgain(t *testing.T) {
 		t.Parallel()
 		p := sharedParty(t, "2", "--run-uid", "a")
 		nodes := p.startAll(2)
-		p.round(0, 2)[1].do("exit 7")
+		p.round(0, 2)[1].Do("exit 7")
 		want := end{7, exitcodes.Fatal, "Error"}
 		p.all(nodes, want)
 		p.all(p.startAll(2), want)
@@ -99,12 +99,12 @@ func TestRunComesAgain(t *testing.T) {
 		t.Parallel()
 		p := sharedParty(t, "2", "--run-uid", "a", "--max-restarts", "1", "--restart-backoff", "1ms:2ms")
 		nodes := p.startAll(2)
-		p.round(0, 2)[0].do("kill 9")
-		p.round(1, 2)[0].do("kill 9")
+		p.round(0, 2)[0].Do("kill 9")
+		p.round(1, 2)[0].Do("kill 9")
 		spent := end{137, exitcodes.Retry, "RestartBudgetExhausted"}
 		p.all(nodes, spent)
 		nodes = p.startAll(2)
-		p.round(2, 2)[0].do("kill 9")
+		p.round(2, 2)[0].Do("kill 9")
 		p.all(nodes, spent) // the budget is as it was
 		nodes = p.startAll(2)
 		finish(p.round(3, 2))

@@ -19,7 +19,7 @@ func TestExecutableMemory(t *testing.T) {
 	p, _ := hostedParty(t, "2", "c10d")
 	p.in = func(string) []string { return refusing }
 	nodes := p.startAll(2)
-	p.round(0, 2)[1].do("kill 9")
+	p.round(0, 2)[1].Do("kill 9")
 	finish(p.round(1, 2))
 	p.all(nodes, succeeded)
 }

@@ -82,18 +82,18 @@ func TestNoticeComesLater(t *testing.T) {
 	nodes := p.startAll(2)
 	workers := p.round(0, 2)
 	late := of(workers, "n1")
-	late.do("defy")
-	late.do("say deaf")
+	late.Do("defy")
+	late.Do("say deaf")
 	nodes[1].Await("deaf")
 	nodes[0].Signal(syscall.SIGUSR1)
 	nodes[1].Await("stopping the workers")
 	nodes[1].Signal(syscall.SIGUSR1)
 	nodes[1].Await("stopping: the notice")
 	outlast(t, 2)
-	if p.gone(late) {
+	if late.Gone() {
 		t.Error("its worker was killed")
 	}
-	late.do("exit 0")
+	late.Do("exit 0")
 	for _, e := range p.all(nodes, preempted) {
 		if strings.Contains(e.Stderr, "SIGKILL") {
 			t.Errorf("%s has killed: %s", e.Node, e.Stderr)
@@ -112,8 +112,8 @@ func TestCutOffWhileStopping(t *testing.T) {
 			nodes := p.startAll(2, "--last-call", "10s")
 			workers := p.round(0, 2)
 			n1 := of(workers, "n1")
-			n1.do("defy")
-			n1.do("say deaf")
+			n1.Do("defy")
+			n1.Do("say deaf")
 			nodes[1].Await("deaf")
 			if sig == 0 {
 				if res := harness.Run(t, limit, nil, harness.Binary(t), "suspend", p.flags[2], p.flags[3], jobName(t)); res.Code != 0 {

@@ -1,11 +1,7 @@
 package rounds_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/test/harness"
+	"github.com/gangrun/gangrun/test/harness/puppet"
 )
 
 // party is the nodes of one job, and the workers that they have started. The workers are probes: they tell the test
@@ -31,14 +28,11 @@ type party struct {
 	flags []string
 	env   []string
 	in    func(node string) []string // a command before that of a node, such as one that enters a network; may be nil
-	dir   string
 	nodes []*node
 	// paused is set where a gangrun gets no processor time for so long that two rounds at once cannot be prevented.
 	paused bool
 
-	mu      sync.Mutex
-	workers []*worker
-	changed chan struct{} // closed when a worker comes or goes
+	*puppet.Stage[worker, *worker]
 }
 
 // node is one gangrun.
@@ -49,9 +43,8 @@ type node struct {
 
 // worker is one probe.
 type worker struct {
+	puppet.Puppet
 	hello
-	conn net.Conn
-	gone bool
 }
 
 // hello is what a probe says first.
@@ -88,27 +81,8 @@ const patience = limit - 20*time.Second
 // newParty is a job without nodes so far, with flags that all of them get.
 func newParty(t *testing.T, flags ...string) *party {
 	t.Helper()
-	p := &party{t: t, mode: "run", flags: flags, changed: make(chan struct{})}
-	var err error
-	if p.dir, err = os.MkdirTemp("", "rounds"); err != nil { // a test's own directory is too long a name for a socket
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", p.dir+"/test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() { p.serve(l, &serving) })
-	t.Cleanup(func() {
-		l.Close()
-		p.mu.Lock()
-		for _, w := range p.workers {
-			w.conn.Close()
-		}
-		p.mu.Unlock()
-		serving.Wait()
-		os.RemoveAll(p.dir)
-	})
+	p := &party{t: t, mode: "run", flags: flags}
+	p.Stage = puppet.Open(t, p.meet)
 	return p
 }
 
@@ -133,28 +107,8 @@ func sanitized(name string) string {
 	return regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-")
 }
 
-func (p *party) serve(l net.Listener, serving *sync.WaitGroup) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		serving.Go(func() { p.listen(conn) })
-	}
-}
-
-// listen hears of a worker, and of its end.
-func (p *party) listen(conn net.Conn) {
-	w := &worker{conn: conn}
-	lines := bufio.NewReader(conn)
-	line, err := lines.ReadBytes('\n')
-	if err != nil {
-		conn.Close() // it was killed before it could say who it is
-		return
-	}
-	if err := json.Unmarshal(line, &w.hello); err != nil {
-		p.t.Errorf("%q: %v", line, err)
-	}
+// meet looks whether a worker that comes is where it may be.
+func (p *party) meet(w *worker) {
 	for _, text := range w.Beside {
 		if p.paused {
 			continue
@@ -164,17 +118,6 @@ func (p *party) listen(conn net.Conn) {
 	if w.Bound != "" {
 		p.t.Errorf("round %s: rank 0 cannot have the master's port: %s", w.Round, w.Bound)
 	}
-	p.change(func() { p.workers = append(p.workers, w) })
-	_, _ = io.Copy(io.Discard, lines)
-	p.change(func() { w.gone = true })
-}
-
-func (p *party) change(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f()
-	close(p.changed)
-	p.changed = make(chan struct{})
 }
 
 // until waits until the workers that have come so far fulfil a condition.
@@ -182,10 +125,8 @@ func (p *party) until(what string, fulfilled func([]*worker) bool) {
 	p.t.Helper()
 	deadline := time.After(patience)
 	for {
-		p.mu.Lock()
-		ok, changed := fulfilled(p.workers), p.changed
-		p.mu.Unlock()
-		if ok {
+		all, changed := p.Look()
+		if fulfilled(all) {
 			return
 		}
 		select {
@@ -201,11 +142,10 @@ func (p *party) fatalf(format string, args ...any) {
 	p.t.Helper()
 	var text strings.Builder
 	fmt.Fprintf(&text, format, args...)
-	p.mu.Lock()
-	for _, w := range p.workers {
-		fmt.Fprintf(&text, "\nworker %d of %s: round %s, rank %s, gone %v", w.PID, w.Node, w.Round, w.Rank, w.gone)
+	all, _ := p.Look()
+	for _, w := range all {
+		fmt.Fprintf(&text, "\nworker %d of %s: round %s, rank %s, gone %v", w.PID, w.Node, w.Round, w.Rank, w.Gone())
 	}
-	p.mu.Unlock()
 	for _, n := range p.nodes {
 		n.Signal(syscall.SIGCONT)
 		n.Signal(syscall.SIGKILL)
@@ -277,27 +217,16 @@ func of(workers []*worker, node string) *worker {
 	return workers[slices.IndexFunc(workers, func(w *worker) bool { return w.Node == node })]
 }
 
-// do tells the worker what to do.
-func (w *worker) do(format string, args ...any) { fmt.Fprintf(w.conn, format+"\n", args...) }
-
 // stopped waits until the worker is gone.
 func (p *party) stopped(w *worker) {
 	p.t.Helper()
-	p.until(fmt.Sprintf("the end of %s's worker in round %s", w.Node, w.Round), func([]*worker) bool { return w.gone })
-}
-
-// gone reports whether the worker is known to be gone.
-func (p *party) gone(w *worker) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return w.gone
+	p.until(fmt.Sprintf("the end of %s's worker in round %s", w.Node, w.Round), func([]*worker) bool { return w.Gone() })
 }
 
 // started is how many workers there have been so far.
 func (p *party) started() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.workers)
+	all, _ := p.Look()
+	return len(all)
 }
 
 // start starts a gangrun.
@@ -307,9 +236,9 @@ func (p *party) start(name string, flags ...string) *node {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	command := []string{"--", bin, p.dir}
+	command := []string{"--", bin, p.Dir}
 	if p.mode == "launch" {
-		command = []string{"--no-python", bin, p.dir}
+		command = []string{"--no-python", bin, p.Dir}
 	}
 	return p.startCommand(name, flags, command)
 }

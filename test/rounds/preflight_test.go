@@ -38,9 +38,9 @@ func TestPreflightBetweenRounds(t *testing.T) {
 	if err := os.WriteFile(mark, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	workers[0].do("kill 9") // the first failure is no reason to look
+	workers[0].Do("kill 9") // the first failure is no reason to look
 	workers = p.round(1, 3)
-	workers[0].do("kill 9")
+	workers[0].Do("kill 9")
 	p.all(nodes[2:], unhealthy)
 	round := 2
 	p.until("workers of a round of two nodes", func(all []*worker) bool {

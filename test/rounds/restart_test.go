@@ -19,23 +19,23 @@ func TestRankIsKilled(t *testing.T) {
 			p := sharedParty(t, fmt.Sprint(count), "--restart-backoff", "1ms:2ms")
 			nodes := p.startAll(count)
 			first := p.round(0, count)
-			first[count-1].do("kill 9")
+			first[count-1].Do("kill 9")
 			for _, w := range first {
 				p.stopped(w)
 			}
 			second := p.round(1, count)
 			p.is(second, names(first)...)
-			second[0].do("kill 9")
+			second[0].Do("kill 9")
 			third := p.round(2, count)
 			p.is(third, names(first)...)
 			ports := []string{first[0].Port, second[0].Port, third[0].Port}
 			if slices.Sort(ports); len(slices.Compact(slices.Clone(ports))) != 3 {
 				t.Errorf("the rounds' ports are %v", ports)
 			}
-			third[1].do("exit 0") // and waits for the others
+			third[1].Do("exit 0") // and waits for the others
 			p.stopped(third[1])
 			for i, w := range third {
-				if i != 1 && p.gone(w) {
+				if i != 1 && w.Gone() {
 					t.Errorf("rank %d was stopped when another was done", i)
 				}
 			}
@@ -55,7 +55,7 @@ func TestFatalEndsAll(t *testing.T) {
 	p := sharedParty(t, "3")
 	nodes := p.startAll(3)
 	workers := p.round(0, 3)
-	workers[1].do("exit 7")
+	workers[1].Do("exit 7")
 	for _, e := range p.all(nodes, end{7, exitcodes.Fatal, "Error"}) {
 		blames(t, e.RootCause, workers[1].Node, 7)
 	}
@@ -87,10 +87,10 @@ func TestBudgetIsSpent(t *testing.T) {
 			nodes := p.startAll(2)
 			last := p.round(0, 2)
 			if tt.name != "none" {
-				last[0].do("kill 9")
+				last[0].Do("kill 9")
 				last = p.round(1, 2)
 			}
-			last[1].do("exit 200")
+			last[1].Do("exit 200")
 			for _, e := range p.all(nodes, tt.want) {
 				blames(t, e.RootCause, last[1].Node, 200)
 			}
@@ -105,10 +105,10 @@ func TestStubbornWorker(t *testing.T) {
 	nodes := p.startAll(2)
 	first := p.round(0, 2)
 	n0 := of(first, "n0")
-	n0.do("defy")
-	n0.do("say deaf")
+	n0.Do("defy")
+	n0.Do("say deaf")
 	nodes[0].Await("deaf")
-	of(first, "n1").do("kill 9")
+	of(first, "n1").Do("kill 9")
 	finish(p.round(1, 2)) // the workers look themselves whether one of round 0 is still there
 	p.all(nodes, succeeded)
 }
@@ -136,7 +136,7 @@ func TestLaunch(t *testing.T) {
 					t.Errorf("rank %d is %+v", i, w.hello)
 				}
 			}
-			workers[3].do(tt.how)
+			workers[3].Do(tt.how)
 			for _, e := range p.all(nodes, tt.want) {
 				if c := e.RootCause; c == nil || c.Node != workers[3].Node || c.Rank == nil || *c.Rank != 3 {
 					t.Errorf("%s: rank 3 is not named: %s", e.Node, e.Raw)
@@ -159,7 +159,7 @@ func TestMasterPortRange(t *testing.T) {
 		}
 		ports = append(ports, workers[0].Port)
 		if round < 2 {
-			workers[1].do("kill 9")
+			workers[1].Do("kill 9")
 		} else {
 			finish(workers)
 		}
@@ -177,10 +177,10 @@ func TestAnEchoComesFirst(t *testing.T) {
 	nodes := p.startAll(3)
 	workers := p.round(0, 3)
 	echo := of(workers, "n1")
-	echo.do("say RuntimeError: [/src/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:4711")
-	echo.do("exit 1")
+	echo.Do("say RuntimeError: [/src/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:4711")
+	echo.Do("exit 1")
 	nodes[1].Await("PeerLost")
-	of(workers, "n0").do("exit 3")
+	of(workers, "n0").Do("exit 3")
 	for _, e := range p.all(nodes, end{3, exitcodes.Fatal, "Error"}) {
 		if e.RootCause.Node != "n0" {
 			t.Errorf("%s: %+v", e.Node, e.RootCause)
@@ -199,7 +199,7 @@ func TestWhoNamesWhom(t *testing.T) {
 	workers := p.round(0, 3)
 	raise := func(w *worker, what string) {
 		for _, line := range []string{"Traceback (most recent call last):", `  File "/app/train.py", line 9, in <module>`, "    main()", what} {
-			w.do("say " + line)
+			w.Do("say " + line)
 		}
 	}
 	named, waits, other := ofRank(workers, "1"), ofRank(workers, "0"), ofRank(workers, "2")
@@ -207,10 +207,10 @@ func TestWhoNamesWhom(t *testing.T) {
 	nodeNamed(nodes, other.Node).Await("KeyError: 'of the other'")
 	raise(named, "KeyError: 'of the named one'")
 	nodeNamed(nodes, named.Node).Await("KeyError: 'of the named one'")
-	waits.do("say [rank0]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: " +
+	waits.Do("say [rank0]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: " +
 		"WorkNCCL(SeqNum=183, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.")
-	waits.do("say [rank0]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [1] finished collective #182, but didn't join collective #183")
-	waits.do("exit 134")
+	waits.Do("say [rank0]:[E1122 12:00:00.1 ProcessGroupNCCL.cpp:616] [1] finished collective #182, but didn't join collective #183")
+	waits.Do("exit 134")
 	for _, e := range p.all(nodes, end{1, exitcodes.Fatal, "CodeError"}) {
 		if c := e.RootCause; c.Node != named.Node || c.Rank == nil || *c.Rank != 1 || c.Evidence != "KeyError: 'of the named one'" ||
 			!strings.Contains(e.Message.Message, "rank 1 was stopped when it had failed already") {
@@ -241,9 +241,9 @@ func TestPeerIsNamedByAddress(t *testing.T) {
 	silent := workers[slices.IndexFunc(workers, func(w *worker) bool { return w.Node == "n1" })]
 	for _, line := range []string{"Traceback (most recent call last):", `  File "/app/train.py", line 9, in <module>`, "    main()",
 		"RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.2]:3469"} {
-		lost.do("say " + line)
+		lost.Do("say " + line)
 	}
-	lost.do("exit 1")
+	lost.Do("exit 1")
 	for _, e := range p.all(nodes, end{210, exitcodes.Retry, exitcodes.ReasonRetryableByRule}) {
 		want := fmt.Sprintf("the suspect is rank %s on n1 (127.0.0.2), named by rank %s: it said nothing itself of a failure", silent.Rank, lost.Rank)
 		if c := e.RootCause; c.Node != "n0" || !strings.Contains(e.Message.Message, want) {

@@ -44,7 +44,7 @@ func TestTheStoreIsRestored(t *testing.T) {
 	c.End()
 	restore := keepFiles(t, c)
 	restart(t, c, c.Servers...)
-	first[0].do("kill 9")
+	first[0].Do("kill 9")
 	second := p.round(1, 2)
 	c.End()
 	restore()
@@ -54,11 +54,11 @@ func TestTheStoreIsRestored(t *testing.T) {
 		return err == nil && len(res.Kvs) == 1
 	})
 	for _, w := range second {
-		if p.gone(w) {
+		if w.Gone() {
 			t.Errorf("the worker of %s was stopped", w.Node)
 		}
 	}
-	second[1].do("kill 9")
+	second[1].Do("kill 9")
 	third := p.round(2, 2)
 	p.is(third, names(second)...)
 	finish(third)

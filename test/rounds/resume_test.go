@@ -103,7 +103,7 @@ func TestResumeFromWhatAllHave(t *testing.T) {
 		s.save(300)
 		s.tear(400)
 	}
-	first[0].do("kill 9")
+	first[0].Do("kill 9")
 	second := p.round(1, 2)
 	p.from(of(second, "a"), "resume", 300, a)
 	p.from(of(second, "b"), "resume", 300, b)
@@ -125,7 +125,7 @@ func TestTheFirstSaveIsCut(t *testing.T) {
 	first := p.round(0, 2)
 	shelves["a"].save(100)
 	shelves["b"].tear(100)
-	first[0].do("kill 9")
+	first[0].Do("kill 9")
 	second := p.round(1, 2)
 	for _, w := range second {
 		p.fresh(w)
@@ -136,7 +136,7 @@ func TestTheFirstSaveIsCut(t *testing.T) {
 	for _, s := range shelves {
 		s.save(100)
 	}
-	second[0].do("kill 9")
+	second[0].Do("kill 9")
 	third := p.round(2, 2)
 	p.from(of(third, "a"), "resume", 100, shelves["a"])
 	finish(third)
@@ -162,7 +162,7 @@ func TestLostAfterProgress(t *testing.T) {
 			if left == nil {
 				a.lose(100)
 			}
-			first[1].do("kill 9")
+			first[1].Do("kill 9")
 			for _, e := range p.all(nodes, end{65, exitcodes.Fatal, "CheckpointUnusable"}) {
 				if !strings.Contains(e.Message.Message, "step 200 had been reached") {
 					t.Errorf("%s: %s", e.Node, e.Message.Message)
@@ -188,8 +188,8 @@ func TestSameCrashFallsBack(t *testing.T) {
 	}{{"resume", 200}, {"resume", 200}, {"fallback", 100}, {"resume", 100}} {
 		w := p.round(round, 1)[0]
 		p.from(w, want.decision, want.step, s)
-		w.do("step 250")
-		w.do("kill 9")
+		w.Do("step 250")
+		w.Do("kill 9")
 	}
 	nodes[0].Await(`"resuming from checkpoint" round=1 step=200 path=` + s.path(200) + " lost_steps=50")
 	nodes[0].Await(`"going back to an older checkpoint" round=2 step=100 path=` + s.path(100) + " lost_steps=150")
@@ -209,12 +209,12 @@ func TestNothingSavedYet(t *testing.T) {
 	p := resuming(t, 1)
 	n := p.start("a", newShelf(t).flag())
 	w := p.round(0, 1)[0]
-	w.do("step 30")
-	w.do("kill 9")
+	w.Do("step 30")
+	w.Do("kill 9")
 	w = p.round(1, 1)[0]
 	p.fresh(w)
 	n.Await(`"no checkpoint for the training: it starts over, unless it finds its own" round=1 lost_steps=30`)
-	w.do("exit 0")
+	w.Do("exit 0")
 	p.all([]*node{n}, succeeded)
 }
 
@@ -228,8 +228,8 @@ func TestQuarantine(t *testing.T) {
 	for round := range 2 {
 		w := p.round(round, 1)[0]
 		p.from(w, "resume", 200, s)
-		w.do("step 250")
-		w.do("kill 9")
+		w.Do("step 250")
+		w.Do("kill 9")
 	}
 	last := p.round(2, 1)[0]
 	p.from(last, "fallback", 100, s)
@@ -242,7 +242,7 @@ func TestQuarantine(t *testing.T) {
 			t.Errorf("%s is still where the training finds it", name)
 		}
 	}
-	last.do("exit 0")
+	last.Do("exit 0")
 	p.all([]*node{n}, succeeded)
 }
 
@@ -263,7 +263,7 @@ func TestProgressGivesRestartsBack(t *testing.T) {
 			}
 		}
 		s.save(50 * (round + 1))
-		workers[round%2].do("kill 9")
+		workers[round%2].Do("kill 9")
 	}
 	finish(p.round(failures, 2))
 	for _, e := range p.all(nodes, succeeded) {
@@ -282,8 +282,8 @@ func TestSilentRestart(t *testing.T) {
 		s := newShelf(t, 100, 200)
 		nodes := p.startAll(2, s.flag())
 		workers := p.round(0, 2)
-		workers[0].do("step 201")
-		workers[1].do("step 1")
+		workers[0].Do("step 201")
+		workers[1].Do("step 1")
 		for _, e := range p.all(nodes, end{65, exitcodes.Fatal, "CheckpointUnusable"}) {
 			if !strings.Contains(e.RootCause.Evidence, "step 200") || !strings.Contains(e.RootCause.Evidence, "reported step 1") {
 				t.Errorf("%s: the cause is %+v", e.Node, e.RootCause)
@@ -295,10 +295,10 @@ func TestSilentRestart(t *testing.T) {
 		p := resuming(t, 2, "--on-silent-restart", "fallback")
 		s := newShelf(t, 100, 200)
 		nodes := p.startAll(2, s.flag())
-		p.round(0, 2)[1].do("step 1")
+		p.round(0, 2)[1].Do("step 1")
 		second := p.round(1, 2)
 		p.from(second[0], "fallback", 100, s)
-		second[1].do("step 101")
+		second[1].Do("step 101")
 		finish(second)
 		p.all(nodes, succeeded)
 	})
@@ -331,7 +331,7 @@ func TestAnotherJobsDirectory(t *testing.T) {
 	n := p.start("a", s.flag())
 	p.fresh(p.round(0, 1)[0])
 	s.save(100)
-	of(p.round(0, 1), "a").do("exit 0")
+	of(p.round(0, 1), "a").Do("exit 0")
 	p.all([]*node{n}, succeeded)
 
 	other := resuming(t, 1, "--job", jobName(t)+"-other")

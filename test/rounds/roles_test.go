@@ -39,20 +39,20 @@ func TestEvaluatorFails(t *testing.T) {
 	p := sharedParty(t, "3", append([]string{"--restart-backoff", "1ms:2ms", "--max-restarts", "2"}, tensorflowRoles...)...)
 	nodes := p.startRoles("chief", "ps", "evaluator")
 	training := p.round(0, 3)
-	of(training, "evaluator").do("kill 9")
+	of(training, "evaluator").Do("kill 9")
 	second := p.another("evaluator", 1)
 	if second.Round != "0" || second.Rank != of(training, "evaluator").Rank {
 		t.Errorf("it was started again in round %s with rank %s", second.Round, second.Rank)
 	}
-	second.do("kill 9")
-	p.another("evaluator", 2).do("exit 7")
+	second.Do("kill 9")
+	p.another("evaluator", 2).Do("exit 7")
 	nodes[2].Await("the job continues without")
 	for _, node := range []string{"chief", "ps"} {
-		if p.gone(of(training, node)) {
+		if of(training, node).Gone() {
 			t.Errorf("the worker of %s was stopped", node)
 		}
 	}
-	of(training, "chief").do("exit 0")
+	of(training, "chief").Do("exit 0")
 	for _, e := range p.all(nodes, succeeded) {
 		if *e.Round != 0 || e.Restarts.Used != 0 || e.Role != e.Node {
 			t.Errorf("%s ends in round %d as %s, restarts %+v", e.Node, *e.Round, e.Role, *e.Restarts)
@@ -79,10 +79,10 @@ func TestEvaluatorIsReplaced(t *testing.T) {
 		t.Errorf("the replacement runs round %s", w.Round)
 	}
 	// The failure of the chief is another matter: all start again.
-	of(training, "chief").do("kill 9")
+	of(training, "chief").Do("kill 9")
 	second := p.round(1, 3)
 	p.is(second, names(training)...)
-	of(second, "chief").do("exit 0")
+	of(second, "chief").Do("exit 0")
 	for _, e := range p.all(nodes, succeeded) {
 		if *e.Round != 1 || e.Restarts.Used != 1 || e.Restarts.Preemptions != 0 {
 			t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
@@ -95,7 +95,7 @@ func TestARoleThatIsNeverRestarted(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "2", "--roles", "data=never")
 	nodes := p.startRoles("chief", "data")
-	of(p.round(0, 2), "data").do("kill 9")
+	of(p.round(0, 2), "data").Do("kill 9")
 	for _, e := range p.all(nodes, end{137, "retry", "KilledBySIGKILL"}) {
 		if e.RootCause.Node != "data" {
 			t.Errorf("%s: %+v", e.Node, e.RootCause)
@@ -114,18 +114,18 @@ func TestEvaluatorComesIntoARunningRound(t *testing.T) {
 	first := p.round(0, 3)
 	p.from(of(first, "evaluator"), "resume", 100, s)
 	s.save(200)
-	of(first, "evaluator").do("kill 9")
+	of(first, "evaluator").Do("kill 9")
 	p.from(p.another("evaluator", 1), "resume", 200, s)
 	s.save(300)
 	nodes[2].Signal(syscall.SIGTERM)
 	p.all(nodes[2:], preempted)
 	nodes[2] = p.start("evaluator", "--role", "evaluator")
 	p.from(p.another("evaluator", 2), "resume", 300, s)
-	of(first, "chief").do("kill 9")
+	of(first, "chief").Do("kill 9")
 	second := p.round(1, 3)
 	for _, w := range second {
 		p.from(w, "resume", 300, s)
 	}
-	of(second, "chief").do("exit 0")
+	of(second, "chief").Do("exit 0")
 	p.all(nodes, succeeded)
 }

@@ -34,14 +34,14 @@ func (s *saving) begin(i int) *node {
 	s.t.Helper()
 	s.party.env = append([]string{"PYTHON_EXEC=" + harness.Peer(s.t, "torch/bin/python3")}, append(s.env, one...)...)
 	return s.startCommand(fmt.Sprint("n", i), []string{"--node-rank", fmt.Sprint(i)}, []string{"--nproc-per-node", fmt.Sprint(s.ranks),
-		filepath.Join(harness.Root(), "test/rounds/testdata/phases.py"), filepath.Join(harness.Root(), "examples"), s.dir + "/checkpoints", "100000"})
+		filepath.Join(harness.Root(), "test/rounds/testdata/phases.py"), filepath.Join(harness.Root(), "examples"), s.Dir + "/checkpoints", "100000"})
 }
 
 func newSaving(t *testing.T, ranks int, env ...string) *saving {
 	p := sharedParty(t, "2", "--notice-signal", "USR1@2m", "--grace", "40s", "--restart-backoff", "1ms:1ms")
 	p.mode, p.flags[0] = "launch", "--nnodes"
 	p.limit = 10 * time.Minute // a node lives as long as it is not called away itself
-	p.flags = append(p.flags, "--checkpoint-dir", p.dir+"/checkpoints")
+	p.flags = append(p.flags, "--checkpoint-dir", p.Dir+"/checkpoints")
 	s := &saving{party: p, ranks: ranks, env: env}
 	s.nodes = []*node{s.begin(0), s.begin(1)}
 	return s

@@ -166,7 +166,7 @@ func (trouble trouble) comesOver(t *testing.T, program string) {
 	if trouble.begin != nil {
 		end = trouble.begin(t, c)
 	}
-	first[0].do("kill 9")
+	first[0].Do("kill 9")
 	p.stopped(first[0])
 	if trouble.stops {
 		end()
@@ -176,7 +176,7 @@ func (trouble trouble) comesOver(t *testing.T, program string) {
 	if !trouble.stops {
 		end()
 	}
-	second[1].do("kill 9")
+	second[1].Do("kill 9")
 	third := p.round(2, 2)
 	p.is(third, names(first)...)
 	finish(third)

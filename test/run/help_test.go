@@ -18,8 +18,10 @@ func TestHelp(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s%s", top.Code, top.Stdout, top.Stderr)
 	}
 	var commands []string
+	says := map[string]string{} // by command: what it does
 	for line := range strings.Lines(section[1]) {
-		commands = append(commands, strings.Fields(line)[0])
+		command, does, _ := strings.Cut(strings.TrimSpace(line), " ")
+		commands, says[command] = append(commands, command), strings.TrimSpace(does)
 	}
 	if len(commands) < 3 {
 		t.Fatalf("commands %q in\n%s", commands, top.Stdout)
@@ -32,6 +34,9 @@ func TestHelp(t *testing.T) {
 			}
 			if !strings.Contains(res.Stdout, "Example: ") || !strings.Contains(res.Stdout, "gangrun "+command) {
 				t.Errorf("%s %s has no example:\n%s", command, flag, res.Stdout)
+			}
+			if want := "\ngangrun " + command + ": " + says[command] + "\n"; command != "help" && !strings.Contains(res.Stdout, want) {
+				t.Errorf("%s %s does not say %q:\n%s", command, flag, want, res.Stdout)
 			}
 		}
 	}
@@ -57,6 +62,9 @@ func TestHelp(t *testing.T) {
 	for command, few := range map[string]int{"run": 12, "launch": 12, "local": 12} {
 		short := harness.Run(t, limit, nil, bin, command, "--help").Stdout
 		all := harness.Run(t, limit, nil, bin, command, "--help-all").Stdout
+		if want := "\ngangrun " + command + ": " + says[command] + "\n"; !strings.Contains(all, want) {
+			t.Errorf("%s --help-all does not say %q", command, want)
+		}
 		if strings.Count(all, "\n  -") <= strings.Count(short, "\n  -") || !strings.Contains(short, command+" --help-all lists all") {
 			t.Errorf("%s: %d flags of %d", command, strings.Count(short, "\n  -"), strings.Count(all, "\n  -"))
 		}

@@ -24,7 +24,7 @@ func TestFailedPyTorchJobIsNeverCleanedUp(t *testing.T) {
 	job := pytorchJob(0, kubeflow.RestartPolicyExitCode)
 	job.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(0))
 	o := run(t, job)
-	o.round(0, 1)[0].do("exit 3")
+	o.round(0, 1)[0].Do("exit 3")
 	o.becomes(kubeflow.JobFailed)
 	o.until("vain attempts to clean up", func() bool { return o.failed("job completion time is nil, cannot cleanup") >= 3 })
 	if o.current() == nil || statusOf(o.current()).CompletionTime != nil {
@@ -45,8 +45,8 @@ func TestPyTorchJobThatNeverRestartsIsCleanedUp(t *testing.T) {
 	job := pytorchJob(1, kubeflow.RestartPolicyNever)
 	job.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(0))
 	o := run(t, job)
-	o.round(0, 2)[0].do("kill 9")
-	o.round(1, 2)[1].do("exit 3")
+	o.round(0, 2)[0].Do("kill 9")
+	o.round(1, 2)[1].Do("exit 3")
 	o.cleaned()
 	for _, e := range o.ends() {
 		o.want(e, 3, exitcodes.Fatal, "Error")
@@ -85,7 +85,7 @@ func TestFailedTFJobIsCleanedUp(t *testing.T) {
 	job.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(0))
 	o := run(t, job)
 	o.until("a worker", func() bool { return o.started() == 1 })
-	o.newestWorker().do("exit 3")
+	o.newestWorker().Do("exit 3")
 	o.cleaned()
 	if !o.ever(kubeflow.JobFailed) {
 		t.Error("the job has not failed")
@@ -107,10 +107,10 @@ func TestBackoffLimitIsIgnored(t *testing.T) {
 		o := run(t, limited(1))
 		for n := range 3 {
 			o.until("a worker", func() bool { return o.started() == n+1 })
-			o.newestWorker().do("kill 9")
+			o.newestWorker().Do("kill 9")
 		}
 		o.until("a worker", func() bool { return o.started() == 4 })
-		o.newestWorker().do("exit 0")
+		o.newestWorker().Do("exit 0")
 		o.becomes(kubeflow.JobSucceeded)
 		o.never(kubeflow.JobFailed)
 		for i, e := range o.ends() {
@@ -122,7 +122,7 @@ func TestBackoffLimitIsIgnored(t *testing.T) {
 	t.Run("0", func(t *testing.T) {
 		t.Parallel()
 		o := run(t, limited(0))
-		o.round(0, 1)[0].do("kill 9")
+		o.round(0, 1)[0].Do("kill 9")
 		o.becomes(kubeflow.JobFailed)
 	})
 }
@@ -138,10 +138,10 @@ func TestLoneTFJobHasNoLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := run(t, tfJob(map[kubeflow.ReplicaType]int32{kubeflow.TFJobReplicaTypeWorker: 1}, append(test.flags, "--max-restarts", "0")...))
-			o.round(0, 1)[0].do("kill 9")
+			o.round(0, 1)[0].Do("kill 9")
 			if test.ends == kubeflow.JobSucceeded {
 				o.until("another pod", func() bool { return o.started() == 2 })
-				o.newestWorker().do("exit 0")
+				o.newestWorker().Do("exit 0")
 			}
 			o.becomes(test.ends)
 		})
@@ -159,7 +159,7 @@ func TestCleanPodPolicy(t *testing.T) {
 				job.Spec.RunPolicy.CleanPodPolicy = &policy
 			}
 			o := run(t, job)
-			o.round(0, 2)[0].do("exit 3")
+			o.round(0, 2)[0].Do("exit 3")
 			o.becomes(kubeflow.JobFailed)
 			o.ends()
 			if policy == kubeflow.CleanPodPolicyAll {

@@ -36,13 +36,13 @@ func TestDefaultRestartPolicy(t *testing.T) {
 	o := run(t, pytorchJob(0, ""))
 	for n := range 2 {
 		o.until("a worker", func() bool { return o.started() == n+1 })
-		o.newestWorker().do("exit 3")
+		o.newestWorker().Do("exit 3")
 	}
 	o.until("a worker", func() bool { return o.started() == 3 })
 	if s := o.all()[0].started.Load().Status().Containers[0]; s.RestartCount != 2 {
 		t.Errorf("the container was started again %d times, want 2", s.RestartCount)
 	}
-	o.newestWorker().do("exit 0")
+	o.newestWorker().Do("exit 0")
 	o.becomes(kubeflow.JobSucceeded)
 	o.never(kubeflow.JobFailed)
 	o.undeleted()
@@ -92,9 +92,9 @@ func TestMessageFits(t *testing.T) {
 	o := run(t, job)
 	w := o.round(0, 1)[0]
 	for range 200 {
-		w.do("say %s", "a line of the output, of which the message keeps the end as far as there is room for it")
+		w.Do("say %s", "a line of the output, of which the message keeps the end as far as there is room for it")
 	}
-	w.do("exit 3")
+	w.Do("exit 3")
 	o.becomes(kubeflow.JobFailed)
 	e := o.ends()[0]
 	o.want(e, 3, exitcodes.Fatal, "Error")

@@ -148,7 +148,7 @@ func violations(t *testing.T, definition string, object map[string]any) (list []
 // standIn puts the worker of these tests where the images of the examples have their launcher.
 func (o *operator) standIn() *operator {
 	for _, name := range []string{"torchrun", "python"} {
-		o.mounts = append(o.mounts, kubelet.Mount{Host: filepath.Join(o.workers.dir, "worker"), Path: "/usr/local/sbin/" + name, ReadOnly: true})
+		o.mounts = append(o.mounts, kubelet.Mount{Host: filepath.Join(o.workers.Dir, "worker"), Path: "/usr/local/sbin/" + name, ReadOnly: true})
 	}
 	return o
 }
@@ -166,7 +166,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: %q, want %q at the end", w.pod(), w.Args, training)
 			}
 		}
-		first[1].do("kill 9")
+		first[1].Do("kill 9")
 		finish(o.round(1, 4))
 		o.becomes(kubeflow.JobSucceeded)
 		for _, e := range o.ends() {
@@ -209,8 +209,8 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: %q", w.pod(), w.Args)
 			}
 		}
-		o.of(first, "mnist-evaluator-0").do("kill 9")
-		o.of(first, "mnist-chief-0").do("exit 0")
+		o.of(first, "mnist-evaluator-0").Do("kill 9")
+		o.of(first, "mnist-chief-0").Do("exit 0")
 		o.becomes(kubeflow.JobSucceeded)
 		for _, e := range o.ends() {
 			o.want(e, 0, exitcodes.Success, "Succeeded")

@@ -74,8 +74,8 @@ func TestElasticDrain(t *testing.T) {
 	o := run(t, elasticJob(3, "--last-call", "1m")) // so that the next round has the replacement
 	first := o.round(0, 3)
 	for _, w := range first {
-		w.do("obey")
-		w.do("say obeying")
+		w.Do("obey")
+		w.Do("say obeying")
 		o.newest(w.pod()).started.Load().Await("obeying")
 	}
 	drained := o.newest("bert-worker-1")
@@ -100,7 +100,7 @@ func TestElasticDrain(t *testing.T) {
 func TestElasticRestart(t *testing.T) {
 	t.Parallel()
 	o := run(t, elasticJob(3))
-	o.round(0, 3)[1].do("kill 9")
+	o.round(0, 3)[1].Do("kill 9")
 	finish(o.round(1, 3))
 	o.becomes(kubeflow.JobSucceeded)
 	for _, e := range o.ends() {
@@ -130,7 +130,7 @@ func (o *operator) suspend(suspend bool) {
 // and sees it to its end.
 func (o *operator) suspendAndResume(count int) {
 	o.t.Helper()
-	o.round(0, count)[0].do("save 7")
+	o.round(0, count)[0].Do("save 7")
 	o.until("a checkpoint", func() bool { return o.saved("step-7") })
 	before := o.all()
 	o.suspend(true)

@@ -57,7 +57,7 @@ func run(t *testing.T, job client.Object) *operator {
 func prepare(t *testing.T) *operator {
 	t.Helper()
 	o := &operator{t: t, cluster: kubelet.New(t), workers: listen(t), claims: t.TempDir(), changed: make(chan struct{}, 1)}
-	o.mounts = []kubelet.Mount{{Host: o.workers.dir, Path: "/test"}}
+	o.mounts = []kubelet.Mount{{Host: o.workers.Dir, Path: "/test"}}
 	o.api = newAPI(o.wrote)
 	return o
 }

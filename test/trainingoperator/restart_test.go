@@ -14,7 +14,7 @@ import (
 func TestPyTorchJobThatStaysRestartingAfterAPermanentCode(t *testing.T) {
 	t.Parallel()
 	o := run(t, pytorchJob(2, kubeflow.RestartPolicyExitCode))
-	o.of(o.round(0, 3), "bert-worker-1").do("exit 3")
+	o.of(o.round(0, 3), "bert-worker-1").Do("exit 3")
 	o.becomes(kubeflow.JobFailed)
 	ends := o.ends()
 	if len(ends) != 3 {
@@ -39,10 +39,10 @@ func TestOneWorkerRestartedWhileTheOthersHang(t *testing.T) {
 	t.Parallel()
 	o := run(t, pytorchJob(2, kubeflow.RestartPolicyExitCode))
 	first := o.round(0, 3)
-	o.of(first, "bert-worker-0").do("kill 9")
+	o.of(first, "bert-worker-0").Do("kill 9")
 	second := o.round(1, 3)
 	for i, w := range second {
-		if o.lives(first[i]) {
+		if !first[i].Gone() {
 			t.Errorf("%s's worker of round 0 lives on", first[i].pod())
 		}
 		if w.Env["RANK"] != first[i].Env["RANK"] || w.Env["MASTER_PORT"] == first[i].Env["MASTER_PORT"] {
@@ -68,7 +68,7 @@ func TestBudgetIsSpent(t *testing.T) {
 	t.Parallel()
 	o := run(t, pytorchJob(1, kubeflow.RestartPolicyExitCode, "--max-restarts", "1"))
 	for round := range 2 {
-		o.of(o.round(round, 2), "bert-worker-0").do("kill 9")
+		o.of(o.round(round, 2), "bert-worker-0").Do("kill 9")
 	}
 	o.becomes(kubeflow.JobFailed)
 	for _, e := range o.ends() {

@@ -22,16 +22,16 @@ func TestEvaluatorFails(t *testing.T) {
 			}))
 			first := o.round(0, 3)
 			evaluator := o.of(first, "mnist-evaluator-0")
-			evaluator.do(failure.do)
-			o.until("the evaluator's end", func() bool { return !o.lives(evaluator) })
+			evaluator.Do(failure.do)
+			o.until("the evaluator's end", evaluator.Gone)
 			if failure.again {
-				o.until("the evaluator's return", func() bool { return len(o.workers.living(0)) == 3 })
+				o.until("the evaluator's return", func() bool { return len(o.living(0)) == 3 })
 			}
 			for _, pod := range []string{"mnist-chief-0", "mnist-worker-0"} {
-				if !o.lives(o.of(first, pod)) {
+				if o.of(first, pod).Gone() {
 					t.Errorf("%s was stopped", pod)
 				}
-				o.of(first, pod).do("exit 0")
+				o.of(first, pod).Do("exit 0")
 			}
 			o.becomes(kubeflow.JobSucceeded)
 			for _, e := range o.ends() {
@@ -48,7 +48,7 @@ func TestEvaluatorFails(t *testing.T) {
 func TestEvaluatorIsNeeded(t *testing.T) {
 	t.Parallel()
 	o := run(t, tfJob(map[kubeflow.ReplicaType]int32{kubeflow.TFJobReplicaTypeChief: 1, kubeflow.TFJobReplicaTypeEval: 1}, "--roles", "evaluator=never"))
-	o.of(o.round(0, 2), "mnist-evaluator-0").do("exit 3")
+	o.of(o.round(0, 2), "mnist-evaluator-0").Do("exit 3")
 	o.becomes(kubeflow.JobFailed)
 	for _, e := range o.ends() {
 		o.want(e, 3, exitcodes.Fatal, "Error")
@@ -64,15 +64,15 @@ func TestParameterServersNeverEnd(t *testing.T) {
 	}))
 	first := o.round(0, 5)
 	lost := o.of(first, "mnist-worker-1")
-	lost.do("kill 9")
-	o.until("the worker's end", func() bool { return !o.lives(lost) })
-	o.until("the worker's return", func() bool { return len(o.workers.living(0)) == 5 })
+	lost.Do("kill 9")
+	o.until("the worker's end", lost.Gone)
+	o.until("the worker's return", func() bool { return len(o.living(0)) == 5 })
 	for _, w := range first {
-		if w != lost && !o.lives(w) {
+		if w != lost && w.Gone() {
 			t.Errorf("%s was stopped for a worker's sake", w.pod())
 		}
 	}
-	o.of(first, "mnist-chief-0").do("exit 0")
+	o.of(first, "mnist-chief-0").Do("exit 0")
 	o.becomes(kubeflow.JobSucceeded)
 	for _, e := range o.ends() {
 		o.want(e, 0, exitcodes.Success, "Succeeded")
@@ -88,9 +88,9 @@ func TestParameterServerFails(t *testing.T) {
 	o := run(t, tfJob(map[kubeflow.ReplicaType]int32{
 		kubeflow.TFJobReplicaTypeChief: 1, kubeflow.TFJobReplicaTypePS: 1, kubeflow.TFJobReplicaTypeWorker: 1,
 	}))
-	o.of(o.round(0, 3), "mnist-ps-0").do("kill 9")
+	o.of(o.round(0, 3), "mnist-ps-0").Do("kill 9")
 	second := o.round(1, 3)
-	o.of(second, "mnist-chief-0").do("exit 0")
+	o.of(second, "mnist-chief-0").Do("exit 0")
 	o.becomes(kubeflow.JobSucceeded)
 	for _, e := range o.ends() {
 		o.want(e, 0, exitcodes.Success, "Succeeded")
@@ -105,10 +105,10 @@ func TestWorkerOfManyFails(t *testing.T) {
 	t.Parallel()
 	o := run(t, tfJob(map[kubeflow.ReplicaType]int32{kubeflow.TFJobReplicaTypeWorker: 3}))
 	first := o.round(0, 3)
-	first[2].do("kill 9")
+	first[2].Do("kill 9")
 	second := o.round(1, 3)
 	for i, w := range second {
-		if o.lives(first[i]) {
+		if !first[i].Gone() {
 			t.Errorf("%s's worker of round 0 lives on", w.pod())
 		}
 		if w.Env["TF_CONFIG"] == "" || w.Env["TF_CONFIG"] != first[i].Env["TF_CONFIG"] {

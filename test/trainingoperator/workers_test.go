@@ -1,111 +1,43 @@
 package trainingoperator_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 
+	"github.com/gangrun/gangrun/test/harness/puppet"
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 )
 
 // workers are the training processes in the pods. They tell the test where they stand and do what it says.
-type workers struct {
-	t   *testing.T
-	dir string // /test in the pods
-
-	mu  sync.Mutex
-	all []*worker
-}
+type workers = puppet.Stage[worker, *worker]
 
 // worker is one training process: testdata/worker.py.
 type worker struct {
+	puppet.Puppet
 	Env  map[string]string
 	Args []string
-	conn net.Conn
-	gone bool
 }
 
 // listen waits for workers until the test ends.
 func listen(t *testing.T) *workers {
 	t.Helper()
-	w := &workers{t: t}
-	var err error
-	if w.dir, err = os.MkdirTemp("", "workers"); err != nil { // a test's own directory is too long a name for a socket
-		t.Fatal(err)
-	}
+	w := puppet.Open(t, func(*worker) {})
 	script, err := os.ReadFile(filepath.Join("testdata", "worker.py"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "worker"), script, 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(w.Dir, "worker"), script, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", filepath.Join(w.dir, "socket"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(w.dir, "socket"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(w.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { w.take(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		w.mu.Lock()
-		for _, one := range w.all {
-			one.conn.Close()
-		}
-		w.mu.Unlock()
-		serving.Wait()
-		os.RemoveAll(w.dir)
-	})
 	return w
-}
-
-// take hears of a worker, and of its end.
-func (w *workers) take(conn net.Conn) {
-	one, lines := &worker{conn: conn}, bufio.NewReader(conn)
-	hello, err := lines.ReadBytes('\n')
-	if err != nil {
-		conn.Close() // it was killed before it could say who it is
-		return
-	}
-	if err := json.Unmarshal(hello, one); err != nil {
-		w.t.Errorf("%q: %v", hello, err)
-	}
-	w.mu.Lock()
-	w.all = append(w.all, one)
-	w.mu.Unlock()
-	_, _ = io.Copy(io.Discard, lines)
-	w.mu.Lock()
-	one.gone = true
-	w.mu.Unlock()
 }
 
 // pod is the name of the worker's pod.
 func (w *worker) pod() string { return w.Env["HOSTNAME"] }
-
-// do tells the worker what to do.
-func (w *worker) do(format string, args ...any) { fmt.Fprintf(w.conn, format+"\n", args...) }
 
 // round waits until that many workers live in the round, and returns them in the order of their pods' names.
 func (o *operator) round(number, count int) (list []*worker) {
@@ -114,18 +46,17 @@ func (o *operator) round(number, count int) (list []*worker) {
 		if o.is(kubeflow.JobFailed) {
 			o.t.Fatal("the job has failed")
 		}
-		list = o.workers.living(number)
+		list = o.living(number)
 		return len(list) == count
 	})
 	return list
 }
 
 // living are the workers of the round that live, in the order of their pods' names.
-func (w *workers) living(round int) (list []*worker) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, one := range w.all {
-		if one.Env["GANGRUN_ROUND"] == strconv.Itoa(round) && !one.gone {
+func (o *operator) living(round int) (list []*worker) {
+	all, _ := o.workers.Look()
+	for _, one := range all {
+		if one.Env["GANGRUN_ROUND"] == strconv.Itoa(round) && !one.Gone() {
 			list = append(list, one)
 		}
 	}
@@ -141,13 +72,6 @@ func (w *workers) living(round int) (list []*worker) {
 	return list
 }
 
-// lives reports whether the worker is still there.
-func (o *operator) lives(w *worker) bool {
-	o.workers.mu.Lock()
-	defer o.workers.mu.Unlock()
-	return !w.gone
-}
-
 // of is the worker in that pod.
 func (o *operator) of(list []*worker, pod string) *worker {
 	o.t.Helper()
@@ -160,21 +84,19 @@ func (o *operator) of(list []*worker, pod string) *worker {
 
 // started is how many workers there have been.
 func (o *operator) started() int {
-	o.workers.mu.Lock()
-	defer o.workers.mu.Unlock()
-	return len(o.workers.all)
+	all, _ := o.workers.Look()
+	return len(all)
 }
 
 // finish lets all workers succeed.
 func finish(list []*worker) {
 	for _, w := range list {
-		w.do("exit 0")
+		w.Do("exit 0")
 	}
 }
 
 // newestWorker is the worker that has come last.
 func (o *operator) newestWorker() *worker {
-	o.workers.mu.Lock()
-	defer o.workers.mu.Unlock()
-	return o.workers.all[len(o.workers.all)-1]
+	all, _ := o.workers.Look()
+	return all[len(all)-1]
 }

@@ -208,6 +208,17 @@ func TestEveryReasonIsExplained(t *testing.T) {
 			t.Errorf("%s in small letters is %+v", name, again)
 		}
 	}
+	for n := 1; n <= lastSignal; n++ {
+		name := exitcodes.SignalReason(n)
+		if r, found := reasonOf(strings.ToLower(name)); !found || r.Name != name || r.Text == "" || r.Do == "" || strings.Contains(r.Do, "gangrun explain") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	for name := range signalAdvice {
+		if n, err := exitcodes.ParseSignal(name); err != nil || exitcodes.SignalName(n) != name {
+			t.Errorf("%s is no signal's name", name)
+		}
+	}
 	// What families give stands in the source alone.
 	given, named := map[string]bool{}, map[string]bool{}
 	sources, err := filepath.Glob("../../../exitcodes/*.go")

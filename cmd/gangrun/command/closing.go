@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/internal/words"
+	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
@@ -59,6 +60,8 @@ func whyNot(m exitcodes.Message, end node.Ending, cfg supervisor.Config) string 
 		rule = m.RootCause.Rule
 	}
 	switch {
+	case end.Why != "" && limitFlags[end.Limit] != "":
+		return fmt.Sprintf("%s (--%s)", end.Why, limitFlags[end.Limit])
 	case end.Why != "":
 		return end.Why
 	case m.Reason == exitcodes.ReasonNodeUnhealthy:
@@ -79,22 +82,49 @@ func whyNot(m exitcodes.Message, end node.Ending, cfg supervisor.Config) string 
 	return "it would fail the same way again"
 }
 
+// limitFlags are the flags that set the limits on restarts.
+var limitFlags = map[rendezvous.Limit]string{
+	rendezvous.LimitProgress:    "max-restarts",
+	rendezvous.LimitWindow:      "restart-window",
+	rendezvous.LimitPreemptions: "max-preemptions",
+	rendezvous.LimitSameFailure: "max-same-failure",
+}
+
+// adviceAbout is what a person can do about an end: about its root cause, where the reason says only what gangrun made of
+// that.
+func adviceAbout(m exitcodes.Message) string {
+	known, _ := adviceOn(m.Reason)
+	if m.RootCause == nil {
+		return known.do
+	}
+	of, _ := adviceOn(m.RootCause.Reason)
+	switch m.Reason {
+	case exitcodes.ReasonRetryableByRule, exitcodes.ReasonFatalByRule:
+		return of.do
+	case exitcodes.ReasonRestartBudgetExhausted:
+		return cmp.Or(whenItReturns(of.do), known.do)
+	}
+	return known.do
+}
+
+// whenItReturns is advice once there are no more restarts: it does not begin with doing nothing, and is empty where that was all.
+func whenItReturns(do string) string {
+	if rest, waits := strings.CutPrefix(do, "nothing at first; "); waits {
+		return rest
+	}
+	if strings.HasPrefix(do, "nothing") {
+		return ""
+	}
+	return do
+}
+
 // whatToDo is what a person can do next.
 func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
-	known, _ := adviceOn(m.Reason)
-	do := known.do
-	if m.RootCause != nil {
-		of, _ := adviceOn(m.RootCause.Reason)
-		switch {
-		case m.Reason == exitcodes.ReasonRetryableByRule, m.Reason == exitcodes.ReasonFatalByRule,
-			m.Reason == exitcodes.ReasonRestartBudgetExhausted && of.do != "":
-			do = of.do
-		}
-	}
+	do := adviceAbout(m)
 	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout || m.Reason == exitcodes.ReasonStoreLost {
 		return do
 	}
-	return strings.TrimSuffix("allow restarts: --max-restarts 3; "+do, "; ")
+	return strings.TrimSuffix("allow restarts: --max-restarts 3; "+whenItReturns(do), "; ")
 }
 
 func lasted(m exitcodes.Message) string {

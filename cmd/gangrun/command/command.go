@@ -48,14 +48,14 @@ func Run(args []string) (code int) {
 		supervisor.ProbeDirectory(args[2])
 		return 0
 	}
-	if len(args) > 2 && args[2] == helpAll && showAll(os.Stdout, args[1]) {
-		return 0
-	}
 	p := &program{openTree: openTree}
 	commands := append([]*cli.Command{
 		runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
 		installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p), reportCommand(p),
 	}, slices.Concat(verbCommands(p), []*cli.Command{helpCommand(), versionCommand()})...)
+	if len(args) > 2 && args[2] == helpAll && showAll(os.Stdout, args[1], commands) {
+		return 0
+	}
 	ownMistakes(commands)
 	app := &cli.App{
 		Name:                  "gangrun",

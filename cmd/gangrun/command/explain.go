@@ -121,7 +121,14 @@ type explainer struct {
 type explained struct {
 	exitcodes.Meaning
 	Signal    string               `json:"signal,omitempty"`
+	Do        string               `json:"do,omitempty"` // what a person can do
 	Reactions []exitcodes.Reaction `json:"reactions"`
+}
+
+func explain(code int, signal string) explained {
+	m := exitcodes.MeaningOf(code)
+	a, _ := adviceOn(m.Reason)
+	return explained{m, signal, a.do, exitcodes.Reactions(code)}
 }
 
 func (e explainer) argument(arg string) error {
@@ -129,11 +136,10 @@ func (e explainer) argument(arg string) error {
 		if code < 0 || code > 255 {
 			return &configError{fmt.Sprintf("%d is not an exit code; those are 0 to 255", code)}
 		}
-		return e.code(explained{Meaning: exitcodes.MeaningOf(code), Reactions: exitcodes.Reactions(code)})
+		return e.code(explain(code, ""))
 	}
 	if n, err := exitcodes.ParseSignal(arg); err == nil {
-		code := exitcodes.CodeSignalBase + n
-		return e.code(explained{exitcodes.MeaningOf(code), exitcodes.SignalName(n), exitcodes.Reactions(code)})
+		return e.code(explain(exitcodes.CodeSignalBase+n, exitcodes.SignalName(n)))
 	}
 	if r, found := reasonOf(arg); found {
 		return e.reason(r)
@@ -170,7 +176,9 @@ func (e explainer) code(x explained) error {
 	if e.json {
 		return e.encode(x)
 	}
-	fmt.Fprintf(e.out, "%d  %s  %s\n%s\n\n", x.Code, x.Verdict, x.Reason, x.Text)
+	fmt.Fprintf(e.out, "%d  %s  %s\n%s\n", x.Code, x.Verdict, x.Reason, x.Text)
+	e.todo(x.Do)
+	fmt.Fprintln(e.out)
 	e.reactions(x.Reactions)
 	return nil
 }
@@ -185,7 +193,7 @@ func (e explainer) codes() error {
 	if e.json {
 		var all []explained
 		for _, m := range exitcodes.Codes() {
-			all = append(all, explained{Meaning: m, Reactions: exitcodes.Reactions(m.Code)})
+			all = append(all, explain(m.Code, ""))
 		}
 		return e.encode(all)
 	}
@@ -199,7 +207,7 @@ func (e explainer) codes() error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(e.out, "\ngangrun explain CODE says what the operators do with one, gangrun explain REASON what a person can do.")
+	fmt.Fprintln(e.out, "\ngangrun explain CODE says what a person can do, and what the operators do with it; gangrun explain REASON, which rules give it.")
 	return nil
 }
 
@@ -207,8 +215,9 @@ func (e explainer) message(m exitcodes.Message) error {
 	if e.json {
 		return e.encode(struct {
 			Message   exitcodes.Message    `json:"message"`
+			Do        string               `json:"do,omitempty"`
 			Reactions []exitcodes.Reaction `json:"reactions"`
-		}{m, exitcodes.Reactions(m.ExitCode)})
+		}{m, adviceAbout(m), exitcodes.Reactions(m.ExitCode)})
 	}
 	fmt.Fprintf(e.out, "%s: %s (exit code %d)\n%s\n", m.Verdict, m.Reason, m.ExitCode, m.Message)
 	line := func(name string, value any) { fmt.Fprintf(e.out, "  %-12s %v\n", name, value) }
@@ -238,6 +247,7 @@ func (e explainer) message(m exitcodes.Message) error {
 	if m.LogTail != "" {
 		fmt.Fprintf(e.out, "  last output:\n    %s\n", strings.ReplaceAll(strings.TrimRight(m.LogTail, "\n"), "\n", "\n    "))
 	}
+	e.todo(adviceAbout(m))
 	fmt.Fprintln(e.out)
 	e.reactions(exitcodes.Reactions(m.ExitCode))
 	return nil

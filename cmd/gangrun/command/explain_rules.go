@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,7 +61,7 @@ func (e explainer) rule(r exitcodes.Rule) error {
 	if e.json {
 		return e.encode(row)
 	}
-	fmt.Fprintf(e.out, "rule %s: %s, role %s\n", row.Name, dash(row.verdicts()), row.Role)
+	fmt.Fprintf(e.out, "rule %s: %s, role %s\n", row.Name, cmp.Or(row.verdicts(), noVerdict), row.Role)
 	if row.Pattern != "" {
 		fmt.Fprintf(e.out, "matches: %s\n", row.Pattern)
 	}
@@ -72,9 +73,7 @@ func (e explainer) rule(r exitcodes.Rule) error {
 	}
 	if reason, found := reasonOf(row.Reason); found {
 		fmt.Fprintf(e.out, "reason %s: %s\n", reason.Name, reason.Text)
-		if reason.Do != "" {
-			fmt.Fprintf(e.out, "what to do: %s\n", reason.Do)
-		}
+		e.todo(reason.Do)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 func (o *options) hangSettings() []*setting {
 	return []*setting{
 		{name: "hang-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.Timeout), standard: "60s, or five times the slowest step if that is longer; 15m where no steps are known",
-			usage: "so long without a step is a hang; where no steps are known, so long without output"},
+			usage: "this long without a step is a hang; where no steps are known, this long without output"},
 		{name: "exit-timeout", group: groupHang, hint: "TIME", parse: positive(&o.Hang.ExitTimeout), standard: "60s",
 			usage: "how long a worker may linger after its last words say that it failed, or after STOPPING=1, before it is ended"},
 		{name: "hang", group: groupHang, hint: "act|observe|off", standard: "act where steps are known, else observe",

@@ -23,7 +23,7 @@ const (
 	groupMachine    = "Sick machines"
 	groupOutput     = "Output of the workers"
 	groupCheckpoint = "Checkpoints"
-	groupSeen       = "What others see"
+	groupSeen       = "Monitoring"
 	groupOwn        = "gangrun itself"
 )
 
@@ -56,10 +56,13 @@ Commands:{{range .VisibleCommands}}
 gangrun help COMMAND shows its help. gangrun explain and docs/troubleshooting.md say what to do about a failure.
 `
 
+// summary is the line that the list of commands has, as the library fills it in.
+const summary = "{{.HelpName}}: {{.Usage}}"
+
 // help is the help of one command: what it is called with, an example, and its settings by group.
 func help(name, arguments, example, description string, settings []*setting) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Usage: %s\n\nExample: gangrun %s\n", strings.TrimSpace("gangrun "+name+" "+arguments), example)
+	fmt.Fprintf(&b, "Usage: %s\n\nExample: gangrun %s\n\n%s\n", strings.TrimSpace("gangrun "+name+" "+arguments), example, summary)
 	if description != "" {
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimSuffix(description, "\n"))
 	}
@@ -90,7 +93,7 @@ func shortHelp(name, arguments, example, description string, settings []*setting
 }
 
 // showAll prints the help with all flags of the commands that have many.
-func showAll(w io.Writer, name string) bool {
+func showAll(w io.Writer, name string, commands []*cli.Command) bool {
 	full := map[string]func() string{
 		"run": func() string {
 			o := defaultOptions()
@@ -108,7 +111,8 @@ func showAll(w io.Writer, name string) bool {
 	if full == nil {
 		return false
 	}
-	fmt.Fprint(w, full())
+	i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == name })
+	fmt.Fprint(w, strings.Replace(full(), summary, "gangrun "+name+": "+commands[i].Usage, 1))
 	return true
 }
 

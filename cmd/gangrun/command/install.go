@@ -17,7 +17,7 @@ func installCommand() *cli.Command {
 		Name:  "install",
 		Usage: "copy gangrun into a directory",
 		CustomHelpTemplate: help("install", "DIR", "install /shared",
-			"Makes the copy DIR/gangrun and prints its path. For an init container that puts gangrun into a volume, so that a\n"+
+			"Copies itself to DIR/gangrun and prints that path. For an init container that puts gangrun into a volume, so that a\n"+
 				"training image without it can run as /shared/gangrun run -- ... A gangrun that is there already is replaced, even while it runs.\n"+
 				"Exits 66 when DIR is not there.\n", nil),
 		Before:       withoutSupervising,
@@ -82,7 +82,7 @@ func installTorchrunCommand() *cli.Command {
 		Name:  "install-torchrun",
 		Usage: "make gangrun the torchrun of a directory",
 		CustomHelpTemplate: help("install-torchrun", "DIR", "install-torchrun /usr/local/bin",
-			"Makes the link DIR/torchrun, which is gangrun launch. DIR has to come before the directory of another torchrun on PATH; one that\n"+
+			"Creates the link DIR/torchrun, which is gangrun launch. DIR has to come before the directory of another torchrun on PATH; one that\n"+
 				"is in DIR already is left alone. Exits 66 when DIR is not there.\n", nil),
 		Before:       withoutSupervising,
 		OnUsageError: func(c *cli.Context, err error, _ bool) error { return usage(c, err) },

@@ -68,7 +68,7 @@ func (o *options) jobSettings() []*setting {
 			usage: "address at which the other nodes reach this one"},
 		{name: "host", hint: "NAME", parse: o.parseHost, standard: "SLURMD_NODENAME, else the machine's boot id",
 			usage: "name of the machine that this node runs on, the same for all nodes on it: a sick machine is banned by this name"},
-		{name: "unique-nodes", isBool: true, parse: boolean(&o.unique), standard: "so under PyTorchJob and TFJob",
+		{name: "unique-nodes", isBool: true, parse: boolean(&o.unique), standard: "on under PyTorchJob and TFJob",
 			usage: "a node is never started before the previous one of the same name is gone (an Indexed Job's podReplacementPolicy: Failed)"},
 		{name: "master-port-range", hint: "LOW-HIGH", parse: o.parsePortRange, standard: "any that is free",
 			usage: "ports at which the ranks of a round may meet, for firewalls; each round uses another one"},

@@ -189,6 +189,7 @@ const (
 
 // failed reports an error, with a code of its own where trying again, or another name, may help.
 func (r *jobClient) failed(err error) error {
+	err = withFlag(err, r.endpoint != "")
 	switch {
 	case err == nil:
 		return nil
@@ -210,11 +211,11 @@ func (r *jobClient) failed(err error) error {
 }
 
 // verbCommand leaves a command for a job and waits until it was taken.
-func verbCommand(p *program, verb, what string) *cli.Command {
+func verbCommand(p *program, verb, what, then string) *cli.Command {
 	r := newJobClient(p)
 	return r.command(jobCommand{
 		name: verb, usage: what, example: "my-job",
-		note: "Returns when the job's leader has accepted the command; gangrun status shows the result.\n" +
+		note: then + "\nReturns when the job's leader has accepted the command; gangrun status shows the result.\n" +
 			"Exits 66 when the store has no record of the job, 69 when it cannot be reached or is full.",
 		act: func(ctx context.Context, st store.Store) error {
 			s, left, err := agent.Tell(ctx, st, verb, "", whoami())
@@ -264,10 +265,14 @@ func whoami() string {
 
 func verbCommands(p *program) []*cli.Command {
 	return []*cli.Command{
-		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again"),
-		verbCommand(p, rendezvous.VerbStop, "end a job for good"),
-		verbCommand(p, rendezvous.VerbSuspend, "let the workers of a job save, and stop them until gangrun resume"),
-		verbCommand(p, rendezvous.VerbResume, "resume a suspended job"),
+		verbCommand(p, rendezvous.VerbRestart, "stop all workers of a job and start them again",
+			"They resume from the newest complete checkpoint. The restart budget is not touched."),
+		verbCommand(p, rendezvous.VerbStop, "end a job for good",
+			"All its nodes exit with 91 (Stopped). To continue later, suspend it instead."),
+		verbCommand(p, rendezvous.VerbSuspend, "let the workers of a job save, and stop them until gangrun resume",
+			"All its nodes exit with 143 (Suspended). Its record stays in the store, where that is an etcd."),
+		verbCommand(p, rendezvous.VerbResume, "resume a suspended job",
+			"Its nodes have to be started again, before or after this."),
 		unbanCommand(p),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -21,7 +23,21 @@ import (
 
 // connect opens the job's store.
 func (o *options) connect(ctx context.Context) (store.Store, error) {
-	return location.Open(ctx, o.location)
+	st, err := location.Open(ctx, o.location)
+	return st, withFlag(err, len(o.location.Endpoints) == 0)
+}
+
+// withFlag names the flags by which a store that says no may be had after all; hosted is one within gangrun.
+func withFlag(err error, hosted bool) error {
+	switch {
+	case errors.Is(err, store.ErrUnusable):
+		return fmt.Errorf("%w (--store-dir)", err)
+	case errors.Is(err, store.ErrDenied) && hosted:
+		return fmt.Errorf("%w (--store-token-file)", err)
+	case errors.Is(err, store.ErrDenied):
+		return fmt.Errorf("%w (--store-user-file, --store-password-file)", err)
+	}
+	return err
 }
 
 // join takes part in the job.

@@ -80,11 +80,20 @@ func TestClosing(t *testing.T) {
 		{"left to the operator", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "OOMKilled", ExitCode: 137}, supervisor.Config{NoRestart: true, MaxRestarts: 3},
 			node.Ending{}, "retry, which --no-restart leaves to the operator; exits with 137. What to do: raise"},
 		{"spent", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 210}, supervisor.Config{MaxRestarts: 3},
-			node.Ending{Why: "1 of 1 restarts within 1h are used up (--restart-window)"},
+			node.Ending{Why: "1 of 1 restarts within 1h are used up", Limit: rendezvous.LimitWindow},
 			"not restarted: 1 of 1 restarts within 1h are used up (--restart-window); exits with 210. What to do: fix"},
 		{"spent by another node", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 137, RootCause: &exitcodes.RootCause{Node: "n1"}},
 			supervisor.Config{MaxRestarts: 3}, node.Ending{Why: "3 of 3 are used up", Failure: "rank 5 was killed"},
 			"not restarted: 3 of 3 are used up; on n1: rank 5 was killed; exits with 137. What to do: fix"},
+		{"spent on what another try may help", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 139, RootCause: &exitcodes.RootCause{Reason: "KilledBySIGSEGV"}},
+			supervisor.Config{MaxRestarts: 3}, node.Ending{Why: "3 of 3 are used up"}, "exits with 139. What to do: if native code crashes again, read"},
+		{"spent on what passes", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 137, RootCause: &exitcodes.RootCause{Reason: "ServiceUnavailable"}},
+			supervisor.Config{MaxRestarts: 3}, node.Ending{Why: "3 of 3 are used up"}, "exits with 137. What to do: fix what fails, or raise the limit"},
+		{"no restarts for what another try may help", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "NCCLError", ExitCode: 134}, supervisor.Config{},
+			node.Ending{}, "What to do: allow restarts: --max-restarts 3; NCCL_DEBUG=INFO shows"},
+		{"spent by a limit that another release knows", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 137},
+			supervisor.Config{MaxRestarts: 3}, node.Ending{Why: "2 of 2 in a day are used up", Limit: "inDay"},
+			"not restarted: 2 of 2 in a day are used up; exits with 137. What to do: fix"},
 		{"another node's failure", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "ImportError", ExitCode: 1, RootCause: &exitcodes.RootCause{Node: "n1", Rule: "code.import"}},
 			supervisor.Config{MaxRestarts: 3}, node.Ending{Failure: "rank 5 exited 1"},
 			"not restarted: rule code.import says it would fail the same way again; on n1: rank 5 exited 1; exits with 1. What to do: install"},
@@ -107,6 +116,22 @@ func TestClosing(t *testing.T) {
 		}
 		if _, got := closing(tt.m, tt.end, tt.cfg, rounds); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestLimitFlags wants a flag for every limit on restarts, and names none that does not exist.
+func TestLimitFlags(t *testing.T) {
+	flags := map[string]bool{}
+	o := defaultOptions()
+	for _, s := range o.runSettings() {
+		flags[s.name] = true
+	}
+	for _, limit := range []rendezvous.Limit{
+		rendezvous.LimitProgress, rendezvous.LimitWindow, rendezvous.LimitPreemptions, rendezvous.LimitSameFailure,
+	} {
+		if !flags[limitFlags[limit]] {
+			t.Errorf("%s: no flag %q", limit, limitFlags[limit])
 		}
 	}
 }

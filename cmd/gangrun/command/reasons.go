@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +35,7 @@ var reasonAdvice = map[string]advice{
 		"read the worker's last output above; if the failure is worth a retry, write a rule (docs/rules.md) or use --unknown retry-after-progress"},
 	exitcodes.ReasonBadConfig: {"a flag, a variable or a file is wrong; nothing was started", "correct what the message names"},
 	exitcodes.ReasonCheckpointUnusable: {"there was progress, and no complete checkpoint common to all nodes is left to resume from",
-		"gangrun checkpoint ls DIR shows each and why it cannot be used; --checkpoint-require never starts from step 0"},
+		"gangrun checkpoint ls DIR shows each and why it cannot be used; to start over from step 0 all the same: --checkpoint-require never"},
 	exitcodes.ReasonInternalError: {"a bug in gangrun", "please report it with the termination message, which has the stack"},
 	exitcodes.ReasonSpecMismatch: {"this node was started with other settings than the running job",
 		"start all nodes with the same flags; the message names the difference"},
@@ -45,9 +46,9 @@ var reasonAdvice = map[string]advice{
 	exitcodes.ReasonFatalByRule: {"the evidence says fatal although the worker's own code (0, or 128 and above) does not",
 		"the message has the line that decided; gangrun explain --log FILE shows the rule"},
 	exitcodes.ReasonExitHookFailed: {"training succeeded, and a command of --on-exit or --on-job-end did not",
-		"fix the hook; --hook-failure ignore only reports it"},
+		"fix the hook; with --hook-failure ignore it is only reported"},
 	exitcodes.ReasonNotExecutable: {"the command is there but cannot be executed", "chmod +x it; check its architecture and its first line (#!)"},
-	exitcodes.ReasonNotFound:      {"the command, or the interpreter that its script names, does not exist", "check its spelling and PATH inside the image"},
+	exitcodes.ReasonNotFound:      {"the command, or the interpreter that its script names, does not exist", "check its spelling and PATH inside the image; a script needs its interpreter before it: python3 train.py"},
 	exitcodes.ReasonOOMKilled: {"the kernel killed a process because the container was at its memory limit",
 		"raise the container's memory limit, or use less: fewer data loader workers, a smaller prefetch factor, files in /dev/shm count too"},
 	exitcodes.ReasonSharedMemoryFull: {"/dev/shm is full, which data loaders and NCCL use",
@@ -63,7 +64,7 @@ var reasonAdvice = map[string]advice{
 	exitcodes.ReasonNodeUnhealthy:     {"the machine is at fault", "run elsewhere: cordon the node, and look there at what the message names; GPU errors (Xid) are in the kernel's log"},
 	exitcodes.ReasonKilled: {"gangrun itself was killed before it could say more: by the kernel for memory, with the whole container, or after the grace period",
 		"check the pod's memory limit, and that its terminationGracePeriodSeconds is above --grace"},
-	exitcodes.ReasonPeerLost: {"a rank lost the connection to another one, which has mostly failed itself", "look for the failure of the other rank or node"},
+	exitcodes.ReasonPeerLost: {"a rank lost the connection to another one, which has usually failed itself", "look for the failure of the other rank or node"},
 	exitcodes.ReasonPeerUnreachable: {"a rank could not reach another one, or a server",
 		"check the network: between the nodes (firewall, network policy, NCCL_SOCKET_IFNAME), or to the server that the message names"},
 	rendezvous.ReasonStopped:  {"the job was ended by gangrun stop", "start its nodes again if that was a mistake"},
@@ -77,10 +78,11 @@ func adviceOn(name string) (advice, bool) {
 	if !found {
 		a, found = ruleAdvice[name]
 	}
+	if n, died := diedBy(name); died {
+		return adviceOnSignal(n), true
+	}
 	return a, found
 }
-
-const killedBy = "KilledBy"
 
 // reasonOf finds a reason by its name.
 func reasonOf(name string) (reason, bool) {
@@ -95,10 +97,8 @@ func reasonOf(name string) (reason, bool) {
 	}
 	a, found := adviceOn(name)
 	r.Text, r.Do = a.text, a.do
-	if n, err := exitcodes.ParseSignal(strings.TrimPrefix(name, killedBy)); strings.HasPrefix(name, killedBy) && err == nil {
-		r.Name, found = exitcodes.SignalReason(n), true
-		r.Text = fmt.Sprintf("a worker died by %s, and nothing is known to have sent it", exitcodes.SignalName(n))
-		r.Do = "gangrun explain " + fmt.Sprint(exitcodes.CodeSignalBase+n) + " says more of the signal"
+	if n, died := diedBy(name); died {
+		r.Name = exitcodes.SignalReason(n)
 	}
 	if r.Text == "" && len(r.Rules) > 0 {
 		r.Text = "a rule that reads the worker's output gave this reason; the message has the line"
@@ -117,22 +117,30 @@ func reasonNames() []string {
 	return names
 }
 
+// noVerdict is said of a rule that only names the reason.
+const noVerdict = "no verdict of its own"
+
+// todo shows what a person can do.
+func (e explainer) todo(do string) {
+	if do != "" {
+		fmt.Fprintf(e.out, "what to do: %s\n", do)
+	}
+}
+
 // reason shows a reason.
 func (e explainer) reason(r reason) error {
 	if e.json {
 		return e.encode(r)
 	}
 	fmt.Fprintf(e.out, "%s: %s\n", r.Name, r.Text)
-	if r.Do != "" {
-		fmt.Fprintf(e.out, "what to do: %s\n", r.Do)
-	}
+	e.todo(r.Do)
 	for _, m := range exitcodes.Codes() {
 		if m.Reason == r.Name && m.Code != 0 {
 			fmt.Fprintf(e.out, "exit code %d: %s\n", m.Code, m.Text)
 		}
 	}
 	for _, rule := range r.Rules {
-		fmt.Fprintf(e.out, "rule %s: %s\n", rule.Name, dash(string(rule.Verdict)))
+		fmt.Fprintf(e.out, "rule %s: %s\n", rule.Name, cmp.Or(string(rule.Verdict), noVerdict))
 	}
 	return nil
 }

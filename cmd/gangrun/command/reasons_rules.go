@@ -14,7 +14,7 @@ var ruleAdvice = map[string]advice{
 	"BadScript":      {"the shell script that starts the training uses a variable that is not set", "set the variable, or give it a default: ${NAME:-default}"},
 	"AutogradMisuse": {"backward was called where the graph was freed or changed in place", "look for a second backward() or an in-place operation in the step that the traceback shows"},
 	"DDPMisuse":      {"DDP found parameters that took no part in the loss", "pass find_unused_parameters=True, or use all outputs of the model in the loss"},
-	"CUDAAssert": {"a kernel on the GPU failed an assertion, mostly an index or a label that is out of range",
+	"CUDAAssert": {"a kernel on the GPU failed an assertion, usually an index or a label that is out of range",
 		"run with CUDA_LAUNCH_BLOCKING=1, or on the CPU, to see where; check labels and token ids against the model's sizes"},
 	"CUDAUsage":       {"the code called CUDA in a way that cannot work", "fix the call that the traceback shows"},
 	"IndexOutOfRange": {"an index is outside of its tensor", "check ids and labels against the vocabulary and the number of classes"},
@@ -48,7 +48,7 @@ var ruleAdvice = map[string]advice{
 
 	// Data loaders and other children.
 	"DataLoaderCrashed": {"a data loader worker crashed", "run with num_workers=0 to see where; libraries that are not safe to fork are a common cause"},
-	"DataLoaderKilled":  {"a data loader worker was killed, mostly for memory", "raise the memory limit or the size of /dev/shm, or use fewer workers"},
+	"DataLoaderKilled":  {"a data loader worker was killed, usually for memory", "raise the memory limit or the size of /dev/shm, or use fewer workers"},
 	"DataLoaderTimeout": {"a data loader worker took too long", "check the storage that it reads from; raise the DataLoader's timeout"},
 	"ChildKilled":       {"a process that the training started was killed or crashed", "look for what killed it: the memory limit, or the last output of that process"},
 	"Aborted":           {"a library in C++ ended the program", "read the message before the abort; set TORCH_SHOW_CPP_STACKTRACES=1 for more"},
@@ -65,7 +65,7 @@ var ruleAdvice = map[string]advice{
 	"GPUXid":          {"the GPU driver reported an Xid", "look the number up in NVIDIA's Xid catalogue; drain the machine if it returns"},
 	"NVLinkError":     {"an NVLink or the access from GPU to GPU failed", "check nvidia-smi nvlink -e and the fabric manager on that machine"},
 	"InfiniBandError": {"the InfiniBand adapter reported an error", "check ibstat and the counters of that port; drain the machine if it returns"},
-	"DeviceFailed":    {"the accelerator failed or was restarted", "nothing at first; if it returns on the same machine, drain that"},
+	"DeviceFailed":    {"the accelerator failed or was restarted", "nothing at first; if it returns on the same machine, drain the machine"},
 	"NoCUDA":          {"this torch was built without CUDA", "install the CUDA build of torch in the image"},
 	"NoDevice":        {"the program asked for a device that does not exist here", "check the device's name, and that the pod has requested it"},
 
@@ -75,7 +75,7 @@ var ruleAdvice = map[string]advice{
 	"NCCLTimeout":       {"a collective took longer than its timeout: another rank is late, stuck or gone", "look for the rank that did not join; docs/hangs.md says how gangrun finds it, --torch-control-plane helps"},
 	"NCCLNoInterface":   {"NCCL found no network interface", "correct NCCL_SOCKET_IFNAME: ip addr lists the names"},
 	"CollectiveTimeout": {"a collective timed out: another rank is late, stuck or gone", "look for the rank that did not join"},
-	"CollectiveFailed":  {"a collective failed: another rank is mostly the cause", "look for the failure of the other rank; NCCL_DEBUG=INFO shows more if there is none"},
+	"CollectiveFailed":  {"a collective failed: another rank is usually the cause", "look for the failure of the other rank; NCCL_DEBUG=INFO shows more if there is none"},
 	"BarrierTimeout":    {"a barrier timed out: another process did not reach it", "look for the process that is late, or raise the timeout"},
 	"PeerMissing":       {"other ranks did not join in time", "check that all nodes are up and can reach MASTER_ADDR"},
 	"PeerRestarted":     {"another process of the job was restarted", "nothing: all start again together"},
@@ -94,6 +94,6 @@ var ruleAdvice = map[string]advice{
 	"NoCredentials":      {"no credentials for the object store were found", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the pod a service account"},
 	"RateLimited":        {"a service limits the rate of requests", "nothing at first; cache the data, or let fewer workers read at once"},
 	"RequestRefused":     {"a service refused the request", "check the address, the credentials and the permissions that the message names"},
-	"ServiceUnavailable": {"a service reported an error of its own", "nothing: it mostly passes"},
+	"ServiceUnavailable": {"a service reported an error of its own", "nothing: it usually passes"},
 	"TrackerUnreachable": {"the experiment tracker could not be reached", "nothing at first; WANDB_MODE=offline trains without it"},
 }

@@ -36,7 +36,7 @@ type seen struct {
 func (o *options) seenSettings() []*setting {
 	return []*setting{
 		{name: "events", group: groupSeen, hint: "FILE", parse: text(&o.seen.events), standard: "none",
-			usage: "append events to this file, one JSON object a line, for gangrun report"},
+			usage: "append events to this file, one JSON object per line, for gangrun report"},
 		{name: "webhook", group: groupSeen, hint: "URL", parse: o.parseWebhook, standard: "none",
 			usage: "send all events except steps to this web server, in the form of Standard Webhooks"},
 		{name: "webhook-secret-file", group: groupSeen, hint: "FILE", parse: text(&o.seen.secrets), standard: "not signed",

@@ -54,7 +54,7 @@ func lastLines() (lines []string) {
 	} {
 		budget := rendezvous.Budget{Recent: []time.Time{now}, Cause: "c", Step: &step, Same: 1, Mark: rendezvous.Progress{Step: &step}}
 		_, ruling := budget.Failed(limit, now, "c", rendezvous.Progress{Step: &step}, false, "")
-		say(retry, node.Ending{Why: ruling.Message}, supervisor.Config{MaxRestarts: 9})
+		say(retry, node.Ending{Why: ruling.Spent.Says, Limit: ruling.Spent.Limit}, supervisor.Config{MaxRestarts: 9})
 	}
 	say(retry, node.Ending{}, supervisor.Config{})
 	say(retry, node.Ending{}, supervisor.Config{MaxRestarts: 9, NoRestart: true})

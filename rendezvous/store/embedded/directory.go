@@ -30,7 +30,7 @@ func makeDirectory(dir string) (*directory, error) {
 	for {
 		path, err := os.MkdirTemp(dir, pattern)
 		if err != nil {
-			return nil, unusable(fmt.Errorf("no directory for its data (--store-dir): %w", err))
+			return nil, unusable(fmt.Errorf("no directory for its data: %w", err))
 		}
 		lock, err := locked(path)
 		if err != nil && (errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, fs.ErrNotExist)) {

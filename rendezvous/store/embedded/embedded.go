@@ -195,7 +195,7 @@ func (s *Server) Addr() string { return s.addr }
 // Failed gets an error when the server ends by itself, and is closed after Close.
 func (s *Server) Failed() <-chan error { return s.etcd.Err() }
 
-// Store returns a connection within this process, without a network between.
+// Store returns a connection within this process, without a network between. It fails where a name cannot be part of a key.
 func (s *Server) Store(ctx context.Context, namespace, job string) (store.Store, error) {
 	prefix, err := store.Prefix(namespace, job)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Server) Store(ctx context.Context, namespace, job string) (store.Store,
 	}, s.where, prefix, s.log)
 }
 
-// Close stops the server and removes its files. Close the stores first.
+// Close stops the server and removes its files. Close the stores first. The error is that of removing them.
 func (s *Server) Close() error {
 	s.once.Do(func() {
 		close(s.closed)

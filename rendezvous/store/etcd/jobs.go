@@ -19,8 +19,9 @@ type NamedJob struct {
 	Value []byte
 }
 
-// Jobs lists the jobs of the namespace that c names, in the order of their keys. It reads one key of each job to find
-// the next one, and its record: not the keys of their nodes, which may be thousands. more tells that there are others.
+// Jobs lists the jobs of the namespace that c names, in the order of their keys. It reads one key of each job to find the next
+// one, and its record: not the keys of their nodes, which may be thousands. more tells that there are others. Its errors are of
+// the kinds of package store.
 func Jobs(ctx context.Context, c Config) (jobs []NamedJob, more bool, err error) {
 	prefix, err := store.NamespacePrefix(c.Namespace)
 	if err != nil {

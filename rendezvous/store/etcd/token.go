@@ -34,7 +34,7 @@ func AskForToken(token string) []grpc.ServerOption {
 				return nil
 			}
 		}
-		return status.Error(codes.Unauthenticated, "the store asks for a token (--store-token-file), and this is not its own")
+		return status.Error(codes.Unauthenticated, "the store asks for a token, and this is not its own")
 	}
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(

@@ -27,7 +27,8 @@ func Dump(env func(name string) string, dir string, rank int) string {
 // MostDump bounds a dump that is read, in bytes: 2,000 calls with their stacks take one to four million.
 const MostDump = 8 << 20
 
-// ReadDump reads what was written into a file after a moment. A file from before is another run's.
+// ReadDump reads what was written into a file after a moment. A file from before is another run's. The error says why there is
+// none, or that it cannot be read.
 func ReadDump(path string, after time.Time) (r Record, err error) {
 	// Whoever may write there may have put anything there: nothing is waited for.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)

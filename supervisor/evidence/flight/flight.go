@@ -26,7 +26,7 @@ const Variable = "GANGRUN_TORCH_SOCKETS"
 //go:embed plugin/gangrun_torch.py
 var plugin []byte
 
-// Install puts the plugin into a directory, which is to be on PYTHONPATH.
+// Install puts the plugin into a directory, which is to be on PYTHONPATH. The error is the file system's.
 func Install(dir string) error {
 	info := filepath.Join(dir, "gangrun_torch-1.0.dist-info")
 	if err := os.MkdirAll(info, 0o755); err != nil {
@@ -69,7 +69,8 @@ func Sockets(dir string) (list []Socket) {
 
 // Ask asks one rank for what torch records of all backends and, if that is empty, of NCCL. NCCL's pickle would have the
 // callers, too, but a rank that is asked for them the first time reads the debug information of its libraries for four seconds
-// (torch 2.11): longer than there is time for, and by its I/O a sign of life.
+// (torch 2.11): longer than there is time for, and by its I/O a sign of life. It fails where the rank
+// does not answer by the deadline, or answers something else.
 func Ask(socket string, deadline time.Time) (Record, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -109,7 +110,7 @@ func post(ctx context.Context, client *http.Client, handler string) ([]byte, err
 	return text, err
 }
 
-// Parse reads what the recorder says in JSON.
+// Parse reads what the recorder says in JSON. The error says where it has another form.
 func Parse(text []byte) (Record, error) {
 	r := Record{Text: text, Groups: map[string]Group{}}
 	var record struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/file"
 )
 
-// ParsePickle reads what the recorder says in a pickle: what torch's watchdog writes into files, and what its worker
-// server answers with stacks. Nothing of it is executed.
+// ParsePickle reads what the recorder says in a pickle: what torch's watchdog writes into files, and what its worker server
+// answers with stacks. Nothing of it is executed. The error says where it has another form.
 func ParsePickle(data []byte) (Record, error) {
 	r := Record{Text: data, Pickled: true, Groups: map[string]Group{}}
 	shape, err := file.PickleShape(bytes.NewReader(data), int64(len(data)), mostCalls)

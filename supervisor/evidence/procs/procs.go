@@ -14,26 +14,8 @@ import (
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
-// Process is one process as proc_pid_stat(5) shows it.
-type Process struct {
-	PID, Parent int
-	Name        string // the kernel's short name of it, at most 15 bytes
-	State       byte   // R, S, D, T, Z, …
-	CPU         time.Duration
-	Reaped      time.Duration // the CPU time of its children that have ended
-	Began       uint64        // ticks since the machine's start: tells it from another one that gets its PID
-}
-
-func (p Process) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Name) }
-
-// Dead reports whether it, or at least its first thread, has ended.
-func (p Process) Dead() bool { return p.State == 'Z' || p.State == 'X' }
-
-// Stopped reports whether a signal or a tracer has stopped it.
-func (p Process) Stopped() bool { return p.State == 'T' || p.State == 't' }
-
-// tick is the unit of times in /proc/PID/stat: USER_HZ, which is 100 wherever Linux runs Go.
-const tick = 10 * time.Millisecond
+// Process is one process.
+type Process = process.Stat
 
 // Table is the processes of this machine, or container, at one moment.
 type Table struct {
@@ -42,7 +24,7 @@ type Table struct {
 	all      map[int]Process
 }
 
-// Read reads the table.
+// Read reads the table. It fails only where /proc cannot be listed: a process that ends meanwhile is left out.
 func Read() (Table, error) { return read("/proc") }
 
 func read(root string) (Table, error) {
@@ -56,7 +38,7 @@ func read(root string) (Table, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		if p, ok := parseStat(data); ok {
+		if p, ok := process.ParseStat(data); ok {
 			t.all[p.PID] = p
 			t.children[p.Parent] = append(t.children[p.Parent], p)
 		}
@@ -64,37 +46,8 @@ func read(root string) (Table, error) {
 	return t, nil
 }
 
-// parseStat reads the fields that matter here. The name is in parentheses and may itself hold spaces and parentheses.
-func parseStat(data []byte) (p Process, ok bool) {
-	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
-	if open < 0 || end < open {
-		return p, false
-	}
-	fields := strings.Fields(string(data[end+1:]))
-	if len(fields) < 20 || len(fields[0]) != 1 {
-		return p, false
-	}
-	p.PID, _ = strconv.Atoi(strings.TrimSpace(string(data[:open])))
-	p.Name, p.State = string(data[open+1:end]), fields[0][0]
-	p.Parent, _ = strconv.Atoi(fields[1])
-	user, _ := strconv.ParseInt(fields[11], 10, 64)
-	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	p.CPU = time.Duration(user+system) * tick
-	user, _ = strconv.ParseInt(fields[13], 10, 64)
-	system, _ = strconv.ParseInt(fields[14], 10, 64)
-	p.Reaped = time.Duration(user+system) * tick
-	p.Began, _ = strconv.ParseUint(fields[19], 10, 64)
-	return p, p.PID > 0
-}
-
 // Of reads one process; false: there is none with that PID.
-func Of(pid int) (Process, bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return Process{}, false
-	}
-	return parseStat(data)
-}
+func Of(pid int) (Process, bool) { return process.StatOf(pid) }
 
 // Tree is the process pid and all that descend from it, parents first; nothing when it is gone.
 func (t Table) Tree(pid int) []Process {

@@ -24,7 +24,7 @@ const (
 	mostFiles   = 1 << 14 // open files of a process
 )
 
-// Listeners are those on a port, in the network namespace of this process.
+// Listeners are those on a port, in the network namespace of this process. The error is that of reading /proc/net.
 func (t Table) Listeners(port uint16) (list []Listener, err error) {
 	for _, name := range []string{"tcp", "tcp6"} {
 		file, err := os.Open(t.root + "/net/" + name)

@@ -45,7 +45,7 @@ func (t Table) threads(pid int) (threads []Process) {
 	files, _ := process.Stats(fmt.Sprintf("%s/%d/task", t.root, pid))
 	for _, file := range files[:min(len(files), mostThreads)] {
 		if data, err := os.ReadFile(file); err == nil {
-			if thread, ok := parseStat(data); ok {
+			if thread, ok := process.ParseStat(data); ok {
 				threads = append(threads, thread)
 			}
 		}

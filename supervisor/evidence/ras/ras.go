@@ -50,7 +50,8 @@ func (r Rank) Collectives() (n int64) {
 // mostAnswer bounds what is read, in bytes.
 const mostAnswer = 1 << 20
 
-// Ask asks RAS once. Nothing listens there where there is no NCCL, or an old one.
+// Ask asks RAS once. Nothing listens there where there is no NCCL, or an old one. It fails where nothing answers by the
+// deadline, or something else does; Text has what was answered.
 func Ask(address string, deadline time.Time) (a Answer, err error) {
 	conn, err := net.DialTimeout("tcp", address, time.Until(deadline))
 	if err != nil {
@@ -91,7 +92,7 @@ func Ask(address string, deadline time.Time) (a Answer, err error) {
 	return a, err
 }
 
-// Parse reads the answer in JSON.
+// Parse reads the answer in JSON. The error says where it has another form.
 func Parse(text []byte) ([]Communicator, error) {
 	var answer struct {
 		Communicators []Communicator `json:"communicators"`

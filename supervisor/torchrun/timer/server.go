@@ -36,7 +36,8 @@ type Server struct {
 	end  func(Expired) error
 }
 
-// Make makes the pipe at path. torch's client finds it there from now on; nothing is done before Serve.
+// Make makes the pipe at path. torch's client finds it there from now on; nothing is done before Serve. The error is the file
+// system's.
 func Make(path string) (*Server, error) {
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

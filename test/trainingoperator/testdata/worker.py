@@ -7,7 +7,7 @@ import socket
 import sys
 
 test = socket.socket(socket.AF_UNIX)
-test.connect("/test/socket")
+test.connect("/test/test")
 test.sendall(json.dumps({"Env": dict(os.environ), "Args": sys.argv}).encode() + b"\n")
 for line in test.makefile():
     do, _, what = line.strip().partition(" ")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestStats: the processes in the order of their numbers, and nothing else that is there. Nothing is read of a process but its
@@ -29,13 +30,31 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// TestParseStat reads every field, and refuses what has none.
+func TestParseStat(t *testing.T) {
+	got, ok := ParseStat([]byte("42 (a) b) S 1 40 39 0 -1 4194560 100 0 0 0 3 4 5 6 20 0 1 0 123456 1000 100"))
+	want := Stat{PID: 42, Parent: 1, Group: 40, Session: 39, Name: "a) b", State: 'S', CPU: 70 * time.Millisecond, Reaped: 110 * time.Millisecond, Began: 123456}
+	if !ok || got != want {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	for _, none := range []string{"", ")(", "42 (a) S 1", "0 (a) S 1 1 1 0 -1 0 1 0 0 0 3 4 5 6 20 0 1 0 1", "42 (a) SS 1 1 1 0 -1 0 1 0 0 0 3 4 5 6 20 0 1 0 1"} {
+		if got, ok := ParseStat([]byte(none)); ok {
+			t.Errorf("%q: %+v", none, got)
+		}
+	}
+	if s, ok := StatOf(os.Getpid()); !ok || s.Parent != os.Getppid() || s.Began == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // FuzzParseStat: a process gives itself its name, with whatever is in it.
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("42 (a) b) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 0 0 20 0 1 0 123456 1000 100 18446744073709551615"))
 	f.Add([]byte("7 (x\n8 (y) R 1 7 7 0"))
+	f.Add([]byte(")("))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if d, _, ok := parseStat(data); ok && (d.PID <= 0 || d.started == "") {
-			t.Errorf("%+v", d)
+		if s, ok := ParseStat(data); ok && (s.PID <= 0 || s.State == 0) {
+			t.Errorf("%+v", s)
 		}
 	})
 }
