@@ -220,14 +220,10 @@ func (l *line) word() bool {
 		l.text = text[i+3:]
 		return true
 	}
-	if i := bytes.Index(text[:min(len(text), 160)], []byte("] NCCL ")); i > 0 {
-		l.logged = true
-		l.text = text[i+2:]
-		switch {
-		case bytes.HasPrefix(l.text, []byte("NCCL WARN")):
+	if said, found := byNCCL(text); found {
+		l.logged, l.text, l.level = true, said, levelInfo
+		if bytes.HasPrefix(bytes.TrimPrefix(said, []byte("NCCL ")), []byte("WARN")) {
 			l.level = levelError // NCCL has no other word for an error
-		default:
-			l.level = levelInfo
 		}
 		return false
 	}
@@ -282,3 +278,20 @@ func (l *line) threadAndLogger(head []byte) bool {
 	}
 	return true
 }
+
+// byNCCL takes off what stands before NCCL's own words: host, processes, device and, before an error, a place in the source. Before
+// version 2.2 the words do not begin with its name.
+func byNCCL(text []byte) (said []byte, found bool) {
+	head := text[:min(len(text), 160)]
+	i := bytes.Index(head, []byte("] "))
+	if i < 0 || !ncclHead().Match(head[:i+2]) {
+		return nil, false
+	}
+	said = text[i+2:]
+	if end := bytes.IndexByte(head[i+2:], ' '); end > 0 && sourceFile(string(said[:end])) {
+		said = said[end+1:]
+	}
+	return said, bytes.HasPrefix(said, []byte("NCCL ")) || bytes.HasPrefix(said, []byte("WARN ")) || bytes.HasPrefix(said, []byte("INFO "))
+}
+
+var ncclHead = lazy(`^\S*:\d+:\d+ \[-?\d+\] $`)

@@ -17,14 +17,26 @@ func (r *reader) trained() bool {
 			}
 		}
 	}
-	for _, i := range r.bars { // also one that is drawn for the last time once an exception has ended its loop
-		l := &r.lines[i]
-		label, count, is := barOf(l.text)
-		if is && count >= 2 && (len(label) == 0 || ofTraining(label)) {
+	return r.barsOfTraining()
+}
+
+// barsOfTraining reports whether a progress bar shows steps, also one that is drawn for the last time once an exception has ended
+// its loop. A bar without a name that has come to its end before another one began is that of a preparation.
+func (r *reader) barsOfTraining() bool {
+	var last bar
+	for _, i := range r.bars {
+		b, is := barOf(r.lines[i].text)
+		switch {
+		case !is || len(b.label) > 0 && !ofTraining(b.label):
+		case b.done >= 2 && len(b.label) > 0:
 			return true
+		case b.done >= 2:
+			last = b
+		case last.done == last.of && b.of != last.of:
+			last = bar{}
 		}
 	}
-	return false
+	return last.done > 0
 }
 
 // trainWords are what the lines of a training loop speak of.
@@ -45,30 +57,39 @@ func ofTraining(text []byte) bool {
 	return false
 }
 
-// barOf reads a progress bar, of tqdm or Rich: its label, and how many are done.
-func barOf(text []byte) (label []byte, count int, is bool) {
+// bar is a progress bar: what it says before it, and how many are done of how many.
+type bar struct {
+	label    []byte
+	done, of int
+}
+
+// barOf reads a progress bar of tqdm or Rich.
+func barOf(text []byte) (b bar, is bool) {
 	label, rest, is := bytes.Cut(text, []byte("%|"))
 	if is {
 		label = bytes.TrimRight(label, "0123456789 ")
 		if _, rest, is = bytes.Cut(rest, []byte("|")); !is {
-			return nil, 0, false
+			return bar{}, false
 		}
 	} else {
 		at := bytes.IndexAny(text, richBar)
 		if at < 0 {
-			return nil, 0, false
+			return bar{}, false
 		}
 		label, rest = text[:at], bytes.TrimLeft(text[at:], richBar+" ")
 	}
 	m := barCount().FindSubmatch(rest)
 	if m == nil {
-		return nil, 0, false
+		return bar{}, false
 	}
-	count, err := strconv.Atoi(string(m[1]))
-	return bytes.TrimRight(bytes.TrimSpace(label), ":"), count, err == nil
+	b.label = bytes.TrimRight(bytes.TrimSpace(label), ":")
+	var bad, worse error
+	b.done, bad = strconv.Atoi(string(m[1]))
+	b.of, worse = strconv.Atoi(string(m[2]))
+	return b, bad == nil && worse == nil
 }
 
 // richBar is what Rich draws its bars of.
 const richBar = "\u2501\u2578\u257a"
 
-var barCount func() *regexp.Regexp = lazy(`^\s*(\d+)/\d+ (?:\[|\d+:\d)`)
+var barCount func() *regexp.Regexp = lazy(`^\s*(\d+)/(\d+) (?:\[|\d+:\d)`)

@@ -29,6 +29,8 @@ func TestTrained(t *testing.T) {
 		"Rich's bar":            {"Epoch 0/0  \u2501\u2501\u2578                  46/512 0:00:00 \u2022 0:00:02 431.29it/s \n", Unknown, Retry},
 		"Rich's first":          {"Epoch 0/0  \u257a                   0/512 0:00:00 \u2022 -:--:-- 0.00it/s \n", Unknown, Fatal},
 		"Rich's of shards":      {"Loading shards \u2501\u2501\u2501\u2578     4/14 0:00:02 \u2022 0:00:02 1.2it/s \n", Unknown, Fatal},
+		"a preparation's":       {lines("\r 14%%|#4   | %d/8 [00:14<01:25, 10.1it/s]") + "\nTrain epoch: 0\n\r  0%|    | 0/1000 [00:19<?, ?it/s]\n", Unknown, Fatal},
+		"the next epoch's":      {lines("\r 14%%|#4   | %d/8 [00:14<01:25, 10.1it/s]") + "\n\r  0%|    | 0/8 [00:19<?, ?it/s]\n", Unknown, Retry},
 		"nothing":               {"", Unknown, Fatal},
 		"the first line":        {"Epoch: 0, loss: 2.31\n", Unknown, Fatal},
 		"shards":                {lines("\rLoading checkpoint shards:  14%%|#4   | %d/14 [00:14<01:25, 10.1it/s]"), Unknown, Fatal},

@@ -52,7 +52,7 @@ func (r *reader) lastWarned() (said, bool) {
 		m := Match{Line: l.shown()}
 		if l.rule != nil {
 			m.Rule = *l.rule
-		} else if l.level == levelWarning && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		} else if (l.level == levelWarning || l.contains("retrying")) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			m.Rule = familyOf("", l.text).rule()
 		}
 		return said{match: m, known: true, at: i}, m.Rule.Verdict == Retry

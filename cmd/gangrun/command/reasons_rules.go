@@ -83,6 +83,7 @@ var ruleAdvice = map[string]advice{
 	"StoreUnreachable":  {"a rank could not reach the TCPStore of rank 0", "check the network between the nodes, and whether rank 0 is up"},
 	"AddressInUse":      {"a port is taken already", "nothing: the next round uses another port; look for a second job if it returns"},
 	"NameResolution":    {"a host name could not be resolved", "nothing at first; check the DNS or the headless service if it returns"},
+	"Refused":           {"the scheduler refuses the request as it is written", "correct the nodes, partition, account or time that the line names"},
 	"LaunchFailed":      {"the launcher could not start the processes on all nodes", "nothing at first; check the named node if it returns"},
 	"NodeFailed":        {"the scheduler reported a failed node", "nothing: it is replaced; check the machine"},
 	"Timeout":           {"a request took too long", "nothing at first; check the service that the message names if it returns"},
