@@ -62,6 +62,9 @@ func shellKilled(text []byte) bool {
 	if len(head) == 0 { // "Killed", "Segmentation fault (core dumped)"
 		return len(rest) == 0 || bytes.Equal(rest, []byte("(core dumped)"))
 	}
+	if n == len("Killed") && len(rest) == 0 && i > 0 && text[i-1] >= '0' && text[i-1] <= ']' { // glued to a line that had no end yet
+		return true
+	}
 	last := head[bytes.LastIndexAny(head, " :")+1:]
 	return digits(string(last)) && bytes.Contains(head, []byte(": "))
 }

@@ -27,13 +27,23 @@ func (r *reader) workAfter(i int, tag string) int {
 	return n
 }
 
+// stepEnded reports whether srun says after line i that it ends the step: a little of what was in buffers comes later.
+func (r *reader) stepEnded(i int) bool {
+	for j := i + 1; j < len(r.lines) && j < i+200; j++ {
+		if r.lines[j].says("srun: Job step aborted", "srun: Terminating ") {
+			return true
+		}
+	}
+	return false
+}
+
 // survived reports whether the program went on after line i.
 func (r *reader) survived(i int, tag string, own bool) bool {
 	most := 1
 	if own {
 		most = manyWork
 	}
-	if r.workAfter(i, tag) >= most {
+	if worked := r.workAfter(i, tag); worked >= most && (worked >= manyWork || !r.stepEnded(i)) {
 		return true
 	}
 	if !own && len(r.bars) >= manyBars && r.bars[len(r.bars)-manyBars] > i {

@@ -161,7 +161,7 @@ func (r *reader) findWork(stepAt time.Time) {
 	seen := map[uint64]int{}
 	for i := range r.lines {
 		l := &r.lines[i]
-		if r.inside[i] || l.rule != nil && l.rule.Role > RoleConfirm && len(l.rule.ExitCodes) == 0 {
+		if r.inside[i] || l.rule != nil && (l.rule.Role > RoleConfirm || l.rule.Role == RoleNoise) && len(l.rule.ExitCodes) == 0 {
 			continue
 		}
 		if l.is(traitBar) {

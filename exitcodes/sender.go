@@ -39,7 +39,7 @@ func sends(rule *Rule) bool {
 		return false
 	}
 	switch rule.Reason {
-	case ReasonOOMKilled, ReasonPreempted, "NodeFailed":
+	case ReasonOOMKilled, ReasonPreempted, "NodeFailed", "Evicted":
 		return true
 	}
 	return false

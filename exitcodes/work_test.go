@@ -1,0 +1,35 @@
+package exitcodes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWork: what only looks like work, by its shape, does not make an error survived: a table of Ray's, NCCL's way out, what was in
+// buffers when srun ended the step. A report of torchrun's with much behind it is of an earlier run.
+func TestWork(t *testing.T) {
+	const (
+		ray    = "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n"
+		table  = "PID     MEM(GB) COMMAND\n4100606 56.57   ray::WorkerDict.generate\n4100605 56.36   ray::WorkerDict.generate\n4100604 56.13   ray::WorkerDict.generate\n"
+		launch = "srun: error: Task launch for StepId=20.0 failed on node n33: Socket timed out on send/recv operation\n"
+		ended  = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+		hosts  = "192 : n17\n192 : n17\n192 : n17\n192 : n17\n"
+		wan    = "n7:454:587 [0] include/socket.h:196 WARN Connection closed by remote peer\n"
+		way    = "n7:454:587 [0] INFO include/net.h:31 -> 2 [Net]\nn7:454:587 [0] INFO include/net.h:45 -> 2 [Net]\nn7:454:587 [0] INFO bootstrap.cu:189 -> 2\nn7:454:587 [0] INFO init.cu:404 -> 2\n"
+	)
+	wantVerdicts(t, map[string]printed{
+		"Ray's table":        {ray + table, Retry},
+		"buffers of a step":  {launch + ended + hosts, Retry},
+		"the next step's":    {launch + ended + strings.Repeat(hosts, 5), Fatal},
+		"without its end":    {launch + hosts, Fatal},
+		"NCCL's way out":     {wan + way, Retry},
+		"steps after a loss": {wan + "step 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n", Fatal},
+	})
+	report := "Traceback (most recent call last):\n  File \"torchrun\", line 6, in <module>\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\nt.py FAILED\n----\nFailures:\n  <NO_OTHER_FAILURES>\n----\nRoot Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 208)\n  error_file: <N/A>\n====\n"
+	if failures, _ := ParseReport([]byte(report + strings.Repeat("epoch 1 loss 0.5\n", 300))); len(failures) > 0 {
+		t.Errorf("%+v", failures)
+	}
+	if failures, _ := ParseReport([]byte(report + strings.Repeat("srun: error: n1: task 1: Exited with exit code 1\n", 30))); len(failures) != 1 {
+		t.Errorf("%+v", failures)
+	}
+}
