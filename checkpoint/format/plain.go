@@ -22,6 +22,7 @@ type save struct {
 	directory bool
 	unread    bool     // it cannot be looked into
 	sides     []string // files of text that say how far it is
+	texts     []string // files of text beside one in place, of which nothing but their times says that they belong to it
 	before    *save    // of its family, the one before it
 	shared    *save    // the state of an optimizer that is written over in place, beside weights of each step
 	part      bool     // it is such a one

@@ -56,7 +56,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.counts = contents[from].counts
 		c.says(step, unit, name)
 	}
-	c.Training, c.Optimizer = optimizer || more, optimizer
+	c.Training, c.Optimizer, c.NoModel = optimizer || more, optimizer, noModel(members, contents)
 	checkpoint := checkpointName(c.base())
 	foreign := !blind && !c.save.named && name.slot == "" && name.family != "" && !checkpoint
 	structured := len(contents) == 1 && alone && !open && stateOfItsOwn(contents[0], checkpoint, foreign, c.save)
@@ -114,6 +114,18 @@ func (c *Checkpoint) below(m member) bool {
 // allOfOptimizer reports whether each file of a save is by its name that of an optimizer.
 func allOfOptimizer(members []member) bool {
 	return !slices.ContainsFunc(members, func(m member) bool { return !isSide(m.path) && !ofOptimizer(m) })
+}
+
+// noModel reports whether a save is the state of an optimizer, and of what goes with it, by what is in its files.
+func noModel(members []member, contents []content) bool {
+	found := false
+	for i, in := range contents {
+		found = found || in.only
+		if !in.only && !isSide(members[i].path) && (in.tensors || in.optimizer || in.opaque || in.open || !partOnly(members[i].roles)) {
+			return false
+		}
+	}
+	return found
 }
 
 // allHaveRoles reports whether each file of a save is one part of it by its name.

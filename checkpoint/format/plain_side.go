@@ -63,8 +63,13 @@ func attachSides(root *dir, names []string, saves []*save) {
 			place[s.slot] = append(place[s.slot], s)
 		}
 	}
+	var texts []string
 	for _, name := range names {
-		if !isSide(name) || ofArguments(name) {
+		if !isSide(name) {
+			continue
+		}
+		if ofArguments(name) {
+			texts = append(texts, name)
 			continue
 		}
 		t := titleOf(sideStem(name))
@@ -74,8 +79,11 @@ func attachSides(root *dir, names []string, saves []*save) {
 		}
 		if s != nil && (s.step >= 0 || tellsProgress(name)) {
 			s.sides = append(s.sides, root.join(name))
+		} else if s == nil {
+			texts = append(texts, name)
 		}
 	}
+	attachTexts(root, texts, place)
 }
 
 // model is the only one of several saves, or the only one that is a model by its name; nil where there is none such.
