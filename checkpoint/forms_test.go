@@ -104,8 +104,6 @@ func TestForms(t *testing.T) {
 		"arrays under their ending":                         {files: []wrote{{"step_40.npy", npy()}}},
 		"an optimizer under another name, the last missing": {files: []wrote{{"voxelnet-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxelnet-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"voxelnet-30.pt", modelOnly()}}, path: "voxelnet-20.pt", step: 20},
 		"two series and one optimizer":                      {files: []wrote{{"voxel-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxel-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"point-30.pt", modelOnly()}}, path: "adam_optimizer-20.pt", step: 20},
-		"the step in a file of its own":                     {files: []wrote{{"model_state_dict.pt", modelOnly()}, {"optimizer.pt", adamOnly()}, {"manifest.pt", pickled("epoch", numberIn(45), "model", keyIn("model_state_dict.pt"))}}, path: "model_state_dict.pt", step: 45, unit: format.UnitEpoch},
-		"a number that is of a part":                        {files: []wrote{{"optimizer_0.pt", adamOnly()}, {"state.pt", pickled("global_step", numberIn(3000))}}, path: "optimizer_0.pt", step: 3000},
 		"steps in a zip":                                    {files: []wrote{{"CartPole-v1.zip", fieldsIn(`{"num_timesteps": 64, "n_epochs": 10}`)}}, path: "CartPole-v1.zip", step: 64},
 		"what is to be done in a zip":                       {files: []wrote{{"CartPole-v1.zip", fieldsIn(`{"total_timesteps": 64, "num_steps": 10}`)}}, path: "CartPole-v1.zip", step: -1},
 		"files of ranks in place":                           {files: join(ranks("gpu", 20, 20, 20), []wrote{{"model.pt", modelOnly()}}), path: "checkpoint_gpu_0.pt", step: 20},
