@@ -163,7 +163,6 @@ func (s *Scanner) look(ctx context.Context, known map[string]seen, closely []str
 	}
 	r := layers[n]
 	r.scan.Checkpoints = cs
-	format.Incomplete(cs)
 	for _, other := range layers {
 		maps.Copy(r.seen, other.seen)
 	}

@@ -104,7 +104,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	switch {
 	case tensors == 0 && t.step >= 0:
 		return s, nil // perhaps one that has just begun, or of which this is left
-	case tensors == 0, !known:
+	case tensors == 0, !known, t.step < 0 && isHash(name) && inOneBelow(d, files):
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
 		kept := keptIn(files)

@@ -36,7 +36,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		case in.step < 0:
 		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:
 			step, unit, from = in.step, in.unit, i
-		case in.unit == unit && in.step != step && sameCount(in, before) && (!c.save.ranked() || c.save.title.step < 0 && members[from].roles == members[i].roles):
+		case in.unit == unit && in.step != step && members[from].slot == members[i].slot && sameCount(in, before) && (!c.save.ranked() || c.save.title.step < 0 && members[from].roles == members[i].roles):
 			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
 				step, members[i].path, in.step)
 		}

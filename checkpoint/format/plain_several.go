@@ -69,6 +69,14 @@ func partOnly(roles string) bool {
 	return roles == "optimizer" || roles == "scheduler" || roles == "scaler" || roles == "rng"
 }
 
+// inOneBelow reports whether all of a save lies in one directory of that which is taken for it, and that is no part of a model
+// by its name: runs/3f2a9c1e/ckpt.
+func inOneBelow(d *dir, files []member) bool {
+	below := path.Dir(files[0].path)
+	return below != d.path && titleOf(path.Base(below)).roles == "" &&
+		!slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) != below })
+}
+
 // allBelow reports whether all of a save lies in directories of that which is taken for it.
 func allBelow(d *dir, files []member) bool {
 	return !slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) == d.path })
