@@ -104,6 +104,11 @@ func TestForms(t *testing.T) {
 		"arrays under their ending":                         {files: []wrote{{"step_40.npy", npy()}}},
 		"an optimizer under another name, the last missing": {files: []wrote{{"voxelnet-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxelnet-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"voxelnet-30.pt", modelOnly()}}, path: "voxelnet-20.pt", step: 20},
 		"two series and one optimizer":                      {files: []wrote{{"voxel-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxel-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"point-30.pt", modelOnly()}}, path: "adam_optimizer-20.pt", step: 20},
+		"a count that may be what is to be done":            {files: []wrote{{"net.pth", counted("num_iterations", numberIn(4200))}}, path: "net.pth", step: 4200},
+		"the same, where a name says another":               {files: []wrote{{"net_100.pth", counted("total_steps", numberIn(5000))}, {"net_200.pth", counted("total_steps", numberIn(5000))}}, path: "net_200.pth", step: 200},
+		"the same beside an epoch":                          {files: []wrote{{"net.pth", counted("epoch", numberIn(7), "total_steps", numberIn(5000))}}, path: "net.pth", step: 7, unit: format.UnitEpoch},
+		"a dict in a file of numpy's":                       {files: []wrote{{"state.npy", objects("epoch", numberIn(7), "w", tensorIn)}}, path: "state.npy", step: 7, unit: format.UnitEpoch},
+		"an array of texts in a file of numpy's":            {files: []wrote{{"state.npy", objects()}}},
 		"steps in a zip":                                    {files: []wrote{{"CartPole-v1.zip", fieldsIn(`{"num_timesteps": 64, "n_epochs": 10}`)}}, path: "CartPole-v1.zip", step: 64},
 		"what is to be done in a zip":                       {files: []wrote{{"CartPole-v1.zip", fieldsIn(`{"total_timesteps": 64, "num_steps": 10}`)}}, path: "CartPole-v1.zip", step: -1},
 		"files of ranks in place":                           {files: join(ranks("gpu", 20, 20, 20), []wrote{{"model.pt", modelOnly()}}), path: "checkpoint_gpu_0.pt", step: 20},
@@ -160,4 +165,12 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", name, got, err, tt.want)
 		}
 	}
+}
+
+// objects is what numpy.save writes of a dict: an array of one object, which is pickled.
+func objects(pairs ...string) []byte {
+	header := "{'descr': '|O', 'fortran_order': False, 'shape': (), }\n"
+	dict := strings.TrimSuffix(strings.TrimPrefix(string(pickled(pairs...)), "\x80\x02"), ".")
+	return []byte("\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header +
+		"\x80\x02cnumpy._core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR(K\x01)cnumpy\ndtype\nX\x02\x00\x00\x00O8\x89\x88\x87R\x89](" + dict + "etb.")
 }

@@ -151,7 +151,7 @@ func (l *look) argsOfTrainer(d *dir) (bool, error) {
 	if !d.has(hfArgs) {
 		return false, nil
 	}
-	args, err := l.saved(d.join(hfArgs))
+	args, err := l.savedHead(d.join(hfArgs), maxSavedHead)
 	return args.after("save_strategy") != nil, err
 }
 
