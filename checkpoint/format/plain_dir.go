@@ -91,6 +91,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	tensors, forms := 0, 0
 	for _, m := range files {
 		switch {
+		case m.form == &tfBundle: // alone it is the checkpoint
 		case m.form != nil:
 			forms++
 		case !isSide(m.path):
@@ -149,7 +150,7 @@ func (l *look) hasModel(d *dir) bool { return slices.ContainsFunc(d.names, isHFW
 
 // membersOf lists the files of a save in a directory, and in those below it.
 func (l *look) membersOf(d *dir) (files []member, err error) {
-	err = l.collect(d, &files, 0)
+	err = l.collect(d, &files, 0, titleOf(path.Base(d.path)).glued().step >= 0)
 	byRank(path.Base(d.path), files)
 	return files, err
 }
@@ -201,7 +202,15 @@ func layers(files []member) {
 	}
 }
 
-func (l *look) collect(d *dir, files *[]member, depth int) error {
+// collect adds the files in a directory, and the bundles of tensors in that of a step.
+func (l *look) collect(d *dir, files *[]member, depth int, ofStep bool) error {
+	if ofStep {
+		bundles, err := l.bundleIn(d)
+		if err != nil {
+			return err
+		}
+		*files = append(*files, bundles...)
+	}
 	for _, name := range d.names {
 		if len(*files) >= maxMembers {
 			return nil
@@ -235,7 +244,7 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 				*files = append(*files, member{d.join(name), titleOf(name), form})
 				continue
 			}
-			if err := l.collect(below, files, depth+1); err != nil {
+			if err := l.collect(below, files, depth+1, ofStep); err != nil {
 				return err
 			}
 		}
