@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,16 @@ func TestForms(t *testing.T) {
 		"arrays under their ending":                         {files: []wrote{{"step_40.npy", npy()}}},
 		"an optimizer under another name, the last missing": {files: []wrote{{"voxelnet-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxelnet-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"voxelnet-30.pt", modelOnly()}}, path: "voxelnet-20.pt", step: 20},
 		"two series and one optimizer":                      {files: []wrote{{"voxel-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxel-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"point-30.pt", modelOnly()}}, path: "adam_optimizer-20.pt", step: 20},
+		"a bundle in a directory of each step":              {files: join(bundled("step_100", "model/weights"), bundled("step_200", "model/weights")), path: "step_200", step: 200},
+		"the same, the data cut":                            {files: join(bundled("step_100", "model/weights"), short(bundled("step_200", "model/weights"), 0)), path: "step_100", step: 100},
+		"the same, without its index":                       {files: join(bundled("step_100", "model/weights"), without(bundled("step_200", "model/weights"), 1)), path: "step_100", step: 100},
+		"the same, without its data":                        {files: join(bundled("step_100", "model/weights"), without(bundled("step_200", "model/weights"), 0)), path: "step_100", step: 100},
+		"a bundle beside the optimizer":                     {files: join(bundled("step_100", "model"), bundled("step_200", "model")), path: "step_200", step: 200},
+		"the same, the index cut":                           {files: join(bundled("step_100", "model"), short(bundled("step_200", "model"), 1)), path: "step_100", step: 100},
+		"a saved model in a directory of each step":         {files: join(exported("step_100"), exported("step_200")), path: "step_200", step: 200},
+		"the same, the variables cut":                       {files: join(exported("step_100"), short(exported("step_200"), 0)), path: "step_100", step: 100},
+		"the same, without its graph":                       {files: join(exported("step_100"), without(exported("step_200"), 2)), path: "step_100", step: 100},
+		"bundles in a directory with a number":              {files: join(bundle("run_3/ckpt-7"), bundle("run_3/ckpt-8"), []wrote{{"run_3/vocab.pkl", pickled("a", numberIn(1))}}), path: "run_3/ckpt-8", step: 8},
 		"a count that may be what is to be done":            {files: []wrote{{"net.pth", counted("num_iterations", numberIn(4200))}}, path: "net.pth", step: 4200},
 		"the same, where a name says another":               {files: []wrote{{"net_100.pth", counted("total_steps", numberIn(5000))}, {"net_200.pth", counted("total_steps", numberIn(5000))}}, path: "net_200.pth", step: 200},
 		"the same beside an epoch":                          {files: []wrote{{"net.pth", counted("epoch", numberIn(7), "total_steps", numberIn(5000))}}, path: "net.pth", step: 7, unit: format.UnitEpoch},
@@ -174,3 +185,21 @@ func objects(pairs ...string) []byte {
 	return []byte("\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header +
 		"\x80\x02cnumpy._core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR(K\x01)cnumpy\ndtype\nX\x02\x00\x00\x00O8\x89\x88\x87R\x89](" + dict + "etb.")
 }
+
+// bundled is a save of a step with a bundle of TensorFlow's and an optimizer of a program's own.
+func bundled(dir, stem string) []wrote {
+	return append(bundle(dir+"/"+stem), wrote{dir + "/optimizer.pkl", adamOnly()}, wrote{dir + "/state.json", []byte(`{"epochs": 4}`)})
+}
+
+// exported is the same with a saved model.
+func exported(dir string) []wrote {
+	return append(bundle(dir+"/saved/variables/variables"), wrote{dir + "/saved/saved_model.pb", []byte("\x08\x01\x12\x05graph")}, wrote{dir + "/optimizer.pkl", adamOnly()})
+}
+
+// short cuts one of these files, and without leaves it away.
+func short(files []wrote, i int) []wrote {
+	files[i].data = files[i].data[:len(files[i].data)/2]
+	return files
+}
+
+func without(files []wrote, i int) []wrote { return slices.Delete(files, i, i+1) }
