@@ -21,7 +21,7 @@ func optimizers(cs []*Checkpoint) {
 			if c.Modified.After(model.Modified) {
 				model.Modified, model.ModifiedFrom = c.Modified, c.ModifiedFrom
 			}
-			c.Tells = true
+			c.Tells, c.OfWeights = true, true
 		}
 		c.NoModel = !slices.ContainsFunc(cs, func(o *Checkpoint) bool { return o != c && o.Complete && !o.NoModel && !o.Data })
 	}
