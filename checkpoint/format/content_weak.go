@@ -40,9 +40,9 @@ func belowEpoch(step, epoch tally) bool {
 	return step.unit == UnitStep && epoch.unit == UnitEpoch && step.n < epoch.n && step.key != "global_step" && strings.Contains(epoch.key, "epoch")
 }
 
-// bows takes the step that only a weak count says back where the name says one.
+// bows takes a step back that stands under none of the usual names where the name of the file says one.
 func (c *content) bows(name title) {
-	if c.step >= 0 && name.step >= 0 && slices.Contains(weakKeys, c.key) {
+	if c.step >= 0 && name.step >= 0 && c.key != "" && !slices.Contains(stepKeys, c.key) && !slices.Contains(epochKeys, c.key) {
 		c.step = -1
 	}
 }

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,7 @@ type title struct {
 	unit     Unit
 	named    bool   // the number has a word that says what it counts: step_100
 	yearlike bool   // the number could as well be a year
+	sizelike bool   // the number could as well be the size of an image
 	rank     int64  // of the process that wrote it, or the number of a shard; -1: it says none
 	of       int64  // how many shards there are, 0 when it does not say
 	roles    string // which part of the training state it is: "optimizer"; several are joined
@@ -27,6 +29,9 @@ type title struct {
 	major    string // the bare number before a bare number that is the step, which may be the epoch of which it is
 	when     string // a date, a time or the number of a copy, as it stands there
 }
+
+// sizes are those of images, and of layers, that stand in the names of models.
+var sizes = []int64{128, 224, 256, 320, 384, 448, 480, 512, 640, 768, 1024}
 
 // titleOf reads a name: a number that a word calls a step goes before one that a word calls an epoch, and this before a
 // bare one, of which the last counts. Measures, sizes, versions, ranks, shards, dates and times are no steps.
@@ -64,6 +69,7 @@ func titleOf(name string) title {
 	}
 	if at >= 0 && best == 1 {
 		n := t.step
+		t.sizelike = slices.Contains(sizes, n) && !ofCheckpoint(ps, at) && at > 0
 		t.yearlike = len(ps[at].text) == 4 && 1990 <= n && n <= 2039 && n%100 != 0
 	}
 	t.words(ps, at, ranked)
@@ -110,6 +116,9 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return 0, 0, ""
 	}
 	if gluedAfter && (after == "k" || after == "m") {
+		if p.glued && !stepWords[before] && !neutralWords[before] { // in21k, laion400m: what it was trained on
+			return 0, 0, ""
+		}
 		if n, ok = thousands(p.text, after); ok && (stepWords[before] || !otherWords[before] || before == "") {
 			if stepWords[before] {
 				return n, 3, UnitStep

@@ -130,7 +130,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 	var weak []string
 	unfinished := !slices.ContainsFunc(names, func(name string) bool { strong, _, _ := fileKind(name); return strong })
 	add := func(name string) {
-		t := titleOf(name)
+		t := titleOf(name).rotated(root, name)
 		k := key{t.family, t.slot, t.unit, t.step, t.major, "", ""}
 		if t.step < 0 {
 			k.when = t.when

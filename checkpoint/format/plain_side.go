@@ -49,6 +49,9 @@ func sideStem(name string) string {
 	return stemOf(strings.TrimSuffix(name, path.Ext(name)))
 }
 
+// newestSlots are words for what is newest.
+var newestSlots = set("last latest current cur")
+
 // attachSides gives each save the files of text that stand beside it: those with its own stem (epoch_3.pt, epoch_3.yaml),
 // and to one that is written over in place, where there is no other, or no other is a model by its name, those that say how far
 // the training is.
@@ -74,6 +77,9 @@ func attachSides(root *dir, names []string, saves []*save) {
 		}
 		t := titleOf(sideStem(name))
 		s := stems[sideStem(name)]
+		if len(place[t.slot]) == 0 && newestSlots[t.slot] {
+			t.slot = "" // last_epoch.txt
+		}
 		if s == nil && tellsProgress(name) {
 			s = model(place[t.slot])
 		}
