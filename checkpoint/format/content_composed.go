@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gangrun/gangrun/checkpoint/file"
@@ -33,6 +34,44 @@ func (w *weighing) composed(s *file.Shape) tally {
 		}
 	}
 	return tally{n: -1}
+}
+
+// plannedWords are in the names of what a program was told to do.
+var plannedWords = []string{"param", "setting", "option", "opts", "flag", "setup", "plan", "spec"}
+
+// inOther is a plain count in the one dict of a state that has such a one and no tensors, whatever its name, but for what says
+// something about the weights or counts on its own: reporter, tracker.
+func (w *weighing) inOther(s *file.Shape, depth int) tally {
+	only := tally{n: -1}
+	for i, key := range s.Keys {
+		v, lower := s.Values[i], strings.ToLower(key)
+		if depth > 0 || v == nil || v.Kind != file.Dict && v.Kind != file.Object || isOptimizer(v) || isScheduler(v) || isArguments(v) || isModule(v) ||
+			optimizerKey(lower) || has(lower, moreWords) || has(lower, aboutWords) || has(lower, plannedWords) || hasTensor(v) {
+			continue
+		}
+		for _, unit := range []Unit{UnitStep, UnitEpoch} {
+			keys := []string{"global_step", "step", "iteration"}
+			if unit == UnitEpoch {
+				keys = []string{"epoch"}
+			}
+			found := w.number(v, keys, unit)
+			switch {
+			case found.err != nil:
+				return found
+			case found.n < 0:
+				continue
+			case only.n >= 0:
+				return tally{n: -1}
+			}
+			only = found
+			break
+		}
+	}
+	return only
+}
+
+func hasTensor(s *file.Shape) bool {
+	return slices.ContainsFunc(s.Values, func(v *file.Shape) bool { return v != nil && v.Kind == file.Tensor })
 }
 
 // countOf is what a name made of words counts.

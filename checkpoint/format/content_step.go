@@ -66,6 +66,9 @@ func (w *weighing) step(s *file.Shape, depth int) tally {
 	if found := w.composed(s); found.n >= 0 || found.err != nil {
 		return found
 	}
+	if found := w.inOther(s, depth); found.n >= 0 || found.err != nil {
+		return found
+	}
 	return weak
 }
 

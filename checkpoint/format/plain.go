@@ -27,6 +27,7 @@ type save struct {
 	shared    *save    // the state of an optimizer that is written over in place, beside weights of each step
 	part      bool     // it is such a one
 	kept      bool     // it is the only file in a directory of its own
+	several   bool     // it is no save, but a directory of several
 	family    string
 	has       []string // the templates of its members, sorted
 	required  []string // those that the saves before it have as well

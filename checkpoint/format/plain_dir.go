@@ -42,6 +42,7 @@ func (l *look) plainDirs(root *dir) (saves []*save, err error) {
 	if err != nil {
 		return nil, err
 	}
+	dropAmongSeveral(looked, each)
 	like := map[string]*save{}
 	for _, s := range each {
 		if s != nil && len(s.has) > 0 {
@@ -68,6 +69,23 @@ func (l *look) plainDirs(root *dir) (saves []*save, err error) {
 	}
 	byTimes(saves)
 	return saves, nil
+}
+
+// dropAmongSeveral leaves out the directories of several saves, and of those that are named like them but for numbers the ones
+// that hold a single file: those are directories of saves, too, of a training run each.
+func dropAmongSeveral(names []string, saves []*save) {
+	several := map[string]bool{}
+	for i, s := range saves {
+		if s != nil && s.several {
+			several[numberless(names[i])] = true
+			saves[i] = nil
+		}
+	}
+	for i, s := range saves {
+		if s != nil && s.kept && several[numberless(names[i])] {
+			saves[i] = nil
+		}
+	}
 }
 
 func dirFamily(t title) string {
@@ -114,7 +132,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	case t.step < 0 && tensors == 1 && l.ofLightning(files):
 		return nil, nil // a directory in which Lightning keeps its best
 	case severalSaves(d, t, files):
-		return nil, nil
+		return &save{several: true}, nil
 	}
 	members := s.members
 	s.members = files
