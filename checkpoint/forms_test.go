@@ -116,6 +116,8 @@ func TestForms(t *testing.T) {
 		"an epoch in a dict of a program's own":             {files: []wrote{{"checkpoint.pth", counted("reporter", "}("+keyIn("epoch")+numberIn(12)+"u", "settings", "}("+keyIn("epoch")+numberIn(90)+"u")}}, path: "checkpoint.pth", step: 12, unit: format.UnitEpoch},
 		"two dicts that say one":                            {files: []wrote{{"checkpoint.pth", counted("reporter", "}("+keyIn("epoch")+numberIn(12)+"u", "tracker", "}("+keyIn("epoch")+numberIn(9)+"u")}}, path: "checkpoint.pth", step: -1},
 		"runs by their dates, of one a single file":         {files: []wrote{{"2026-11-20_10-00-00/ckpt_30.pt", stateOf("step", 30)}, {"2026-11-21_10-00-00/ckpt_11.pt", stateOf("step", 11)}, {"2026-11-21_10-00-00/ckpt_12.pt", stateOf("step", 12)}}, path: "2026-11-21_10-00-00/ckpt_12.pt", step: 12},
+		"how many parameters a model has":                  {files: []wrote{{"llama2-7b-1000.pt", counted()}, {"llama2-7b-2000.pt", counted()}}, path: "llama2-7b-2000.pt", step: 2000},
+		"the same in millions":                              {files: []wrote{{"gpt2_124M_1000.pt", counted()}, {"gpt2_124M_2000.pt", counted()}}, path: "gpt2_124M_2000.pt", step: 2000},
 		"a bundle in a directory of each step":              {files: join(bundled("step_100", "model/weights"), bundled("step_200", "model/weights")), path: "step_200", step: 200},
 		"the same, the data cut":                            {files: join(bundled("step_100", "model/weights"), short(bundled("step_200", "model/weights"), 0)), path: "step_100", step: 100},
 		"the same, without its index":                       {files: join(bundled("step_100", "model/weights"), without(bundled("step_200", "model/weights"), 1)), path: "step_100", step: 100},

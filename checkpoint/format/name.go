@@ -89,6 +89,9 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	if i+1 < len(ps) && !ps[i+1].number {
 		after = ps[i+1].text
 	}
+	if ofParameters(ps, i-2) {
+		before = "" // llama2-7b-12000
+	}
 	if len(before) == 1 && ps[i-1].glued && i > 1 && ps[i-2].number { // the e in 3f2a9c1e-8b7d says nothing
 		return 0, 0, ""
 	}
@@ -116,8 +119,8 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return 0, 0, ""
 	}
 	if gluedAfter && (after == "k" || after == "m") {
-		if p.glued && !stepWords[before] && !neutralWords[before] { // in21k, laion400m: what it was trained on
-			return 0, 0, ""
+		if counts := stepWords[before] || neutralWords[before]; p.glued && !counts || !counts && anotherAfter(ps, i) {
+			return 0, 0, "" // in21k, laion400m: what it was trained on; gpt2_124M_12000
 		}
 		if n, ok = thousands(p.text, after); ok && (stepWords[before] || !otherWords[before] || before == "") {
 			if stepWords[before] {

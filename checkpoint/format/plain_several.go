@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"path"
 	"slices"
 )
@@ -34,8 +35,8 @@ func severalSaves(d *dir, t title, files []member) bool {
 		if partOnly(m.roles) { // optimizer_last.pkl beside training.pkl
 			continue
 		}
-		if m.slot != "" {
-			slots[m.slot] = true
+		if slot := cmp.Or(m.slot, above.slot); slot != "" && (m.slot != "" || above.family == "" && above.roles == "") {
+			slots[slot] = true // best/ and last/, too
 		}
 		part := m.roles + "|" + dir
 		if at, found := times[part]; m.family == "" && m.step < 0 && m.rank < 0 && len(m.when) >= dateDigits {
