@@ -116,8 +116,13 @@ func TestForms(t *testing.T) {
 		"an epoch in a dict of a program's own":             {files: []wrote{{"checkpoint.pth", counted("reporter", "}("+keyIn("epoch")+numberIn(12)+"u", "settings", "}("+keyIn("epoch")+numberIn(90)+"u")}}, path: "checkpoint.pth", step: 12, unit: format.UnitEpoch},
 		"two dicts that say one":                            {files: []wrote{{"checkpoint.pth", counted("reporter", "}("+keyIn("epoch")+numberIn(12)+"u", "tracker", "}("+keyIn("epoch")+numberIn(9)+"u")}}, path: "checkpoint.pth", step: -1},
 		"runs by their dates, of one a single file":         {files: []wrote{{"2026-11-20_10-00-00/ckpt_30.pt", stateOf("step", 30)}, {"2026-11-21_10-00-00/ckpt_11.pt", stateOf("step", 11)}, {"2026-11-21_10-00-00/ckpt_12.pt", stateOf("step", 12)}}, path: "2026-11-21_10-00-00/ckpt_12.pt", step: 12},
-		"how many parameters a model has":                  {files: []wrote{{"llama2-7b-1000.pt", counted()}, {"llama2-7b-2000.pt", counted()}}, path: "llama2-7b-2000.pt", step: 2000},
+		"how many parameters a model has":                   {files: []wrote{{"llama2-7b-1000.pt", counted()}, {"llama2-7b-2000.pt", counted()}}, path: "llama2-7b-2000.pt", step: 2000},
 		"the same in millions":                              {files: []wrote{{"gpt2_124M_1000.pt", counted()}, {"gpt2_124M_2000.pt", counted()}}, path: "gpt2_124M_2000.pt", step: 2000},
+		"a save in directories by their dates":              {files: join(dated("11"), dated("12"), dated("13")), path: "CKPT+2026-11-20+13-00-00", step: -1},
+		"the same, a part of the last missing":              {files: join(dated("11"), dated("12"), without(dated("13"), 0)), path: "CKPT+2026-11-20+12-00-00", step: -1},
+		"a part without an ending":                          {files: join(scheduled("step_10", 0), scheduled("step_20", 0)), path: "step_20", step: 20},
+		"a part without an ending, cut":                     {files: join(scheduled("step_10", 0), scheduled("step_20", 5)), path: "step_10", step: 10},
+		"the last without its model, beside the best":       {files: []wrote{{"best/model.pt", modelOnly()}, {"best/optimizer.pt", adamOnly()}, {"last/optimizer.pt", adamOnly()}}, path: "best", step: -1},
 		"a bundle in a directory of each step":              {files: join(bundled("step_100", "model/weights"), bundled("step_200", "model/weights")), path: "step_200", step: 200},
 		"the same, the data cut":                            {files: join(bundled("step_100", "model/weights"), short(bundled("step_200", "model/weights"), 0)), path: "step_100", step: 100},
 		"the same, without its index":                       {files: join(bundled("step_100", "model/weights"), without(bundled("step_200", "model/weights"), 1)), path: "step_100", step: 100},
@@ -216,3 +221,15 @@ func short(files []wrote, i int) []wrote {
 }
 
 func without(files []wrote, i int) []wrote { return slices.Delete(files, i, i+1) }
+
+// dated is a save in a directory that is called after its time.
+func dated(hour string) []wrote {
+	dir := "CKPT+2026-11-20+" + hour + "-00-00"
+	return []wrote{{dir + "/model.ckpt", modelOnly()}, {dir + "/optimizer.ckpt", adamOnly()}}
+}
+
+// scheduled is a save with a file without an ending, from the end of which so many bytes are cut.
+func scheduled(dir string, short int) []wrote {
+	scheduler := zipped(pickled("last_epoch", numberIn(4), "_step_count", numberIn(5)))
+	return []wrote{{dir + "/model.pt", modelOnly()}, {dir + "/optimizer.pt", adamOnly()}, {dir + "/lr_scheduler", scheduler[:len(scheduler)-short]}}
+}

@@ -110,16 +110,19 @@ func TestDeepSpeedExperts(t *testing.T) {
 
 func TestDeepSpeedPipeline(t *testing.T) {
 	const tag = "global_step300"
-	var save []op
-	for _, layer := range []int{0, 1, 3} { // 2 has no weights
-		for slice := range 2 {
-			save = append(save, write(fmt.Sprintf("%s/layer_%02d-model_%02d-model_states.pt", tag, layer, slice),
-				filetest.Torch([]byte("layer"))))
+	saved := func(tag string) (save []op) {
+		for _, layer := range []int{0, 1, 3} { // 2 has no weights
+			for slice := range 2 {
+				save = append(save, write(fmt.Sprintf("%s/layer_%02d-model_%02d-model_states.pt", tag, layer, slice),
+					filetest.Torch([]byte("layer"))))
+			}
 		}
+		return append(save, deepSpeedSave{tag: tag, dp: 2, mp: 2, stage: 1}.ops()...)
 	}
-	save = append(save, deepSpeedSave{tag: tag, dp: 2, mp: 2, stage: 1}.ops()...)
+	save := saved(tag)
 	mutate(t, Options{}, tag, save, []mutation{
 		{"whole", nil, ""},
+		{"layer missing", append(saved("global_step200"), remove(tag+"/layer_01-model_00-model_states.pt"), remove(tag+"/layer_01-model_01-model_states.pt")), problem.MissingShard},
 		{"slice missing", []op{remove(tag + "/layer_03-model_01-model_states.pt")}, problem.MissingShard},
 		{"truncated", []op{truncated(tag+"/layer_03-model_01-model_states.pt", -5)}, problem.Truncated},
 	})

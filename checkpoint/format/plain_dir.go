@@ -237,7 +237,7 @@ func (l *look) collect(d *dir, files *[]member, depth int, ofStep bool) error {
 		case d.isFile(name):
 			strong, weak, own := fileKind(name)
 			mine := strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") || tellsProgress(name)
-			if !mine && (own || weak && checkpointName(name)) {
+			if !mine && (own || weak && (checkpointName(name) || titleOf(name).roles != "")) {
 				var err error
 				if mine, err = l.holdsTensors(d.join(name)); err != nil {
 					return err

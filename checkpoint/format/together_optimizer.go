@@ -23,6 +23,9 @@ func optimizers(cs []*Checkpoint) {
 			}
 			c.Tells, c.OfWeights = true, true
 		}
+		if c.save.directory && c.save.slot != "" && !slices.ContainsFunc(cs, func(o *Checkpoint) bool { return o.Complete && !o.Resumable && !o.Training }) {
+			continue // last/ without a model is none, whatever best/ has
+		}
 		c.NoModel = !slices.ContainsFunc(cs, func(o *Checkpoint) bool { return o != c && o.Complete && !o.NoModel && !o.Data })
 	}
 }
