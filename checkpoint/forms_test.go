@@ -123,6 +123,7 @@ func TestForms(t *testing.T) {
 		"a part without an ending":                          {files: join(scheduled("step_10", 0), scheduled("step_20", 0)), path: "step_20", step: 20},
 		"a part without an ending, cut":                     {files: join(scheduled("step_10", 0), scheduled("step_20", 5)), path: "step_10", step: 10},
 		"the last without its model, beside the best":       {files: []wrote{{"best/model.pt", modelOnly()}, {"best/optimizer.pt", adamOnly()}, {"last/optimizer.pt", adamOnly()}}, path: "best", step: -1},
+		"a part two levels down, cut":                       {files: join(policies("checkpoint_10", 0), policies("checkpoint_20", 9)), path: "checkpoint_10", step: 10},
 		"a bundle in a directory of each step":              {files: join(bundled("step_100", "model/weights"), bundled("step_200", "model/weights")), path: "step_200", step: 200},
 		"the same, the data cut":                            {files: join(bundled("step_100", "model/weights"), short(bundled("step_200", "model/weights"), 0)), path: "step_100", step: 100},
 		"the same, without its index":                       {files: join(bundled("step_100", "model/weights"), without(bundled("step_200", "model/weights"), 1)), path: "step_100", step: 100},
@@ -225,11 +226,17 @@ func without(files []wrote, i int) []wrote { return slices.Delete(files, i, i+1)
 // dated is a save in a directory that is called after its time.
 func dated(hour string) []wrote {
 	dir := "CKPT+2026-11-20+" + hour + "-00-00"
-	return []wrote{{dir + "/model.ckpt", modelOnly()}, {dir + "/optimizer.ckpt", adamOnly()}}
+	return []wrote{{dir + "/model.ckpt", modelOnly()}, {dir + "/optimizer.ckpt", adamOnly()}, {dir + "/counter.ckpt", zipped(pickled("n", numberIn(1)))}}
 }
 
 // scheduled is a save with a file without an ending, from the end of which so many bytes are cut.
 func scheduled(dir string, short int) []wrote {
 	scheduler := zipped(pickled("last_epoch", numberIn(4), "_step_count", numberIn(5)))
 	return []wrote{{dir + "/model.pt", modelOnly()}, {dir + "/optimizer.pt", adamOnly()}, {dir + "/lr_scheduler", scheduler[:len(scheduler)-short]}}
+}
+
+// policies is a save with a part in a directory of a directory, from the end of which so many bytes are cut.
+func policies(dir string, short int) []wrote {
+	policy := adamOnly()
+	return []wrote{{dir + "/algorithm_state.pkl", pickled("counters", "}("+keyIn("steps")+numberIn(4)+"u")}, {dir + "/policies/default/policy_state.pkl", policy[:len(policy)-short]}}
 }

@@ -168,7 +168,13 @@ func (l *look) hasModel(d *dir) bool { return slices.ContainsFunc(d.names, isHFW
 
 // membersOf lists the files of a save in a directory, and in those below it.
 func (l *look) membersOf(d *dir) (files []member, err error) {
-	err = l.collect(d, &files, 0, titleOf(path.Base(d.path)).glued().step >= 0)
+	name := path.Base(d.path)
+	t := titleOf(name).glued()
+	levels := 1
+	if t.step >= 0 && (t.named || checkpointName(name)) {
+		levels = 2 // checkpoint_20/policies/default/state.pkl
+	}
+	err = l.collect(d, &files, levels, t.step >= 0)
 	byRank(path.Base(d.path), files)
 	return files, err
 }
@@ -221,7 +227,7 @@ func layers(files []member) {
 }
 
 // collect adds the files in a directory, and the bundles of tensors in that of a step.
-func (l *look) collect(d *dir, files *[]member, depth int, ofStep bool) error {
+func (l *look) collect(d *dir, files *[]member, levels int, ofStep bool) error {
 	if ofStep {
 		bundles, err := l.bundleIn(d)
 		if err != nil {
@@ -246,7 +252,7 @@ func (l *look) collect(d *dir, files *[]member, depth int, ofStep bool) error {
 			if mine {
 				*files = append(*files, member{path: d.join(name), title: titleOf(name)})
 			}
-		case d.isDir(name) && depth < 1 && !strings.HasPrefix(name, "."):
+		case d.isDir(name) && levels > 0 && !strings.HasPrefix(name, "."):
 			below, err := l.dir(d.join(name))
 			if vanished(err) {
 				continue
@@ -262,7 +268,7 @@ func (l *look) collect(d *dir, files *[]member, depth int, ofStep bool) error {
 				*files = append(*files, member{d.join(name), titleOf(name), form})
 				continue
 			}
-			if err := l.collect(below, files, depth+1, ofStep); err != nil {
+			if err := l.collect(below, files, levels-1, ofStep); err != nil {
 				return err
 			}
 		}
