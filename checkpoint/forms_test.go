@@ -238,5 +238,5 @@ func scheduled(dir string, short int) []wrote {
 // policies is a save with a part in a directory of a directory, from the end of which so many bytes are cut.
 func policies(dir string, short int) []wrote {
 	policy := adamOnly()
-	return []wrote{{dir + "/algorithm_state.pkl", pickled("counters", "}("+keyIn("steps")+numberIn(4)+"u")}, {dir + "/policies/default/policy_state.pkl", policy[:len(policy)-short]}}
+	return []wrote{{dir + "/algorithm_state.pkl", pickled("policies", keyIn("default"))}, {dir + "/policies/default/policy_state.pkl", policy[:len(policy)-short]}}
 }
