@@ -124,6 +124,7 @@ func TestForms(t *testing.T) {
 		"a part without an ending, cut":                     {files: join(scheduled("step_10", 0), scheduled("step_20", 5)), path: "step_10", step: 10},
 		"the last without its model, beside the best":       {files: []wrote{{"best/model.pt", modelOnly()}, {"best/optimizer.pt", adamOnly()}, {"last/optimizer.pt", adamOnly()}}, path: "best", step: -1},
 		"a part two levels down, cut":                       {files: join(policies("checkpoint_10", 0), policies("checkpoint_20", 9)), path: "checkpoint_10", step: 10},
+		"an optimizer of one step and a model of another":   {files: []wrote{{"epoch_11/optimizer.pt", adamOnly()}, {"epoch_11/scheduler.pt", pickled("last_epoch", numberIn(4), "_step_count", numberIn(5))}, {"epoch_12/model.pt", modelOnly()}}},
 		"a bundle in a directory of each step":              {files: join(bundled("step_100", "model/weights"), bundled("step_200", "model/weights")), path: "step_200", step: 200},
 		"the same, the data cut":                            {files: join(bundled("step_100", "model/weights"), short(bundled("step_200", "model/weights"), 0)), path: "step_100", step: 100},
 		"the same, without its index":                       {files: join(bundled("step_100", "model/weights"), without(bundled("step_200", "model/weights"), 1)), path: "step_100", step: 100},

@@ -23,7 +23,8 @@ func optimizers(cs []*Checkpoint) {
 			}
 			c.Tells, c.OfWeights = true, true
 		}
-		if c.save.directory && c.save.slot != "" && !slices.ContainsFunc(cs, func(o *Checkpoint) bool { return o.Complete && !o.Resumable && !o.Training }) {
+		if c.save.directory && (c.save.slot != "" || c.save.title.step >= 0) &&
+			!slices.ContainsFunc(cs, func(o *Checkpoint) bool { return o.Complete && !o.Resumable && !o.Training && o.series != c.series }) {
 			continue // last/ without a model is none, whatever best/ has
 		}
 		c.NoModel = !slices.ContainsFunc(cs, func(o *Checkpoint) bool { return o != c && o.Complete && !o.NoModel && !o.Data })
