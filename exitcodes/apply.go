@@ -35,7 +35,7 @@ func (f Finding) say(w said, o Outcome) Finding {
 
 // progressed reports whether training had made a step, as far as it matters to a rule.
 func (o Outcome) progressed(r *Rule, w said) bool {
-	return o.Progressed == Yes || o.Progressed == Unknown && w.trained && r.PrintedSteps
+	return o.Progressed == Yes || o.Progressed == Unknown && r.PrintedSteps && (w.trained || o.others != nil && o.others())
 }
 
 // apply lets a rule explain the end, and decide it where it has a verdict.

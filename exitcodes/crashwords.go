@@ -31,9 +31,6 @@ func (r *reader) crashWords() said {
 	if !best.known {
 		best = raised
 	}
-	if best.known && best.match.Rule.Name == terminateRule {
-		return r.thrown(best)
-	}
 	return best
 }
 
@@ -49,26 +46,30 @@ func (r *reader) raisedLater() map[string]int {
 	return last
 }
 
-// terminateRule is about an exception of C++ that nobody caught.
-const terminateRule = "cxx.terminate"
-
-// thrown names the condition of which an exception of C++ tells, so that it does not pass for an echo: a device in a bad state,
-// a lost peer. It makes nothing fatal.
-func (r *reader) thrown(s said) said {
-	_, what, found := strings.Cut(s.match.Line, " what(): ")
-	if !found || !r.rules.families || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
-		return s
+// thrown is the rule about an exception of C++ in line i that nobody caught: that of the condition which it names, where it
+// passes, so that it does not pass for an echo or, with MXNet, for a failed check of the program: a device in a bad state, a
+// lost peer, a port in use. It makes nothing fatal.
+func (r *reader) thrown(i int, rule *Rule) *Rule {
+	if rule == nil || !r.rules.families || !r.lines[i].says(terminated) || i+1 >= len(r.lines) || r.lines[i+1].rule != nil {
+		return rule
+	}
+	what, found := strings.CutPrefix(r.lines[i+1].shown(), "what(): ")
+	if next := r.lines[i+1].rule; !found || next != nil && next.Role > RoleConfirm || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
+		return rule
 	}
 	if f := familyOf("", []byte(strings.TrimSpace(what))); f.known() && f.verdict == Retry {
-		s.match.Rule = f.rule()
+		named := f.rule()
+		return &named
 	}
-	return s
+	return rule
 }
+
+const terminated = "terminate called after throwing an instance of '"
 
 // withWhat is line i, and the next one where that tells what an exception of C++ says.
 func (r *reader) withWhat(i int) string {
 	text := r.lines[i].shown() + r.lastError(i)
-	if i+1 < len(r.lines) && r.lines[i].says("terminate called after") && strings.HasPrefix(r.lines[i+1].shown(), "what(): ") {
+	if i+1 < len(r.lines) && r.lines[i].says(terminated) && strings.HasPrefix(r.lines[i+1].shown(), "what(): ") {
 		text += " " + r.lines[i+1].shown()
 	}
 	return text

@@ -7,11 +7,12 @@ import (
 
 // What services say about who asks, and what for.
 var (
-	saysCertificate = phrases.list("certificate verify failed", "certificate_verify_failed")
+	saysCertificate = phrases.list("certificate verify failed", "certificate_verify_failed", "wrong_version_number")
 	saysLogin       = phrases.list("password authentication failed", "access denied for user",
 		"invalid username or password", "invalid password", "wrongpass ", "noauth authentication required")
 	saysDatabaseMisuse = phrases.list("no such table", "no such column", "syntax error", "does not exist",
-		"unknown database", "unknown column", "values were supplied", "has no column named", "readonly database")
+		"unknown database", "unknown column", "values were supplied", "has no column named", "readonly database",
+		"unable to open database file", "no pg_hba.conf entry", "no password supplied")
 )
 
 // classFamily goes by the name of the class alone.
@@ -29,13 +30,15 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case "ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError", "RemoteDisconnected", "ServerDisconnectedError",
 		"ClientOSError", "ClientPayloadError", "ChunkedEncodingError", "IncompleteRead", "ProtocolError", "RemoteProtocolError",
 		"ConnectionClosedError", "ConnectionClosed", "DistNetworkError", "HorovodInternalError", "IncompleteReadError", "ReadError", "WriteError",
-		"AutoReconnect", "SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError":
+		"AutoReconnect", "SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError",
+		"BadStatusLine", "TTransportException", "SessionExpiredError":
 		return transient("class", ReasonPeerLost, RoleCascade)
-	case "NVMLError_Unknown": // the container has lost its devices
+	case "NVMLError_Unknown", "NVMLError_GpuIsLost", "NVMLError_DriverNotLoaded", "NVMLError_LibRmVersionMismatch", "NVMLError_ResetRequired",
+		"NVMLError_IrqIssue", "NVMLError_OperatingSystem": // the container has lost its devices, or the machine its driver
 		return transient("class", "GPULost", RoleRoot)
 	case "DistStoreError":
 		return transient("class", "StoreUnreachable", RoleSuspect)
-	case "BrokenProcessPool", "TerminatedWorkerError", "KilledWorker", "BrokenExecutor", "BrokenThreadPool":
+	case "BrokenProcessPool", "TerminatedWorkerError", "KilledWorker", "BrokenExecutor", "BrokenThreadPool", "WorkerLostError", "ProcessExpired":
 		return transient("class", "ChildKilled", RoleSuspect)
 	case "ProcessExitedException": // Julia's; torch's says how it ended
 		if len(bytes.TrimSpace(message)) == 0 {
@@ -49,6 +52,10 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case "HttpError", "HTTPError", "HttpResponseError", "ClientResponseError", "RequestException", "HTTPException":
 		if len(bytes.TrimSpace(message)) == 0 { // it came without an answer, else it had a status
 			return transient("class", "ServiceUnavailable", RoleSuspect)
+		}
+	case "InterfaceError": // of MySQL's client, which has no connection left to ask what was wrong
+		if bytes.HasPrefix(message, []byte("(0, ''")) {
+			return transient("class", ReasonPeerLost, RoleCascade)
 		}
 	case "FileNotFoundError": // without an errno: a library's own
 		return deterministic("class", "FileNotFound").afterProgress()
@@ -64,15 +71,19 @@ func classFamily(class, name string, message []byte, h heard) family {
 	whole := name
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "Exception"), "Error") // what is left names the condition
 	switch {
-	case strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "DeadlineExceeded"):
+	case name == "timeout" || strings.Contains(name, "Timeout") || strings.HasSuffix(name, "TimedOut") || strings.HasSuffix(name, "DeadlineExceeded"):
 		return transient("class", "Timeout", RoleSuspect)
 	case strings.HasSuffix(name, "Connection") || strings.HasSuffix(name, "Connect") || strings.HasSuffix(name, "Connector") || strings.HasSuffix(name, "Network") || strings.HasSuffix(whole, "HostException") ||
-		strings.Contains(name, "ConnectionFailed") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
+		strings.Contains(name, "ConnectionFail") || strings.Contains(name, "CannotConnect") || strings.Contains(name, "FailedToConnect") ||
 		strings.HasSuffix(name, "ConnectionRefused") || strings.HasSuffix(name, "Unreachable"):
 		return transient("class", ReasonPeerUnreachable, RoleSuspect)
-	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
+	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.Contains(name, "Deadlock") ||
+		strings.HasSuffix(name, "SerializationFailure") || strings.HasSuffix(name, "NotReady") || strings.HasSuffix(name, "NotPrimary") || strings.HasSuffix(name, "TryAgain") ||
+		strings.HasSuffix(name, "ClusterDown") || strings.HasSuffix(name, "MasterDown") || strings.HasSuffix(name, "BusyLoading") || strings.HasSuffix(name, "AdminShutdown") ||
+		strings.Contains(name, "LeaderElection") || strings.HasSuffix(name, "Overloaded") || strings.HasSuffix(name, "Standby") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
 		return transient("class", "ServiceUnavailable", RoleRoot)
-	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || name == "Socket" ||
+	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || strings.HasSuffix(name, "ConnectionLoss") ||
+		strings.HasSuffix(name, "ConnectionClosed") || name == "Socket" ||
 		strings.HasSuffix(name, "CommClosed") || strings.HasSuffix(name, "StreamClosed") || strings.HasSuffix(name, "ChannelClosed"):
 		return transient("class", ReasonPeerLost, RoleCascade)
 	}

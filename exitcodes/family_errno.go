@@ -33,9 +33,11 @@ func errnoFamily(_, _ string, message []byte, h heard) family {
 		return transient("errno", "Timeout", RoleSuspect)
 	case -2, -3, -5: // EAI_NONAME, EAI_AGAIN, EAI_NODATA
 		return transient("errno", "NameResolution", RoleSuspect)
-	case 4, 11, 16, 26, 35, 105: // EINTR, EAGAIN, EBUSY, ETXTBSY, EDEADLK, ENOBUFS
+	case 4, 11, 16, 23, 26, 35, 37, 105: // EINTR, EAGAIN, EBUSY, ENFILE, ETXTBSY, EDEADLK, ENOLCK, ENOBUFS
 		return transient("errno", "ResourceBusy", RoleRoot)
-	case 5, 19, 107, 121, 70, 52, 14: // EIO, ENODEV, ENOTCONN, EREMOTEIO, ECOMM, EBADE, EFAULT (a file server's: no library passes a bad address)
+	case 5, 6, 19, 52, 61, 70, 71, 74, 107, 117, 121, // EIO, ENXIO, ENODEV, EBADE, ENODATA, ECOMM, EPROTO, EBADMSG, ENOTCONN, EUCLEAN, EREMOTEIO
+		14,                                // EFAULT, a file server's: no library passes a bad address
+		512, 513, 514, 521, 523, 526, 528: // the kernel's own between itself and NFS, such as ERESTARTSYS and EJUKEBOX
 		return transient("errno", "InputOutputError", RoleRoot)
 	case 116: // ESTALE
 		return transient("errno", "StaleFileHandle", RoleRoot)

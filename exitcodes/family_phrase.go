@@ -2,40 +2,61 @@ package exitcodes
 
 // What messages say in words.
 var (
-	saysPeerLost = phrases.list("stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
-		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted",
-		"connection closed by peer", "connection closed by remote", "connection has been closed", "connection lost",
-		"connection reset by peer", "connection was closed", "connection was lost", "recv, got 0 bytes", "socket recv error", "socket send error",
-		"remote end closed", "socket closed", "horovod has been shut down", "incompletebody", "fetchfailedexception")
-	saysUnreachable = phrases.list("temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for url", "trying to connect to", "unable to find the server at",
-		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed",
-		"could not resolve host", "failed to lookup address", "cannot connect to", "check your connection",
+	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
+		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
+		"connection closed by", "closed by remote host", "connection already closed", "connection has been closed", "connection has closed", "connection lost",
+		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
+		"recv, got 0 bytes", "socket recv error", "socket send error", "network dropped connection", "communication error with rank",
+		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server",
+		"transfer closed with", "not closed cleanly", "non-properly terminated", "ssl_error_syscall", "http2 framing layer", "send failure: ", "recv failure: ",
+		"error decoding response body", "session not active", "protocol banner",
+		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
+	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed", "trying to connect to", "unable to find the server at",
+		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
+		"could not resolve host", "couldn't resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error, and we cannot find", "connection refused", "connection timed out",
 		"could not connect to", "couldn't connect to", "failed to connect to",
-		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection",
+		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
-		"temporary failure in name resolution", "unable to connect to")
-	saysFileServer = phrases.list("cannot read file data", "input/output error", "remote i/o error",
-		"stale file handle", "transport endpoint is not connected")
-	saysInUse     = phrases.list("address already in use")
-	saysAllreduce = phrases.list("allreduce failed")
-	saysTimeout   = phrases.list("ran for more than set timeout", "deadline exceeded", "read timeout",
+		"temporary failure in name resolution", "unable to connect to", "not responding"}
+	fileServerWords = []string{"cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
+		"stale file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
+	inUseWords = []string{"address already in use", "!= (-1) bind failed"}
+	busyWords  = []string{"toomanyrequests", "too many requests", "service unavailable", "serviceunavailable", "bad gateway", "gateway time", "internal server error",
+		"server is busy", "temporarily unable", "temporarily unavailable", "try again later", "try later", "try accessing the file again later",
+		"unable to handle the request", "unable to return a response", "standbyexception", "no locks available", "device or resource busy", "text file busy",
+		"nodes are busy", "already completing or completed", "could not get lock", "unable to acquire lock", "can't open hfi unit", "too many users have viewed",
+		"in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources"}
+
+	saysPeerLost    = phrases.list(append([]string{"connection closed"}, peerLostWords...)...) // as some say that are done, too
+	saysUnreachable = phrases.list(unreachableWords...)
+	saysFileServer  = phrases.list(fileServerWords...)
+	saysInUse       = phrases.list(inUseWords...)
+	saysAllreduce   = phrases.list("allreduce failed")
+	saysTimeout     = phrases.list("ran for more than set timeout", "deadline exceeded", "deadline_exceeded", "read timeout", "timeout in data",
+		"connection timeout", "handshake timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
+		"operation timeout", "collective timeout", "recv timeout", "send timeout", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
-		"timeout was reached", "timeout while", "wait timeout", "i/o timeout")
-	saysBusy = phrases.list("giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "toomanyrequests", "retries failed", "attempts failed", "all attempts",
-		"retry limit", "exceeded maximum retries", "exceeded retries", "bad gateway", "gateway time",
+		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than")
+	saysBusy = phrases.list(append([]string{"giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",
+		"retry limit", "exceeded maximum retries", "exceeded retries", "internal_error", "quota exceeded for quota metric",
 		"backend error", "an error occurred while downloading using", "encountered an internal error",
-		"internal server error", "max retries exceeded", "maximum number of retries",
-		"please reduce your request rate", "rate limit", "retries exhausted", "server is busy",
-		"server unavailable", "service unavailable", "slow down", "temporarily unavailable", "too many requests",
-		"try again later")
-	saysTries     = phrases.list("attempts", "retries", " tries")
+		"max retries exceeded", "maximum number of retries", "download incomplete", "checksum mismatch while downloading", "did not match calculated checksum",
+		"please reduce your request rate", "rate limit", "retries exhausted", "server unavailable", "slow down"}, busyWords...)...)
+	saysCurl      = phrases.list("curl: (", "rpc failed; curl ")
+	saysTries     = phrases.list("attempts", "retries", " tries", "after ")
 	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
 		"has died", "heartbeat", "lost communication", "unexpectedly died", "worker died")
-	saysNoResources = phrases.list("interrupted system call", "can't start new thread", "resource temporarily unavailable")
+	saysNoResources = phrases.list("interrupted system call", "can't start new thread", "resource temporarily unavailable", "too many open files in system")
+	// nvidia-smi and whatever asks the driver for its GPUs.
+	saysDriverGone = phrases.list("failed to initialize nvml: unknown error", "failed to initialize nvml: driver", "failed to initialize nvml: gpu access blocked",
+		"couldn't communicate with the nvidia driver")
 )
 
-var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed)`)
+// curlPattern has the numbers by which curl tells of a name, a connection or a transfer that failed.
+var curlPattern = lazy(`curl:? \(?(?:5|6|7|16|18|28|35|52|55|56|92|95)\b`)
+
+var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\bafter waiting (?:for )?\d|\b(?:fail\w*|could not|unable|cannot)\b.{1,100}\bafter \d[\d.]* ?(?:s|secs?|seconds|ms|min|minutes)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed)`)
 
 // phraseFamily reads what a message says, of classes that say nothing by themselves. Of the program's own errors only
 // words count that nothing else is called by.
@@ -49,6 +70,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", "InputOutputError", RoleRoot)
 	case h.any(saysInUse):
 		return transient("phrase", "AddressInUse", RoleRoot)
+	case h.any(saysDriverGone):
+		return transient("phrase", "GPULost", RoleRoot)
 	case h.any(saysAllreduce):
 		return transient("phrase", "CollectiveFailed", RoleSuspect)
 	}
@@ -60,6 +83,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", "Timeout", RoleSuspect)
 	case h.any(saysBusy):
 		return transient("phrase", "ServiceUnavailable", RoleRoot)
+	case h.any(saysCurl) && curlPattern().Match(message):
+		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
 	case h.any(saysTries) && triesPattern().Match(message):
 		return transient("phrase", "ServiceUnavailable", RoleSuspect)
 	case h.any(saysChildGone):

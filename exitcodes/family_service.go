@@ -7,9 +7,9 @@ import (
 )
 
 // saysCode is how the code of a service begins.
-var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:")
+var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:", "error from server (", "name='aws_")
 
-var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)`)
+var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'`)
 
 // serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
 func serviceCode(_, _ string, message []byte, h heard) family {
@@ -39,11 +39,17 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code)[ :=]{1,3}['"]?([45]\d\d)\b|^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|<Response \[([45]\d\d)\]>|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b`)
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
-func httpStatus(_, _ string, message []byte, h heard) family {
+func httpStatus(_, name string, message []byte, h heard) family {
+	switch name {
+	case "error_perm": // of FTP, which numbers as HTTP does, but 5xx are the client's there
+		return deterministic("class", "RequestRefused")
+	case "Aborted": // Google's, whose status of 409 says less
+		return family{}
+	}
 	if !bytes.ContainsAny(message, "45") || bytes.HasPrefix(message, unavailable) {
 		return family{}
 	}
@@ -69,7 +75,7 @@ func status(n int) family {
 	return family{}
 }
 
-var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |^(?:[A-Z][\w ]{1,30}: )?(Unavailable|Aborted|Deadline exceeded): |code = ([A-Z][A-Za-z]+) desc =`)
+var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |^(?:[A-Z][\w ]{1,30}: )?(Unavailable|Aborted|Deadline exceeded): |^\((Unavailable|ExecutionTimeout)\) |code = ([A-Z][A-Za-z]+) desc =`)
 
 var wordBreak = strings.NewReplacer("_", "", " ", "")
 
@@ -85,13 +91,18 @@ func rpcStatus(class, name string, message []byte, h heard) family {
 	switch code {
 	case "UNAVAILABLE", "ABORTED", "CANCELLED", "SERVICEUNAVAILABLE":
 		return transient("rpc", ReasonPeerUnreachable, RoleCascade)
-	case "DEADLINEEXCEEDED", "GATEWAYTIMEOUT":
+	case "DEADLINEEXCEEDED", "GATEWAYTIMEOUT", "EXECUTIONTIMEOUT":
 		return transient("rpc", "Timeout", RoleSuspect)
 	case "BADGATEWAY", "INTERNALSERVER", "INTERNALSERVERERROR", "TOOMANYREQUESTS", "RETRY", "SERVER":
 		return transient("rpc", "ServiceUnavailable", RoleRoot)
 	case "PERMISSIONDENIED", "UNAUTHENTICATED", "FORBIDDEN", "UNAUTHORIZED", "BADREQUEST":
 		return deterministic("rpc", "RequestRefused")
-	case "INVALIDARGUMENT", "NOTFOUND", "ALREADYEXISTS", "FAILEDPRECONDITION", "OUTOFRANGE", "UNIMPLEMENTED":
+	case "FAILEDPRECONDITION": // TensorFlow makes it of an ESTALE and of a server that it does not reach
+		if h.any(saysFileServer) || h.any(saysUnreachable) {
+			return family{}
+		}
+		return deterministic("rpc", ReasonError)
+	case "INVALIDARGUMENT", "NOTFOUND", "ALREADYEXISTS", "OUTOFRANGE", "UNIMPLEMENTED":
 		return deterministic("rpc", ReasonError)
 	}
 	return family{}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // said is what the last words come to.
@@ -23,68 +22,55 @@ type said struct {
 	trained     bool     // the output shows steps of the training
 }
 
-// lastWords weighs what was said at the end of a process that exited with a code.
+// lastWords weighs what was said at the end of a process that exited with a code. The order is that of docs/verdicts.md.
 func (r *reader) lastWords() said {
 	if m, found := r.byCode(); found {
 		return said{match: m, known: true, at: len(r.lines)}
 	}
-	best, found := said{}, false
-	for _, c := range r.finalChains() {
-		s := r.judgeStream(c)
-		earlier := s.role() > best.role() || s.role() == best.role() && s.at < best.at
-		if !found || s.causes(best) || earlier && !best.causes(s) {
-			best, found = s, true
-		}
+	if raised, found := r.finalException(); found {
+		return r.explained(raised)
 	}
-	if found && best.known {
-		if s, ok := r.usersWord(best); ok {
-			return s
-		}
-		if s, ok := r.asserted(best); ok {
+	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread} {
+		if s, found := read(); found {
 			return s
 		}
 	}
-	if found && best.known && best.role() < RoleRoot {
-		return r.explained(best)
-	}
-	if found && (best.known || best.program) {
-		return best
-	}
-	from, to := 0, len(r.lines)
-	if found {
-		from = r.explainsFrom(best.at)
-	}
-	if m, at, ok := r.loose(from, to, found && best.unknown); ok && !r.contested(m, at, found) { // a wrapper that says nothing itself explains no less
-		other := best.exception
-		return said{match: m, known: true, at: at, other: other}
-	}
-	if found && !best.unknown { // it only points at what was said before
-		if m, at, ok := r.parting(r.beginOf(best.at)); ok {
-			return said{match: m, known: true, at: at, other: best.exception}
+	return r.unknownLine()
+}
+
+// explained lets lines beside the exception that ended the program say more than it does.
+func (r *reader) explained(raised said) said {
+	switch {
+	case raised.known:
+		for _, read := range []func(said) (said, bool){r.usersWord, r.asserted, r.ownCause} {
+			if s, found := read(raised); found {
+				return s
+			}
 		}
+		return raised
+	case raised.program:
+		return raised
+	}
+	m, at, found := r.loose(r.explainsFrom(raised.at), len(r.lines), raised.unknown)
+	if found = found && !r.contested(m, at, true); !found && !raised.unknown { // it only points at what was said before
+		m, at, found = r.parting(r.beginOf(raised.at))
 	}
 	if found {
-		return best
+		return said{match: m, known: true, at: at, other: raised.exception}
 	}
-	if s, ok := r.buffered(); ok {
-		return s
-	}
-	if m, at, ok := r.parting(len(r.lines)); ok {
-		return said{match: m, known: true, at: at}
-	}
-	if s, ok := r.stillTrying(); ok {
-		return s
-	}
-	if s, ok := r.lastWarned(); ok {
-		return s
-	}
-	s := r.unknownLine()
-	if s.unknown {
-		if m, ok := r.unforked(s.at); ok {
-			return said{match: m, known: true, at: s.at}
-		}
-	}
-	return s
+	return raised
+}
+
+// ruled finds the best of the lines that a rule knows.
+func (r *reader) ruled() (said, bool) {
+	m, at, found := r.loose(0, len(r.lines), false)
+	return said{match: m, known: true, at: at}, found && !r.contested(m, at, false)
+}
+
+// tookLeave judges the lines with which the program took its leave.
+func (r *reader) tookLeave() (said, bool) {
+	m, at, found := r.parting(len(r.lines))
+	return said{match: m, known: true, at: at}, found
 }
 
 // contested reports whether a line that only suspects that the machine was taken back stands beside an exception, or before
@@ -142,17 +128,6 @@ func (r *reader) buffered() (said, bool) {
 	return said{}, false
 }
 
-// looksUncaught reports whether a traceback begins where a process does. A program that catches an exception and prints
-// it shows the frames from there on.
-func (r *reader) looksUncaught(c *chain) bool {
-	if c.own || len(c.frames) < 2 {
-		return true
-	}
-	first := &r.lines[c.frames[1]]
-	return first.contains(", in <module>", "_bootstrap", "_run_module_as_main") || first.says("File ") ||
-		isRichBox(first.text) && first.contains(" in <module>")
-}
-
 func (s said) role() Role {
 	switch {
 	case s.known:
@@ -181,14 +156,17 @@ func (r *reader) usersWord(s said) (said, bool) {
 	return said{match: m, known: true, at: at, other: s.match.Line}, true
 }
 
-// explained looks, beside words that tell of somebody else's failure, for a line of the process itself that names the
+// ownCause looks, beside words that tell of somebody else's failure, for a line of the process itself that names the
 // cause. It may explain, but never make fatal what would be tried again.
-func (r *reader) explained(s said) said {
+func (r *reader) ownCause(s said) (said, bool) {
+	if s.role() >= RoleRoot {
+		return s, false
+	}
 	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
 	if !found || m.Rule.Role <= s.role() || m.Rule.Verdict == Fatal || m.Rule.Verdict == Preempted || r.lines[at].level == levelInfo {
-		return s
+		return s, false
 	}
-	return said{match: m, known: true, at: at, other: s.match.Line}
+	return said{match: m, known: true, at: at, other: s.match.Line}, true
 }
 
 // byCode finds a rule that is about the exit code alone.
@@ -199,44 +177,6 @@ func (r *reader) byCode() (Match, bool) {
 		}
 	}
 	return Match{}, false
-}
-
-// finalChains are the chains that may have ended a process, one for each tag: the last that was not survived.
-func (r *reader) finalChains() []int {
-	var final []int
-	own := false
-	for i := len(r.chains) - 1; i >= 0; i-- {
-		c := &r.chains[i]
-		if c.ignored || c.survived {
-			continue
-		}
-		if c.own && !own { // the hook tells whose end it was; what has no tag was caught, or is a launcher's echo
-			own = true
-			final = slices.DeleteFunc(final, func(j int) bool { return r.chains[j].tag == "" })
-		}
-		if own && c.tag == "" {
-			continue
-		}
-		if !slices.ContainsFunc(final, func(j int) bool { return related(r.chains[j].tag, c.tag) && (r.chains[j].tag == "") == (c.tag == "") }) {
-			final = append(final, i)
-		}
-	}
-	return final
-}
-
-// uncaught weighs only the exceptions that nobody caught, of a worker that had not ended when it was stopped.
-func (r *reader) uncaught() said {
-	best, found := said{}, false
-	for _, c := range r.finalChains() {
-		ch := &r.chains[c]
-		if r.goesOnAfter(ch) {
-			continue
-		}
-		if s := r.judgeStream(c); !found || s.role() > best.role() {
-			best, found = s, true
-		}
-	}
-	return best
 }
 
 // rankAt is the rank that the line carries as torch prints it, [rank3]; -1 when it carries none.
@@ -251,21 +191,6 @@ func (r *reader) rankAt(i int) int {
 		}
 	}
 	return -1
-}
-
-// goesOnAfter reports whether an exception was caught, or the program went on.
-func (r *reader) goesOnAfter(c *chain) bool {
-	return c.logged || c.warned || r.othersAfter(c.end, c.tag) && !c.own && !r.atOnce(c)
-}
-
-// together is how far apart two streams are read that were written at once.
-const together = 50 * time.Millisecond
-
-// atOnce reports whether an exception that looks uncaught is followed only by what came at the same time: what the other
-// stream had brought just before.
-func (r *reader) atOnce(c *chain) bool {
-	end, last := r.lines[c.end].at, r.lines[len(r.lines)-1].at
-	return !end.IsZero() && last.Sub(end) <= together && r.looksUncaught(c)
 }
 
 // accusations are the lines in which torch or JAX names the ranks that did not come, or the other end of a connection.
@@ -288,6 +213,9 @@ func (r *reader) unknownLine() said {
 		if (l.kind == kindLast || stated) && !r.inside[i] && !l.is(traitNoise|traitEcho) {
 			if at := r.rustPanic(i); at >= 0 {
 				return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
+			}
+			if m, ok := r.unforked(i); ok {
+				return said{match: m, known: true, at: i}
 			}
 			return said{exception: l.shown(), at: i, unknown: true}
 		}

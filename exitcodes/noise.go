@@ -2,6 +2,7 @@ package exitcodes
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -59,11 +60,12 @@ var (
 		"at interpreter shutdown")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
 		"id: shutdown::", "destroy_process_group() was not called", "process group has not been destroyed before we destruct")
-	wordsBar = wordings.list("it/s]", "s/it]", "%|", "\u2501\u2501\u2501")
+	wordsBar = wordings.list("it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
-		"elifecycle", "exited with code ", "command exited with", "error: aborting job",
+		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "fatal: fetch-pack: invalid index-pack output",
+		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
 		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
@@ -72,7 +74,9 @@ var (
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsTrying      = wordings.list("trying ")
 	wordsWhileTrying = wordings.list("you are trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
-	wordsWrong       = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
+	// A condition that passes is an error by its words alone.
+	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords)...)
+	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
 		"illegal ", "unavailable", "address already in use")
 	// What a program prints again and again while it waits, tries again or ends.
@@ -83,7 +87,7 @@ var (
 	wordsWithout = wordings.list("continu", "without", "optional", "disabl", "skipp", "ignor", "anyway", "proceed", "offline")
 	wordsNames   = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
 		"remote peer ", "by peer [", "read error [", "write error [", "remote=[")
-	wordsSignal = wordings.list("signal", "code -", "= -", "code: -", "sig", "status -")
+	wordsSignal = wordings.list(signalTold...)
 )
 
 // traitsOf looks at the words of a line.
@@ -100,7 +104,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
-	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsEcho)))
+	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsPassing) || h.any(wordsEcho)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitWithout, h.any(wordsWithout))
 	give(traitNames, h.any(wordsNames))

@@ -80,7 +80,9 @@ type Outcome struct {
 	told     string     // what a launcher's report has of the death by a signal
 	recorded *ErrorFile // what a launcher's report has of the rank's error file
 	died     time.Time  // by the clock of Arrived; zero where that is At
-	nobodys  bool       // Output carries no rank's name: it is this one's because no other has failed by itself
+	// others reports whether lines that are nobody's show steps of the training: those are this rank's, too. nil: there are none.
+	others  func() bool
+	nobodys bool // Output carries no rank's name: it is this one's because no other has failed by itself
 }
 
 // OnUnknown is what becomes of an ordinary exit code that no rule and no family explains.

@@ -152,6 +152,7 @@ func (r *reader) matchRules() {
 			l.rule, before = r.rules.fit(clipped(l.raw), r.code, r.meter)
 		}
 		l.mute = !could && !before
+		l.rule = r.thrown(i, l.rule)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -14,7 +15,7 @@ const maxReported = 128
 // reported splits a worker that reports about its own workers, as torchrun does, into those: one outcome each, with
 // the text that belongs to it. A death by signal, or a code that says retry by itself, needs no report. rest is o without
 // the report, in case that none of the ranks failed by itself.
-func reported(o Outcome) (ranks []Outcome, rest Outcome) {
+func reported(o Outcome, rules *Rules) (ranks []Outcome, rest Outcome) {
 	failures, text := ParseReport(o.Output)
 	o.meter.pass(1, len(o.Output)-len(text)) // from the end
 	if len(failures) == 0 {
@@ -31,6 +32,11 @@ func reported(o Outcome) (ranks []Outcome, rest Outcome) {
 		failures = slices.Concat(failures[:maxReported-1], failures[len(failures)-1:])
 	}
 	printed, shared := splitByRank(text, o.Arrived), &sharedText{words: map[bool]said{}}
+	others := sync.OnceValue(func() bool {
+		all := o
+		all.Output, all.Arrived, all.ErrorFile = printed.nobodys.text, printed.nobodys.arrived, nil
+		return newReader(all, rules).trained()
+	})
 	byThemselves := 0
 	for _, r := range failures {
 		if !r.closedDown() {
@@ -43,6 +49,7 @@ func reported(o Outcome) (ranks []Outcome, rest Outcome) {
 			told = r.Traceback
 		}
 		rank := o
+		rank.others = others
 		rank.Rank, rank.LocalRank, rank.Status = r.Rank, r.LocalRank, r.Status
 		crashed := crash(r.Status.Number() - CodeSignalBase)
 		words, died := printed.of(r.Rank, r.LocalRank), r.diedAt(o)

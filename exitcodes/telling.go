@@ -9,11 +9,15 @@ import (
 // tfFrom is a head of TensorFlow's that only tells from where the error came.
 var tfFrom = lazy(`: From /job:\w+/replica:\d+/task:\d+:$`)
 
-// whole is line i of an exception, and TensorFlow's first error where the line only counts them, or tells from where.
+// whole is line i of an exception, and what belongs to it on other lines: torch's first key, XLA's first task, TensorFlow's first
+// error where the line only counts them, or tells from where.
 func (r *reader) whole(m member, i int) string {
 	text := r.lines[i].shown() + r.lastError(i)
 	next := slices.Index(m.lines, i) + 1
-	if next < len(m.lines) && strings.Contains(text, "Error(s) in loading ") && strings.HasSuffix(text, ":") {
+	if next > 1 && (strings.HasPrefix(text, ". ") || strings.HasPrefix(text, ": ")) { // it goes on the sentence before a stack of C++, or a name
+		return r.lines[m.lines[0]].shown() + text
+	}
+	if next < len(m.lines) && strings.HasSuffix(text, ":") && (strings.Contains(text, "Error(s) in loading ") || strings.Contains(text, "The following tasks ")) {
 		return text + " " + r.lines[m.lines[next]].shown()
 	}
 	for next < len(m.lines) && (strings.HasSuffix(text, " root error(s) found.") || tfFrom().MatchString(text)) {
@@ -23,12 +27,18 @@ func (r *reader) whole(m member, i int) string {
 	return text
 }
 
-// lastError is what NCCL tells two lines below an error's name, which says little by itself.
+// lastError is what NCCL tells below an error's name, which says little by itself: two lines below it, or three where torch has
+// said before in which call.
 func (r *reader) lastError(i int) string {
-	if i+2 >= len(r.lines) || !r.lines[i].contains("nccl") || !r.lines[i+1].says("Last error:") || r.lines[i+1].tag != r.lines[i+2].tag || r.lines[i+2].blank() {
+	if !r.lines[i].contains("nccl", "NCCL") {
 		return ""
 	}
-	return " Last error: " + r.lines[i+2].shown()
+	for at := i + 1; at <= i+2 && at+1 < len(r.lines); at++ {
+		if told := &r.lines[at+1]; r.lines[at].says("Last error:") && r.lines[at].tag == told.tag && !told.blank() {
+			return " Last error: " + told.shown()
+		}
+	}
+	return ""
 }
 
 // telling is the head of an exception, and the line of its message by which its family is known, where the head says

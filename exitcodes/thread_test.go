@@ -32,3 +32,23 @@ func TestReadersThread(t *testing.T) {
 		"a bug beside steps":       {push + after + read + points, Fatal},
 	})
 }
+
+// TestLastThread has a program exit with 1 and say nothing of its own after a thread has ended.
+func TestLastThread(t *testing.T) {
+	const (
+		head  = "Exception in thread Thread-2 (_producer):\nTraceback (most recent call last):\n  File \"a.py\", line 1, in run\n    get()\n"
+		lost  = head + "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+		bug   = head + "ValueError: sample 3 has 4 columns, 5 expected\n"
+		cut   = "\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"b.py\", line 7, in next\n    self.get()\n"
+		ended = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nKeyError: 'loss'\n"
+	)
+	wantVerdicts(t, map[string]printed{
+		"a lost connection":       {lost, Retry},
+		"cut off":                 {lost + cut, Retry},
+		"a bug":                   {bug, Fatal},
+		"the program's own after": {lost + ended, Fatal},
+		"and before":              {ended + lost, Fatal},
+		"it goes on":              {lost + "producer restarted\n", Fatal},
+		"steps since":             {lost + "step 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n", Fatal},
+	})
+}

@@ -6,9 +6,10 @@ import (
 	"strconv"
 )
 
-// trained reports whether the output shows that training had made steps before line to, for a worker that tells none: lines of a
-// training loop, which may have been kept in a buffer and come late, or its progress bar, which is not. What else is repeated while a program begins, as the loading of shards, is no step.
-func (r *reader) trained(to int) bool {
+// trained reports whether the output shows that training had made steps, for a worker that tells none: lines of a training loop,
+// which may have been kept in a buffer and come late, or its progress bar. What else is repeated while a program begins, as the
+// loading of shards, is no step.
+func (r *reader) trained() bool {
 	for _, at := range r.work {
 		for _, i := range at {
 			if l := &r.lines[i]; ofTraining(l.text) && !l.says(loads...) && r.meter.afford(1, len(l.text)) && countsSteps().Match(l.text) {
@@ -16,10 +17,7 @@ func (r *reader) trained(to int) bool {
 			}
 		}
 	}
-	for _, i := range r.bars {
-		if i >= to {
-			break
-		}
+	for _, i := range r.bars { // also one that is drawn for the last time once an exception has ended its loop
 		l := &r.lines[i]
 		label, count, is := barOf(l.text)
 		if is && count >= 2 && (len(label) == 0 || ofTraining(label)) {
@@ -47,24 +45,30 @@ func ofTraining(text []byte) bool {
 	return false
 }
 
-// barOf reads a progress bar of tqdm: its label, and how many are done.
+// barOf reads a progress bar, of tqdm or Rich: its label, and how many are done.
 func barOf(text []byte) (label []byte, count int, is bool) {
-	at := bytes.Index(text, []byte("%|"))
-	if at < 0 {
+	label, rest, is := bytes.Cut(text, []byte("%|"))
+	if is {
+		label = bytes.TrimRight(label, "0123456789 ")
+		if _, rest, is = bytes.Cut(rest, []byte("|")); !is {
+			return nil, 0, false
+		}
+	} else {
+		at := bytes.IndexAny(text, richBar)
+		if at < 0 {
+			return nil, 0, false
+		}
+		label, rest = text[:at], bytes.TrimLeft(text[at:], richBar+" ")
+	}
+	m := barCount().FindSubmatch(rest)
+	if m == nil {
 		return nil, 0, false
 	}
-	label = bytes.TrimRight(bytes.TrimSpace(bytes.TrimRight(text[:at], "0123456789 ")), ":")
-	rest := text[at+2:]
-	end := bytes.IndexByte(rest, '|')
-	if end < 0 {
-		return label, 0, false
-	}
-	m := barCount().FindSubmatch(rest[end+1:])
-	if m == nil {
-		return label, 0, false
-	}
 	count, err := strconv.Atoi(string(m[1]))
-	return label, count, err == nil
+	return bytes.TrimRight(bytes.TrimSpace(label), ":"), count, err == nil
 }
 
-var barCount func() *regexp.Regexp = lazy(`^\s*(\d+)/\d+ \[`)
+// richBar is what Rich draws its bars of.
+const richBar = "\u2501\u2578\u257a"
+
+var barCount func() *regexp.Regexp = lazy(`^\s*(\d+)/\d+ (?:\[|\d+:\d)`)

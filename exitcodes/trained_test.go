@@ -26,6 +26,9 @@ func TestTrained(t *testing.T) {
 		"steps of a dict":       {lines("{'loss': 0.%d1, 'learning_rate': 1e-05, 'epoch': 0.3}\n"), Unknown, Retry},
 		"a bar without a name":  {lines("\r 14%%|#4   | 14%d/1000 [00:14<01:25, 10.1it/s]"), Unknown, Retry},
 		"an epoch's bar":        {lines("\rEpoch 3:  14%%|#4   | 14%d/1000 [00:14<01:25, 10.1it/s]"), Unknown, Retry},
+		"Rich's bar":            {"Epoch 0/0  \u2501\u2501\u2578                  46/512 0:00:00 \u2022 0:00:02 431.29it/s \n", Unknown, Retry},
+		"Rich's first":          {"Epoch 0/0  \u257a                   0/512 0:00:00 \u2022 -:--:-- 0.00it/s \n", Unknown, Fatal},
+		"Rich's of shards":      {"Loading shards \u2501\u2501\u2501\u2578     4/14 0:00:02 \u2022 0:00:02 1.2it/s \n", Unknown, Fatal},
 		"nothing":               {"", Unknown, Fatal},
 		"the first line":        {"Epoch: 0, loss: 2.31\n", Unknown, Fatal},
 		"shards":                {lines("\rLoading checkpoint shards:  14%%|#4   | %d/14 [00:14<01:25, 10.1it/s]"), Unknown, Fatal},
@@ -45,11 +48,27 @@ func TestTrained(t *testing.T) {
 			}
 		})
 	}
+	// An exception closes the bar of the loop that it ends: what it shows then was done before.
 	t.Run("a bar drawn once more after it", func(t *testing.T) {
 		o := exited(1)
 		o.Output = []byte("\r  0%|    | 0/1000 [00:00<?, ?it/s]\n" + oom + "\r 14%|#4   | 140/1000 [00:14<01:25, 10.1it/s]\n")
-		if f := Judge(o, BuiltinRules()); f.Verdict != Fatal || f.Reason != "GPUOutOfMemory" {
+		if f := Judge(o, BuiltinRules()); f.Verdict != Retry || f.Reason != "GPUOutOfMemory" {
 			t.Errorf("%s %s: %s", f.Verdict, f.Reason, f.Message)
+		}
+	})
+	// Under torchrun the bar has no rank's name, and the exception has.
+	t.Run("a bar of all ranks", func(t *testing.T) {
+		const ruled = "============================================================"
+		const report = "Traceback (most recent call last):\n  File \"/usr/bin/torchrun\", line 6, in <module>\n    sys.exit(main())\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" + ruled + "\ntrain.py FAILED\n" + ruled + "\nFailures:\n  <NO_OTHER_FAILURES>\n" + ruled +
+			"\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-04-02_02:29:32\n  host      : n\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 208)\n  error_file: <N/A>\n" +
+			"  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n" + ruled + "\n"
+		tagged := "[rank0]: " + strings.ReplaceAll(strings.TrimSpace(oom), "\n", "\n[rank0]: ") + "\n"
+		for printed, want := range map[string]Verdict{"\rSteps:   2%|#   | 1999/100000 [1:02:30<51:04:52,  1.88s/it, loss=0.98]\n": Retry, "": Fatal} {
+			o := exited(1)
+			o.Output = []byte(printed + tagged + report)
+			if f := Judge(o, BuiltinRules()); f.Verdict != want || f.Reason != "GPUOutOfMemory" || f.Rank != 0 {
+				t.Errorf("%q: %s %s: %s", printed, f.Verdict, f.Reason, f.Message)
+			}
 		}
 	})
 }

@@ -52,6 +52,9 @@ func (r *reader) endedBefore() (best said, found bool) {
 			continue
 		}
 		s := r.judgeStream(i)
+		if s.known {
+			s, _ = r.ownCause(s)
+		}
 		if s.ended = s.known || s.unknown; s.ended && (!found || s.role() > best.role()) {
 			best, found = s, true
 		}

@@ -14,8 +14,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 		defer func() { o.shared.words[crashed] = w }()
 	}
 	r := newReader(o, rules)
-	from := len(r.lines) // before which the program may have trained
-	defer func() { w.accusations, w.trained = r.accusations(), o.Progressed == Unknown && r.trained(from) }()
+	defer func() { w.accusations, w.trained = r.accusations(), o.Progressed == Unknown && r.trained() }()
 	printed := r.lastWords
 	if crashed {
 		printed = r.crashWords
@@ -23,7 +22,6 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 	file, found := o.record(r, crashed)
 	if !found {
 		w = printed()
-		from = w.at
 		if crashed && (!w.known && !w.unknown || w.childKilled()) { // a shell's word about this very death says less
 			if told := r.crashTold(o.Status.Number() - CodeSignalBase); !w.known || told != r.toldDeath(o.Status.Number()-CodeSignalBase) {
 				w = said{told: told}

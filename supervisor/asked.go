@@ -220,6 +220,9 @@ func (a answers) groups(stands []hang.Stand, ranks []int) {
 			}
 			if call, pending := r.Pending(g.Name); pending {
 				in.Call = call.String()
+				if call.Number == g.Completed+1 {
+					in.Terms = call.Terms()
+				}
 			}
 			in.Whole = len(g.Members) > 0 && !slices.ContainsFunc(g.Members, func(m int) bool { return !slices.Contains(ranks, m) })
 			stands[i].Groups = append(stands[i].Groups, in)

@@ -126,7 +126,9 @@ func (s *Supervisor) tellDumps(workers []*worker) {
 	for i, c := range a.joined(workers[0].world(), ranks) {
 		stands[i].Collectives = c
 	}
-	if who, why := hang.Blame(stands); who >= 0 {
+	if _, why := hang.Differ(stands); why != "" {
+		s.log.Warn("torch's flight recorder shows why a collective could not end", "why", why)
+	} else if who, why := hang.Blame(stands); who >= 0 {
 		s.log.Warn("torch's flight recorder shows which rank the others waited for", "rank", workers[who].spec.Rank, "why", why)
 	}
 	if late := comesLate(records); late != "" {

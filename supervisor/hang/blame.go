@@ -37,10 +37,13 @@ type Collectives struct {
 // Blame says which worker the others wait for, and what tells it from them. Where nothing does it is -1, and why says what
 // that may mean.
 func Blame(stands []Stand) (guilty int, why string) {
-	for _, tells := range []func([]Stand) (int, string){byTrouble, byCollectives, byGroups, byStep, byPlace, byWaiting} {
+	for _, tells := range []func([]Stand) (int, string){byTrouble, byCollectives, byGroups, Differ, byStep, byPlace, byWaiting} {
 		if guilty, why := tells(stands); guilty >= 0 {
 			return guilty, why
 		}
+	}
+	if _, why := Differ(stands); why != "" {
+		return -1, why
 	}
 	if len(stands) == 1 {
 		return alone(stands[0])
@@ -58,7 +61,7 @@ func Victims(stands []Stand) bool {
 		return len(stands) > 0
 	}
 	_, same := samePlace(still)
-	return (same || len(still) == 1) && still[0].Waits
+	return (same || len(still) == 1) && (still[0].Waits || newWaits(still).waits(0))
 }
 
 // still are those that stand where they stood all the time.
@@ -98,6 +101,8 @@ func alone(s Stand) (int, string) {
 	switch {
 	case s.Since: // it is on its way out of what it has failed in
 		return -1, "it has failed in the second half of the silence"
+	case newWaits([]Stand{s}).waits(0): // on a GPU its stack shows only that it waits for that
+		return -1, waitsIn(s) + at(s)
 	case s.Place == "":
 		return -1, "where it stands is not known"
 	case s.Waits:

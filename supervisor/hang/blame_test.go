@@ -82,6 +82,34 @@ func TestBlame(t *testing.T) {
 	}
 }
 
+// TestAlone: the only rank of a node that waits in a collective, by its record, is not to blame, wherever its stack shows it to
+// be; one that waits for nobody is.
+func TestAlone(t *testing.T) {
+	in := func(joined, completed int64) []Group {
+		return []Group{{Name: "0", What: "process group 0 (default_pg)", Joined: joined, Completed: completed, Call: "all_reduce"}}
+	}
+	for name, test := range map[string]struct {
+		stand   Stand
+		want    int
+		why     string
+		victims bool
+	}{
+		"in a collective": {Stand{Name: "rank 0", Place: "item (train.py:9)", Groups: in(31, 30)}, -1,
+			"it waits in collective 31 of process group 0 (default_pg): all_reduce; it is in item (train.py:9)", true},
+		"elsewhere":      {Stand{Name: "rank 1", Place: "sleep (train.py:9)", Groups: in(30, 30)}, 0, "it is in sleep (train.py:9)", false},
+		"by its stack":   {Stand{Name: "rank 1", Place: "synchronize (train.py:9)", Waits: true}, -1, "it is in synchronize (train.py:9)", true},
+		"nothing known":  {Stand{Name: "rank 1"}, -1, "where it stands is not known", false},
+		"its own kernel": {Stand{Name: "rank 1", Place: "item (train.py:9)"}, 0, "it is in item (train.py:9)", false},
+	} {
+		if got, why := Blame([]Stand{test.stand}); got != test.want || why != test.why {
+			t.Errorf("%s: %d %q", name, got, why)
+		}
+		if got := Victims([]Stand{test.stand}); got != test.victims {
+			t.Errorf("%s: victims %v", name, got)
+		}
+	}
+}
+
 // TestGroups: a rank that is missing in a group smaller than the job is found, whoever waits for those that wait for it;
 // ranks that are no members, that ran ahead, or that wait for somebody else are not.
 func TestGroups(t *testing.T) {

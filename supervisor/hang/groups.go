@@ -13,6 +13,8 @@ type Group struct {
 	// come to its end. Call is the first that has not; empty where it is not known.
 	Joined, Completed int64
 	Call              string
+	// Terms are what all members have to agree on in it, such as which collective it is; empty where they are not known.
+	Terms string
 	// Whole says that all members are among the stands.
 	Whole bool
 }
@@ -85,6 +87,20 @@ func (w *waits) waits(i int) bool {
 		}
 	}
 	return false
+}
+
+// waitsIn says in which collective a rank waits, by the first of its groups in which it does.
+func waitsIn(s Stand) string {
+	for _, g := range s.Groups {
+		if g.Joined > g.Completed {
+			says := fmt.Sprintf("it waits in collective %d of %s", g.Completed+1, g.What)
+			if g.Call != "" {
+				says += ": " + g.Call
+			}
+			return says
+		}
+	}
+	return ""
 }
 
 // byGroups finds the only one that others wait for and that itself waits for nobody. Who waits for it may be waited

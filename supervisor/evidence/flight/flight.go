@@ -67,9 +67,9 @@ func Sockets(dir string) (list []Socket) {
 	return list
 }
 
-// Ask asks one rank for what torch records of all backends and, if that is empty, of NCCL. NCCL's pickle has the callers, too.
-// It comes last, since torch may need the interpreter's lock for it, and that is what may hang; without it only the callers
-// are missing.
+// Ask asks one rank for what torch records of all backends and, if that is empty, of NCCL. NCCL's pickle would have the
+// callers, too, but a rank that is asked for them the first time reads the debug information of its libraries for four seconds
+// (torch 2.11): longer than there is time for, and by its I/O a sign of life.
 func Ask(socket string, deadline time.Time) (Record, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
@@ -85,20 +85,9 @@ func Ask(socket string, deadline time.Time) (Record, error) {
 			return Record{}, err
 		}
 		r, err := Parse(text)
-		if err != nil || len(r.Groups) == 0 {
-			if err != nil {
-				return r, err
-			}
-			continue
+		if err != nil || len(r.Groups) > 0 {
+			return r, err
 		}
-		if handler == "dump_nccl_trace_json" {
-			if text, err := post(ctx, &client, "dump_nccl_trace_pickle?includestacktraces=true"); err == nil {
-				if called, err := ParsePickle(text); err == nil && len(called.Groups) > 0 {
-					return called, nil
-				}
-			}
-		}
-		return r, nil
 	}
 	return Record{}, nil
 }
@@ -130,13 +119,14 @@ func Parse(text []byte) (Record, error) {
 			Completed number `json:"last_completed_collective"`
 		} `json:"pg_status"`
 		Entries []struct {
-			ID      number   `json:"pg_id"`
-			Group   []string `json:"process_group"`
-			Number  int64    `json:"collective_seq_id"`
-			What    string   `json:"profiling_name"`
-			Created int64    `json:"time_created_ns"`
-			Pair    bool     `json:"is_p2p"`
-			Retired bool     `json:"retired"`
+			ID      number    `json:"pg_id"`
+			Group   []string  `json:"process_group"`
+			Number  int64     `json:"collective_seq_id"`
+			What    string    `json:"profiling_name"`
+			Created int64     `json:"time_created_ns"`
+			Sizes   [][]int64 `json:"input_sizes"`
+			Pair    bool      `json:"is_p2p"`
+			Retired bool      `json:"retired"`
 		} `json:"entries"`
 	}
 	if err := json.Unmarshal(text, &record); err != nil {
@@ -148,7 +138,8 @@ func Parse(text []byte) (Record, error) {
 	}
 	var entries []entry
 	for _, e := range record.Entries {
-		out := entry{Call: Call{Number: e.Number, What: e.What, Created: time.Unix(0, e.Created), Pair: e.Pair, Over: e.Retired}}
+		out := entry{Call: Call{Number: e.Number, What: e.What, Created: time.Unix(0, e.Created), Pair: e.Pair, Over: e.Retired,
+			Elements: elements(e.Sizes)}}
 		if out.id = fmt.Sprint(e.ID); len(e.Group) == 2 {
 			out.Group, out.desc = e.Group[0], e.Group[1]
 		}

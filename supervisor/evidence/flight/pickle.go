@@ -48,6 +48,7 @@ func pickled(e *file.Shape) entry {
 	out := entry{Call: Call{
 		Number: whole(e, "collective_seq_id"), What: text(e, "profiling_name"), At: caller(e.Get("frames")),
 		Created: time.Unix(0, whole(e, "time_created_ns")), Pair: whole(e, "is_p2p") == 1, Over: whole(e, "retired") == 1,
+		Elements: elements(sizes(e.Get("input_sizes"))),
 	}}
 	if id := e.Get("pg_id"); id != nil && id.Kind == file.Number {
 		out.id = fmt.Sprint(id.Number)
@@ -56,6 +57,27 @@ func pickled(e *file.Shape) entry {
 		out.Group, out.desc = group.Values[0].Text, group.Values[1].Text
 	}
 	return out
+}
+
+// sizes are those of tensors; nil where one is not known.
+func sizes(list *file.Shape) (all [][]int64) {
+	if list == nil || list.Pairs > len(list.Values) {
+		return nil
+	}
+	for _, tensor := range list.Values {
+		if tensor == nil || tensor.Kind != file.List || tensor.Pairs > len(tensor.Values) {
+			return nil
+		}
+		var one []int64
+		for _, size := range tensor.Values {
+			if size == nil || size.Kind != file.Number {
+				return nil
+			}
+			one = append(one, size.Number)
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // caller is the innermost frame that is not torch's own.

@@ -64,6 +64,58 @@ func TestParsePickle(t *testing.T) {
 	}
 }
 
+// TestNCCL reads what the watchdog of torch 2.11 has written of two ranks on a GPU: one that never came to the collective in which
+// the other stood, and two that called different ones.
+func TestNCCL(t *testing.T) {
+	for name, want := range map[string]struct {
+		joined int64
+		call   string
+		terms  string
+	}{
+		"nccl-watchdog-rank0": {6, "all_reduce (cases.py:22)", "all_reduce of 1024 elements"},
+		"nccl-watchdog-rank1": {5, "", ""},
+		"nccl-mismatch-rank0": {6, "all_reduce (cases.py:164)", "all_reduce of 1024 elements"},
+		"nccl-mismatch-rank1": {6, "_all_gather_base (cases.py:163)", "_all_gather_base of 1024 elements"},
+	} {
+		r, err := ParsePickle(dump(t, name))
+		g, found := r.World()
+		if err != nil || !found || g.Enqueued != want.joined || g.Completed != 5 || !slices.Equal(g.Members, []int{0, 1}) || r.Cut {
+			t.Fatalf("%s: %+v, %v", name, g, err)
+		}
+		c, pending := r.Pending("0")
+		if pending != (want.call != "") || pending && (c.String() != want.call || c.Terms() != want.terms || c.Number != 6) {
+			t.Errorf("%s: %+v %q", name, c, c.Terms())
+		}
+	}
+}
+
+func TestTerms(t *testing.T) {
+	for _, test := range []struct {
+		call Call
+		want string
+	}{
+		{Call{What: "nccl:all_reduce", Elements: 12}, "all_reduce of 12 elements"},
+		{Call{What: "gloo:all_reduce", Elements: -1}, "all_reduce"},
+		{Call{What: "nccl:all_to_all", Elements: 12}, "all_to_all"}, // each rank may put in another amount
+		{Call{What: "nccl:send 0->1", Pair: true}, ""},
+		{Call{What: "all_reduce"}, ""},
+	} {
+		if got := test.call.Terms(); got != test.want {
+			t.Errorf("%+v: %q", test.call, got)
+		}
+	}
+	for want, sizes := range map[int64][][]int64{-1: nil, 1: {{}}, 12: {{2, 3}, {6}}, 0: {{0, 5}}} {
+		if got := elements(sizes); got != want {
+			t.Errorf("%v: %d", sizes, got)
+		}
+	}
+	for _, sizes := range [][][]int64{{{-1}}, {{1 << 40, 1 << 40}}, {{1 << 61}, {1 << 61}, {1 << 61}, {1 << 61}}} {
+		if got := elements(sizes); got != -1 {
+			t.Errorf("%v: %d", sizes, got)
+		}
+	}
+}
+
 // TestSame: JSON and pickle tell the same.
 func TestSame(t *testing.T) {
 	text := `{"version":"2.10","pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[0, 1, 2, 3]"},

@@ -1,6 +1,8 @@
 package flight
 
 import (
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +37,8 @@ type Call struct {
 	Created time.Time
 	Pair    bool // a message between two ranks
 	Over    bool
+	// Elements is how many numbers the rank has put in; -1 where that is not known.
+	Elements int64
 }
 
 // world is the name of the group of all ranks, which is the first that torch makes.
@@ -79,6 +83,43 @@ func (c Call) String() string {
 		return what
 	}
 	return what + " (" + c.At + ")"
+}
+
+// Terms are what all ranks have to agree on that join a collective: which it is and, where all have to put in as much, how much.
+// Empty for what is no collective of a known kind.
+func (c Call) Terms() string {
+	_, what, found := strings.Cut(c.What, ":")
+	if !found || c.Pair {
+		return ""
+	}
+	switch what {
+	case "all_reduce", "_all_gather_base", "_allgather_base", "_reduce_scatter_base":
+		if c.Elements >= 0 {
+			return fmt.Sprintf("%s of %d elements", what, c.Elements)
+		}
+	}
+	return what
+}
+
+// elements is how many numbers are in tensors of these sizes; -1 where that is not known.
+func elements(sizes [][]int64) int64 {
+	if len(sizes) == 0 {
+		return -1
+	}
+	var all int64
+	for _, tensor := range sizes {
+		n := int64(1)
+		for _, size := range tensor {
+			if size < 0 || size > 0 && n > math.MaxInt32*math.MaxInt32/size {
+				return -1
+			}
+			n *= size
+		}
+		if all += n; all < 0 {
+			return -1
+		}
+	}
+	return all
 }
 
 // config is a group in the recorder's list of groups.

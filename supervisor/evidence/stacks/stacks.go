@@ -134,10 +134,12 @@ func (t Thread) Signature() string {
 	return b.String()
 }
 
-// Waits reports whether the thread waits for the other ranks: in a collective or in the store by which they meet.
+// Waits reports whether the thread waits for the other ranks: in a collective or in the store by which they meet, or, as far as
+// its stack shows, for the GPU, on which collectives run.
 func (t Thread) Waits() bool {
-	for _, f := range t.Frames {
-		if strings.Contains(f.File, "torch/distributed/") || strings.Contains(f.File, "horovod/") {
+	for i, f := range t.Frames {
+		if strings.Contains(f.File, "torch/distributed/") || strings.Contains(f.File, "horovod/") ||
+			i == 0 && strings.Contains(f.File, "torch/cuda/") && (f.Function == "synchronize" || f.Function == "wait") {
 			return true
 		}
 	}

@@ -56,6 +56,10 @@ func TestStands(t *testing.T) {
 	if got := own.Stands(); got != "spin (train.py:12)" {
 		t.Error(got)
 	}
+	gpu := Thread{Frames: []Frame{{"/usr/lib/python3/site-packages/torch/cuda/__init__.py", 1162, "synchronize"}, {"/work/train.py", 22, "reduce"}}}
+	if !gpu.Waits() { // it may be a collective that the GPU is in
+		t.Error("it waits for the GPU")
+	}
 	if own.Waits() || (Thread{}).Stands() != "" {
 		t.Error("it waits")
 	}
