@@ -14,10 +14,10 @@ func (l *look) layersBefore(c *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	layers := deepSpeedNames(d).layers
-	if len(layers) == 0 {
+	if len(startingWith(d, "layer_")) == 0 {
 		return nil
 	}
+	layers := deepSpeedNames(d).layers
 	root, err := l.dir(c.Root)
 	if err != nil {
 		return err
