@@ -65,6 +65,7 @@ func TestSavesOfLibrariesBefore(t *testing.T) {
 		"the Trainer without a state of its own":        {files: join(trainer("checkpoint-500", adamOnly()), trainer("checkpoint-1000", adamOnly())), path: "checkpoint-1000", step: 1000},
 		"the same, the last cut":                        {files: join(trainer("checkpoint-500", adamOnly()), trainer("checkpoint-1000", adamOnly()), trainer("checkpoint-1500", adamOnly())[:2]), path: "checkpoint-1000", step: 1000},
 		"one of it, which may be whole":                 {files: trainer("checkpoint-500", adamOnly()), veto: true},
+		"one of it, by its arguments the Trainer's own": {files: append(trainer("checkpoint-500", adamOnly()), wrote{"checkpoint-500/training_args.bin", []byte("\x80\x02ctransformers.training_args\nTrainingArguments\n)\x81" + strings.TrimPrefix(strings.TrimSuffix(string(pickled("output_dir", keyIn("out"), "save_strategy", keyIn("steps"))), "."), "\x80\x02") + "b.")})},
 		"one of it, cut":                                {files: trainer("checkpoint-500", adamOnly()[:9])},
 		"one of it, without what comes after":           {files: trainer("checkpoint-500", adamOnly())[:3]},
 		"a loop under Accelerate's names":               {files: join(loop("checkpoint-100", adamOnly()), loop("checkpoint-200", adamOnly())), path: "checkpoint-200", step: 200},

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,8 +105,41 @@ func TestForms(t *testing.T) {
 		"arrays under their ending":                         {files: []wrote{{"step_40.npy", npy()}}},
 		"an optimizer under another name, the last missing": {files: []wrote{{"voxelnet-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxelnet-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"voxelnet-30.pt", modelOnly()}}, path: "voxelnet-20.pt", step: 20},
 		"two series and one optimizer":                      {files: []wrote{{"voxel-10.pt", modelOnly()}, {"adam_optimizer-10.pt", adamOnly()}, {"voxel-20.pt", modelOnly()}, {"adam_optimizer-20.pt", adamOnly()}, {"point-30.pt", modelOnly()}}, path: "adam_optimizer-20.pt", step: 20},
-		"the step in a file of its own":                     {files: []wrote{{"model_state_dict.pt", modelOnly()}, {"optimizer.pt", adamOnly()}, {"manifest.pt", pickled("epoch", numberIn(45), "model", keyIn("model_state_dict.pt"))}}, path: "model_state_dict.pt", step: 45, unit: format.UnitEpoch},
-		"a number that is of a part":                        {files: []wrote{{"optimizer_0.pt", adamOnly()}, {"state.pt", pickled("global_step", numberIn(3000))}}, path: "optimizer_0.pt", step: 3000},
+		"a name made of words for a count":                  {files: []wrote{{"net.pth", counted("steps_taken", numberIn(12))}}, path: "net.pth", step: 12},
+		"the same of epochs":                                {files: []wrote{{"net.pth", counted("lastEpochIdx", numberIn(12))}}, path: "net.pth", step: 12, unit: format.UnitEpoch},
+		"the same, of a model, not of the training":         {files: []wrote{{"net.pth", counted("warmup_steps", numberIn(12), "best_epoch", numberIn(3), "total_epochs", numberIn(90), "log_iters", numberIn(9))}}, path: "net.pth", step: -1},
+		"copies of what it was before":                      {files: []wrote{{"ckpt.pt.1", counted("epoch", numberIn(11))}, {"ckpt.pt", counted("epoch", numberIn(12))}}, path: "ckpt.pt", step: 12, unit: format.UnitEpoch},
+		"the same, the last cut":                            {files: []wrote{{"ckpt.pt.1", counted("epoch", numberIn(11))}, {"ckpt.pt", counted("epoch", numberIn(12))[:50]}}, path: "ckpt.pt.1", step: 11, unit: format.UnitEpoch},
+		"numbers behind an ending that are steps":           {files: []wrote{{"ckpt.pt.1", counted()}, {"ckpt.pt.2", counted()}}, path: "ckpt.pt.2", step: 2},
+		"the data and the size in the name of a model":      {files: []wrote{{"vit_b16_224_in21k_bs256.pth", counted("epoch", numberIn(12))}}, path: "vit_b16_224_in21k_bs256.pth", step: 12, unit: format.UnitEpoch},
+		"the last epoch in a text":                          {files: []wrote{{"weights.pt", modelOnly()}, {"optim.pt", adamOnly()}, {"last_epoch.txt", []byte("12")}}, path: "weights.pt", step: 12, unit: format.UnitEpoch},
+		"an epoch in a dict of a program's own":             {files: []wrote{{"checkpoint.pth", counted("reporter", "}("+keyIn("epoch")+numberIn(12)+"u", "settings", "}("+keyIn("epoch")+numberIn(90)+"u")}}, path: "checkpoint.pth", step: 12, unit: format.UnitEpoch},
+		"two dicts that say one":                            {files: []wrote{{"checkpoint.pth", counted("reporter", "}("+keyIn("epoch")+numberIn(12)+"u", "tracker", "}("+keyIn("epoch")+numberIn(9)+"u")}}, path: "checkpoint.pth", step: -1},
+		"runs by their dates, of one a single file":         {files: []wrote{{"2026-11-20_10-00-00/ckpt_30.pt", stateOf("step", 30)}, {"2026-11-21_10-00-00/ckpt_11.pt", stateOf("step", 11)}, {"2026-11-21_10-00-00/ckpt_12.pt", stateOf("step", 12)}}, path: "2026-11-21_10-00-00/ckpt_12.pt", step: 12},
+		"how many parameters a model has":                   {files: []wrote{{"llama2-7b-1000.pt", counted()}, {"llama2-7b-2000.pt", counted()}}, path: "llama2-7b-2000.pt", step: 2000},
+		"the same in millions":                              {files: []wrote{{"gpt2_124M_1000.pt", counted()}, {"gpt2_124M_2000.pt", counted()}}, path: "gpt2_124M_2000.pt", step: 2000},
+		"a save in directories by their dates":              {files: join(dated("11"), dated("12"), dated("13")), path: "CKPT+2026-11-20+13-00-00", step: -1},
+		"the same, a part of the last missing":              {files: join(dated("11"), dated("12"), without(dated("13"), 0)), path: "CKPT+2026-11-20+12-00-00", step: -1},
+		"a part without an ending":                          {files: join(scheduled("step_10", 0), scheduled("step_20", 0)), path: "step_20", step: 20},
+		"a part without an ending, cut":                     {files: join(scheduled("step_10", 0), scheduled("step_20", 5)), path: "step_10", step: 10},
+		"the last without its model, beside the best":       {files: []wrote{{"best/model.pt", modelOnly()}, {"best/optimizer.pt", adamOnly()}, {"last/optimizer.pt", adamOnly()}}, path: "best", step: -1},
+		"a part two levels down, cut":                       {files: join(policies("checkpoint_10", 0), policies("checkpoint_20", 9)), path: "checkpoint_10", step: 10},
+		"an optimizer of one step and a model of another":   {files: []wrote{{"epoch_11/optimizer.pt", adamOnly()}, {"epoch_11/scheduler.pt", pickled("last_epoch", numberIn(4), "_step_count", numberIn(5))}, {"epoch_12/model.pt", modelOnly()}}},
+		"a bundle in a directory of each step":              {files: join(bundled("step_100", "model/weights"), bundled("step_200", "model/weights")), path: "step_200", step: 200},
+		"the same, the data cut":                            {files: join(bundled("step_100", "model/weights"), short(bundled("step_200", "model/weights"), 0)), path: "step_100", step: 100},
+		"the same, without its index":                       {files: join(bundled("step_100", "model/weights"), without(bundled("step_200", "model/weights"), 1)), path: "step_100", step: 100},
+		"the same, without its data":                        {files: join(bundled("step_100", "model/weights"), without(bundled("step_200", "model/weights"), 0)), path: "step_100", step: 100},
+		"a bundle beside the optimizer":                     {files: join(bundled("step_100", "model"), bundled("step_200", "model")), path: "step_200", step: 200},
+		"the same, the index cut":                           {files: join(bundled("step_100", "model"), short(bundled("step_200", "model"), 1)), path: "step_100", step: 100},
+		"a saved model in a directory of each step":         {files: join(exported("step_100"), exported("step_200")), path: "step_200", step: 200},
+		"the same, the variables cut":                       {files: join(exported("step_100"), short(exported("step_200"), 0)), path: "step_100", step: 100},
+		"the same, without its graph":                       {files: join(exported("step_100"), without(exported("step_200"), 2)), path: "step_100", step: 100},
+		"bundles in a directory with a number":              {files: join(bundle("run_3/ckpt-7"), bundle("run_3/ckpt-8"), []wrote{{"run_3/vocab.pkl", pickled("a", numberIn(1))}}), path: "run_3/ckpt-8", step: 8},
+		"a count that may be what is to be done":            {files: []wrote{{"net.pth", counted("num_iterations", numberIn(4200))}}, path: "net.pth", step: 4200},
+		"the same, where a name says another":               {files: []wrote{{"net_100.pth", counted("total_steps", numberIn(5000))}, {"net_200.pth", counted("total_steps", numberIn(5000))}}, path: "net_200.pth", step: 200},
+		"the same beside an epoch":                          {files: []wrote{{"net.pth", counted("epoch", numberIn(7), "total_steps", numberIn(5000))}}, path: "net.pth", step: 7, unit: format.UnitEpoch},
+		"a dict in a file of numpy's":                       {files: []wrote{{"state.npy", objects("epoch", numberIn(7), "w", tensorIn)}}, path: "state.npy", step: 7, unit: format.UnitEpoch},
+		"an array of texts in a file of numpy's":            {files: []wrote{{"state.npy", objects()}}},
 		"steps in a zip":                                    {files: []wrote{{"CartPole-v1.zip", fieldsIn(`{"num_timesteps": 64, "n_epochs": 10}`)}}, path: "CartPole-v1.zip", step: 64},
 		"what is to be done in a zip":                       {files: []wrote{{"CartPole-v1.zip", fieldsIn(`{"total_timesteps": 64, "num_steps": 10}`)}}, path: "CartPole-v1.zip", step: -1},
 		"files of ranks in place":                           {files: join(ranks("gpu", 20, 20, 20), []wrote{{"model.pt", modelOnly()}}), path: "checkpoint_gpu_0.pt", step: 20},
@@ -162,4 +196,48 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", name, got, err, tt.want)
 		}
 	}
+}
+
+// objects is what numpy.save writes of a dict: an array of one object, which is pickled.
+func objects(pairs ...string) []byte {
+	header := "{'descr': '|O', 'fortran_order': False, 'shape': (), }\n"
+	dict := strings.TrimSuffix(strings.TrimPrefix(string(pickled(pairs...)), "\x80\x02"), ".")
+	return []byte("\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header +
+		"\x80\x02cnumpy._core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR(K\x01)cnumpy\ndtype\nX\x02\x00\x00\x00O8\x89\x88\x87R\x89](" + dict + "etb.")
+}
+
+// bundled is a save of a step with a bundle of TensorFlow's and an optimizer of a program's own.
+func bundled(dir, stem string) []wrote {
+	return append(bundle(dir+"/"+stem), wrote{dir + "/optimizer.pkl", adamOnly()}, wrote{dir + "/state.json", []byte(`{"epochs": 4}`)})
+}
+
+// exported is the same with a saved model.
+func exported(dir string) []wrote {
+	return append(bundle(dir+"/saved/variables/variables"), wrote{dir + "/saved/saved_model.pb", []byte("\x08\x01\x12\x05graph")}, wrote{dir + "/optimizer.pkl", adamOnly()})
+}
+
+// short cuts one of these files, and without leaves it away.
+func short(files []wrote, i int) []wrote {
+	files[i].data = files[i].data[:len(files[i].data)/2]
+	return files
+}
+
+func without(files []wrote, i int) []wrote { return slices.Delete(files, i, i+1) }
+
+// dated is a save in a directory that is called after its time.
+func dated(hour string) []wrote {
+	dir := "CKPT+2026-11-20+" + hour + "-00-00"
+	return []wrote{{dir + "/model.ckpt", modelOnly()}, {dir + "/optimizer.ckpt", adamOnly()}, {dir + "/counter.ckpt", zipped(pickled("n", numberIn(1)))}}
+}
+
+// scheduled is a save with a file without an ending, from the end of which so many bytes are cut.
+func scheduled(dir string, short int) []wrote {
+	scheduler := zipped(pickled("last_epoch", numberIn(4), "_step_count", numberIn(5)))
+	return []wrote{{dir + "/model.pt", modelOnly()}, {dir + "/optimizer.pt", adamOnly()}, {dir + "/lr_scheduler", scheduler[:len(scheduler)-short]}}
+}
+
+// policies is a save with a part in a directory of a directory, from the end of which so many bytes are cut.
+func policies(dir string, short int) []wrote {
+	policy := adamOnly()
+	return []wrote{{dir + "/algorithm_state.pkl", pickled("policies", keyIn("default"))}, {dir + "/policies/default/policy_state.pkl", policy[:len(policy)-short]}}
 }

@@ -75,7 +75,7 @@ func (x *series) furthest() int64 { return slices.Max(append(slices.Collect(maps
 func (p Policy) eligible(s Scan, m History) (good []bool, tied []string) {
 	of := map[string]*series{}
 	for i, c := range s.Checkpoints {
-		if !c.Complete || !c.Resumable || m.superseded(c) {
+		if !c.Complete || !c.Resumable || c.OfWeights || m.superseded(c) {
 			continue
 		}
 		x := of[c.Series()]

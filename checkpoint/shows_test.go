@@ -1,10 +1,8 @@
 package checkpoint
 
 import (
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
 )
@@ -38,40 +36,5 @@ func TestWhatShows(t *testing.T) {
 		"a namespace with a state in it":          {files: []wrote{{"checkpoint.pkl", namespaceOf("epoch", numberIn(3), "model", "}("+keyIn("w")+tensorIn+"u", "optimizer", optimizerIn)}}, path: "checkpoint.pkl", step: 3, unit: format.UnitEpoch},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), tt.judge)
-	}
-}
-
-// TestSameMoment: of a state that says no step, what was saved in the same moment tells it.
-func TestSameMoment(t *testing.T) {
-	options := strings.TrimSuffix(strings.TrimPrefix(string(namespaceOf("lr", numberIn(1))), "\x80\x02"), ".")
-	info := func(n int) []byte {
-		return pickled("iter", numberIn(n), "opt", options, "vocab", "}("+keyIn("1")+keyIn("a")+"u")
-	}
-	save := func(slot string, n int) []wrote {
-		return []wrote{{"model" + slot + ".pth", modelOnly()}, {"optimizer" + slot + ".pth", append([]byte{}, adamOnly()...)}, {"infos_fc" + slot + ".pkl", info(n)}}
-	}
-	for name, tt := range map[string]struct {
-		at   map[string]int // seconds after the first
-		step int64
-	}{
-		"together":                  {map[string]int{"model-best.pth": 0, "optimizer-best.pth": 0, "infos_fc-best.pkl": 0, "model.pth": 100, "optimizer.pth": 101, "infos_fc.pkl": 102}, 9000},
-		"what tells is of another":  {map[string]int{"model-best.pth": 0, "optimizer-best.pth": 0, "infos_fc-best.pkl": 0, "model.pth": 200, "optimizer.pth": 201, "infos_fc.pkl": 102}, -1},
-		"what tells is of the best": {map[string]int{"model-best.pth": 100, "optimizer-best.pth": 100, "infos_fc-best.pkl": 101, "model.pth": 100, "optimizer.pth": 101, "infos_fc.pkl": 50}, -1},
-	} {
-		tr := newTree(t)
-		for _, f := range append(save("-best", 6000), save("", 9000)...) {
-			tr.put(f.path, f.data)
-			at := time.Now().Add(time.Duration(tt.at[f.path]-1000) * time.Second)
-			if err := os.Chtimes(tr.dir+"/"+f.path, at, at); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c, o := chosenIn(t, os.DirFS(tr.dir))
-		if c == nil || c.Path != "model.pth" || c.Step != tt.step {
-			t.Errorf("%s: %+v; want model.pth of %d; %+v", name, c, tt.step, o)
-		}
-		if tt.step >= 0 && len(o.Warnings) > 0 {
-			t.Errorf("%s: %s", name, o.Warnings)
-		}
 	}
 }

@@ -17,6 +17,12 @@ import (
 // further down, as such that cannot be resumed from: whether they belong together cannot be told. The error says that it is
 // unknown what there is, or that there is no such directory.
 func Survey(ctx context.Context, fsys fs.FS, o format.Options, verify func(format.Found) []format.Checkpoint) (level int, cs []format.Checkpoint, err error) {
+	level, cs, err = survey(ctx, fsys, o, verify)
+	format.Incomplete(cs)
+	return level, cs, err
+}
+
+func survey(ctx context.Context, fsys fs.FS, o format.Options, verify func(format.Found) []format.Checkpoint) (level int, cs []format.Checkpoint, err error) {
 	d, err := format.Descend(ctx, fsys, o)
 	if err != nil {
 		return 0, nil, err

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"io"
 	"regexp"
 	"strconv"
@@ -33,19 +34,19 @@ func Npy(r io.ReaderAt, size int64) (arrays int, err error) {
 		if version > 1 {
 			width = 4
 		}
-		length := w.number(width)
-		if w.err == nil && length > maxNpyHeader {
-			return arrays, problem.New(problem.Truncated, "an array has a header of %d bytes", length)
+		before := w.number(width)
+		if w.err == nil && before > maxNpyHeader {
+			return arrays, problem.New(problem.Truncated, "an array has a header of %d bytes", before)
 		}
-		header := string(w.take(int(min(length, maxNpyHeader))))
+		header := string(w.take(int(min(before, maxNpyHeader))))
 		if w.err != nil {
 			break
 		}
-		bytes, known := npyBytes(header)
+		length, known := npyBytes(header)
 		if !known {
 			return arrays + 1, nil
 		}
-		if w.skip(bytes); w.err != nil {
+		if w.skip(length); w.err != nil {
 			break
 		}
 		arrays++
@@ -56,28 +57,38 @@ func Npy(r io.ReaderAt, size int64) (arrays int, err error) {
 	return arrays, w.err
 }
 
+// NpyObjects is where the pickle begins of an array of objects, which is all that is in a file: numpy.save writes a dict so.
+func NpyObjects(r io.ReaderAt, size int64) (from int64, ok bool) {
+	head := make([]byte, min(size, 512))
+	if err := readAt(r, head, 0); err != nil || !IsNpy(head) {
+		return 0, false
+	}
+	end := bytes.IndexByte(head, '\n')
+	return int64(end) + 1, bytes.Contains(head[:end+1], []byte("'descr': '|O'"))
+}
+
 // npyBytes is how long an array is.
-func npyBytes(header string) (bytes uint64, ok bool) {
+func npyBytes(header string) (n uint64, ok bool) {
 	class, shape := npyType.FindStringSubmatch(header), npyShape.FindStringSubmatch(header)
 	if class == nil || shape == nil || strings.ContainsAny(class[1], "OmM") {
 		return 0, false
 	}
-	bytes, err := strconv.ParseUint(class[2], 10, 32)
+	n, err := strconv.ParseUint(class[2], 10, 32)
 	if err != nil {
 		return 0, false
 	}
 	if class[1] == "U" {
-		bytes *= 4
+		n *= 4
 	}
 	for text := range strings.SplitSeq(shape[1], ",") {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		n, err := strconv.ParseUint(text, 10, 40)
-		if err != nil || n > 0 && bytes > 1<<62/n {
+		of, err := strconv.ParseUint(text, 10, 40)
+		if err != nil || of > 0 && n > 1<<62/of {
 			return 0, false
 		}
-		bytes *= n
+		n *= of
 	}
-	return bytes, true
+	return n, true
 }

@@ -90,6 +90,17 @@ func (p *pickle) numeric(module, name string, call []value) (v value, ok bool) {
 func (s *Shape) array(state *Shape) {
 	if state != nil && state.Kind == List && len(state.Values) == 5 {
 		s.holdsOne(state.Values[1], state.Values[2], state.Values[4])
+		s.isItsOnly(state.Values[1], state.Values[4])
+	}
+}
+
+// isItsOnly makes of an array of objects that holds one dict that dict: what numpy.save writes of a dict.
+func (s *Shape) isItsOnly(shape, items *Shape) {
+	if s == nil || !one(shape) || items == nil || items.Kind != List || len(items.Values) != 1 {
+		return
+	}
+	if only := items.Values[0]; only != nil && only != s && only.Kind == Dict {
+		*s = *only
 	}
 }
 

@@ -227,12 +227,10 @@ func checkAccelerateBefore(l *look, c *Checkpoint, d *dir) error {
 	if err != nil {
 		return err
 	}
-	prefix := strings.TrimRight(c.Tag, "0123456789")
-	own, _ := numbered(c.Tag, prefix, "")
-	before, name := int64(-1), ""
+	name := ""
 	for _, other := range root.names {
-		if n, ok := numbered(other, prefix, ""); ok && root.isDir(other) && before < n && n < own {
-			before, name = n, other
+		if root.isDir(other) && other != c.Tag && numberless(other) == numberless(c.Tag) && byNumbers(other, c.Tag) < 0 && (name == "" || byNumbers(other, name) > 0) {
+			name = other
 		}
 	}
 	if name == "" {
@@ -251,9 +249,41 @@ func checkAccelerateBefore(l *look, c *Checkpoint, d *dir) error {
 			return problem.New(problem.MissingShard, "%s is missing, which %s has", d.join(name), previous.path)
 		}
 	}
+	if err := l.modelsBefore(d, previous); err != nil {
+		return err
+	}
 	if n := len(ranksOf(previous, accelerateObject, ".pkl")); n > len(objects) {
 		return problem.New(problem.MissingShard, "%s holds %d %s*.pkl, and %s holds %d", d.path, len(objects),
 			accelerateObject, previous.path, n)
+	}
+	return nil
+}
+
+// modelsBefore wants the models that hooks of a script put into directories of their own, as the checkpoint before has them.
+func (l *look) modelsBefore(d, previous *dir) error {
+	for _, name := range previous.dirs(func(name string) bool { return !strings.HasPrefix(name, fsdpModel) && !isNth(name, "optimizer") }) {
+		before, err := l.dir(previous.join(name))
+		if err != nil {
+			if vanished(err) {
+				continue
+			}
+			return err
+		}
+		models := before.files(func(n string) bool { return isHFWeights(n) || strings.HasSuffix(n, ".safetensors") })
+		if len(models) == 0 {
+			continue
+		}
+		now, err := l.dir(d.join(name))
+		switch {
+		case vanished(err):
+			return problem.New(problem.MissingShard, "%s is missing, which %s has", d.join(name), previous.path)
+		case err != nil:
+			return err
+		case len(now.files(func(n string) bool { return isHFWeights(n) || strings.HasSuffix(n, ".safetensors") })) < len(models):
+			return problem.New(problem.MissingShard, "%s holds fewer files of weights than %s", now.path, before.path)
+		case before.has("config.json") && !now.has("config.json"):
+			return problem.New(problem.MissingShard, "%s is missing, which %s has", now.join("config.json"), before.path)
+		}
 	}
 	return nil
 }

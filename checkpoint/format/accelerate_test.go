@@ -110,6 +110,8 @@ func TestAccelerateScheduler(t *testing.T) {
 			[]op{remove("checkpoint_1/optimizer.bin")}), problem.MissingShard, false},
 		{"and a sampler", slices.Concat(accelerateSave("checkpoint_0"), []op{write("checkpoint_0/sampler.bin", anyTorch())},
 			accelerateSave("checkpoint_1")), problem.MissingShard, false},
+		{"and a model of a hook's", slices.Concat(accelerateSave("checkpoint_0"), []op{write("checkpoint_0/unet/model.safetensors", filetest.Safetensors(8))},
+			accelerateSave("checkpoint_1")), problem.MissingShard, false},
 		{"neither has", slices.Concat(without("checkpoint_0"), without("checkpoint_1")), "", false},
 		{"the optimizer has had one", without("checkpoint_1", write("checkpoint_1/optimizer.bin", had),
 			touched("checkpoint_1/random_states_0.pkl")), "", true},

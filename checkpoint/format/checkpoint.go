@@ -85,6 +85,10 @@ type Checkpoint struct {
 	Unmarked bool `json:"-"`
 	// First is set for one that was cut and that has never been whole: the file was made by the save that was cut.
 	First bool `json:"-"`
+	// NoModel is set for what holds the state of an optimizer and no model: it is a part of what stands beside it.
+	NoModel bool `json:"-"`
+	// OfWeights is set for one of these that belongs to the weights beside it, which are a state with it.
+	OfWeights bool `json:"-"`
 	// Tells is set for what has told how far a state beside it is, and is a part of that.
 	Tells bool `json:"-"`
 

@@ -13,6 +13,7 @@ type content struct {
 	step      int64 // -1: it says none
 	unit      Unit
 	optimizer bool // the state of one
+	only      bool // it is that, and nothing else
 	more      bool // something else that training continues with: an epoch, generators, a scheduler
 	tensors   bool // there are some
 	// alone says that there is nothing but tensors and what describes them, as far as all of it is known: the proof that
@@ -78,6 +79,7 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 		c.tensors = true
 	case file.Dict, file.Object:
 		c.dict(w, s, 0, depth)
+		c.only = isOptimizer(s)
 		c.nested = slices.ContainsFunc(s.Values, composite)
 		steps := new(weighing)
 		c.at(steps.step(s, 0))

@@ -16,7 +16,7 @@ var (
 	stepKeys = []string{"global_step", "optimizer_step", "optimizer_steps", "opt_step", "step", "global_steps", "step_count", "current_step",
 		"train_step", "train_steps", "training_step", "total_steps_done", "step_num", "step_nr", "last_step", "step_idx",
 		"num_steps_done", "steps_completed", "completed_steps", "steps_done", "num_steps_completed", "last_train_step", "global_train_step",
-		"num_updates", "update", "updates", "number_training_updates", "num_updates_done", "global_update",
+		"num_updates", "n_updates", "update", "updates", "number_training_updates", "num_updates_done", "global_update",
 		"iteration", "iter", "steps", "it", "iter_num", "iteration_num", "num_steps", "n_iter", "niter", "iterations", "steps_run",
 		"global_iter", "global_iteration", "itr", "current_iteration", "current_iter", "cur_iter", "last_iter", "train_iter",
 		"training_iteration", "iteration_count", "n_total_iter", "batch_idx_train", "istep", "num_timesteps", "global_timestep", "collected_frames", "env_steps", "batches", "batch_count"}

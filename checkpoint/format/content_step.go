@@ -60,10 +60,16 @@ func (w *weighing) step(s *file.Shape, depth int) tally {
 	switch {
 	case found.n >= 0 || found.err != nil:
 		return found
-	case epoch.n < 0:
-		return weak
+	case epoch.n >= 0:
+		return epoch
 	}
-	return epoch
+	if found := w.composed(s); found.n >= 0 || found.err != nil {
+		return found
+	}
+	if found := w.inOther(s, depth); found.n >= 0 || found.err != nil {
+		return found
+	}
+	return weak
 }
 
 // isScheduler knows the state of one of torch's schedulers of the learning rate, whose counts may be of anything.

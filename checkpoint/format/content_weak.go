@@ -7,8 +7,10 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/file"
 )
 
-// weakKeys may count something within an epoch, or since the last gain: they are the step where nothing else is.
-var weakKeys = []string{"cur_step", "batch"}
+// weakKeys may count something within an epoch, or since the last gain, or say how much there will be: they are the step where
+// nothing else is, and no name says one.
+var weakKeys = []string{"cur_step", "batch", "num_iterations", "num_iters", "total_steps", "total_step", "step_counter",
+	"frames", "frame", "num_frames", "frame_idx", "total_frames"}
 
 // weak is a count under one of these. What begins with "num" may as well say how much there will be: programs know that in
 // epochs or in iterations, and where both stand side by side they count.
@@ -36,6 +38,13 @@ func (w *weighing) notBelow(s *file.Shape, step tally) tally {
 // belowEpoch reports whether a count of steps is lower than an epoch that stands beside it. Several episodes may be one step.
 func belowEpoch(step, epoch tally) bool {
 	return step.unit == UnitStep && epoch.unit == UnitEpoch && step.n < epoch.n && step.key != "global_step" && strings.Contains(epoch.key, "epoch")
+}
+
+// bows takes a step back that stands under none of the usual names where the name of the file says one.
+func (c *content) bows(name title) {
+	if c.step >= 0 && name.step >= 0 && c.key != "" && !slices.Contains(stepKeys, c.key) && !slices.Contains(epochKeys, c.key) {
+		c.step = -1
+	}
 }
 
 // firstBatches takes the batches of the first epoch for steps: no other has begun. It is for what is written over in place,

@@ -226,5 +226,8 @@ func checkDeepSpeedTag(l *look, c *Checkpoint) error {
 	if err := l.dlroverUnfinished(c); err != nil {
 		return err
 	}
-	return checkDeepSpeed(l, c, c.Path)
+	if err := checkDeepSpeed(l, c, c.Path); err != nil {
+		return err
+	}
+	return l.layersBefore(c)
 }

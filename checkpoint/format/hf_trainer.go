@@ -110,7 +110,11 @@ func checkHFTrainer(l *look, c *Checkpoint) error {
 		return problem.New(problem.UnfinishedMarker, "%s is there", d.join(hfIncomplete))
 	}
 	if !d.has(hfState) {
-		c.Unmarked = d.has("scheduler.pt") && l.endsWith(d.join("optimizer.pt"))
+		ofTrainer, err := l.argsOfTrainer(d)
+		if err != nil {
+			return err
+		}
+		c.Unmarked = !ofTrainer && d.has("scheduler.pt") && l.endsWith(d.join("optimizer.pt"))
 		return problem.New(problem.NoMarker, "%s is missing, which is written last", d.join(hfState))
 	}
 	state, err := l.stat(d.join(hfState))
@@ -139,6 +143,16 @@ func checkHFTrainer(l *look, c *Checkpoint) error {
 	}
 	c.Size += state.Size()
 	return l.marked(c, d.join(hfState), state.ModTime(), c.parts)
+}
+
+// argsOfTrainer reports whether the arguments are those of the Trainer, which writes its state in each save. Loops of one's own
+// save those of argparse under the same name.
+func (l *look) argsOfTrainer(d *dir) (bool, error) {
+	if !d.has(hfArgs) {
+		return false, nil
+	}
+	args, err := l.savedHead(d.join(hfArgs), maxSavedHead)
+	return args.after("save_strategy") != nil, err
 }
 
 // checkHFOptimizer looks at what training resumes from besides the weights. The Trainer loads the optimizer's and the

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,7 @@ type title struct {
 	unit     Unit
 	named    bool   // the number has a word that says what it counts: step_100
 	yearlike bool   // the number could as well be a year
+	sizelike bool   // the number could as well be the size of an image
 	rank     int64  // of the process that wrote it, or the number of a shard; -1: it says none
 	of       int64  // how many shards there are, 0 when it does not say
 	roles    string // which part of the training state it is: "optimizer"; several are joined
@@ -27,6 +29,9 @@ type title struct {
 	major    string // the bare number before a bare number that is the step, which may be the epoch of which it is
 	when     string // a date, a time or the number of a copy, as it stands there
 }
+
+// sizes are those of images, and of layers, that stand in the names of models.
+var sizes = []int64{128, 224, 256, 320, 384, 448, 480, 512, 640, 768, 1024}
 
 // titleOf reads a name: a number that a word calls a step goes before one that a word calls an epoch, and this before a
 // bare one, of which the last counts. Measures, sizes, versions, ranks, shards, dates and times are no steps.
@@ -64,6 +69,7 @@ func titleOf(name string) title {
 	}
 	if at >= 0 && best == 1 {
 		n := t.step
+		t.sizelike = slices.Contains(sizes, n) && !ofCheckpoint(ps, at) && at > 0
 		t.yearlike = len(ps[at].text) == 4 && 1990 <= n && n <= 2039 && n%100 != 0
 	}
 	t.words(ps, at, ranked)
@@ -82,6 +88,9 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	}
 	if i+1 < len(ps) && !ps[i+1].number {
 		after = ps[i+1].text
+	}
+	if ofParameters(ps, i-2) {
+		before = "" // llama2-7b-12000
 	}
 	if len(before) == 1 && ps[i-1].glued && i > 1 && ps[i-2].number { // the e in 3f2a9c1e-8b7d says nothing
 		return 0, 0, ""
@@ -110,6 +119,9 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return 0, 0, ""
 	}
 	if gluedAfter && (after == "k" || after == "m") {
+		if counts := stepWords[before] || neutralWords[before]; p.glued && !counts || !counts && anotherAfter(ps, i) {
+			return 0, 0, "" // in21k, laion400m: what it was trained on; gpt2_124M_12000
+		}
 		if n, ok = thousands(p.text, after); ok && (stepWords[before] || !otherWords[before] || before == "") {
 			if stepWords[before] {
 				return n, 3, UnitStep

@@ -22,10 +22,12 @@ type save struct {
 	directory bool
 	unread    bool     // it cannot be looked into
 	sides     []string // files of text that say how far it is
+	texts     []string // files of text beside one in place, of which nothing but their times says that they belong to it
 	before    *save    // of its family, the one before it
 	shared    *save    // the state of an optimizer that is written over in place, beside weights of each step
 	part      bool     // it is such a one
 	kept      bool     // it is the only file in a directory of its own
+	several   bool     // it is no save, but a directory of several
 	family    string
 	has       []string // the templates of its members, sorted
 	required  []string // those that the saves before it have as well
@@ -129,7 +131,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 	var weak []string
 	unfinished := !slices.ContainsFunc(names, func(name string) bool { strong, _, _ := fileKind(name); return strong })
 	add := func(name string) {
-		t := titleOf(name)
+		t := titleOf(name).rotated(root, name)
 		k := key{t.family, t.slot, t.unit, t.step, t.major, "", ""}
 		if t.step < 0 {
 			k.when = t.when

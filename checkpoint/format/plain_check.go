@@ -99,7 +99,10 @@ func checkPlain(l *look, c *Checkpoint) error {
 	if err := c.settle(members, contents); err != nil {
 		return err
 	}
-	return c.share(l)
+	if err := c.share(l); err != nil {
+		return err
+	}
+	return c.told(l)
 }
 
 // share makes a training state of weights beside which the state of an optimizer is written over in place.

@@ -113,6 +113,9 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 	case ext == ".msgpack", file.IsMsgpack(head):
 		return l.msgpackContent(r, size)
 	case file.IsNpy(head):
+		if from, ok := file.NpyObjects(r, size); ok {
+			return l.torchContent(io.NewSectionReader(r, from, size-from), size-from)
+		}
 		arrays, err := file.Npy(r, size)
 		return content{step: -1, tensors: true, alone: arrays == 1}, err // several may be those of an optimizer, too
 	case len(head) > 262 && string(head[257:262]) == "ustar":

@@ -42,6 +42,7 @@ func (l *look) plainDirs(root *dir) (saves []*save, err error) {
 	if err != nil {
 		return nil, err
 	}
+	dropAmongSeveral(looked, each)
 	like := map[string]*save{}
 	for _, s := range each {
 		if s != nil && len(s.has) > 0 {
@@ -70,6 +71,23 @@ func (l *look) plainDirs(root *dir) (saves []*save, err error) {
 	return saves, nil
 }
 
+// dropAmongSeveral leaves out the directories of several saves, and of those that are named like them but for numbers the ones
+// that hold a single file: those are directories of saves, too, of a training run each.
+func dropAmongSeveral(names []string, saves []*save) {
+	several := map[string]bool{}
+	for i, s := range saves {
+		if s != nil && s.several {
+			several[numberless(names[i])] = true
+			saves[i] = nil
+		}
+	}
+	for i, s := range saves {
+		if s != nil && s.kept && several[numberless(names[i])] {
+			saves[i] = nil
+		}
+	}
+}
+
 func dirFamily(t title) string {
 	return "/" + t.family + "|" + t.slot + "|" + t.roles + "|" + string(t.unit)
 }
@@ -91,6 +109,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	tensors, forms := 0, 0
 	for _, m := range files {
 		switch {
+		case m.form == &tfBundle: // alone it is the checkpoint
 		case m.form != nil:
 			forms++
 		case !isSide(m.path):
@@ -104,7 +123,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	switch {
 	case tensors == 0 && t.step >= 0:
 		return s, nil // perhaps one that has just begun, or of which this is left
-	case tensors == 0, !known:
+	case tensors == 0, !known, t.step < 0 && isHash(name) && inOneBelow(d, files):
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
 		kept := keptIn(files)
@@ -113,7 +132,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	case t.step < 0 && tensors == 1 && l.ofLightning(files):
 		return nil, nil // a directory in which Lightning keeps its best
 	case severalSaves(d, t, files):
-		return nil, nil
+		return &save{several: true}, nil
 	}
 	members := s.members
 	s.members = files
@@ -149,7 +168,13 @@ func (l *look) hasModel(d *dir) bool { return slices.ContainsFunc(d.names, isHFW
 
 // membersOf lists the files of a save in a directory, and in those below it.
 func (l *look) membersOf(d *dir) (files []member, err error) {
-	err = l.collect(d, &files, 0)
+	name := path.Base(d.path)
+	t := titleOf(name).glued()
+	levels := 1
+	if t.step >= 0 && (t.named || checkpointName(name)) {
+		levels = 2 // checkpoint_20/policies/default/state.pkl
+	}
+	err = l.collect(d, &files, levels, t.step >= 0)
 	byRank(path.Base(d.path), files)
 	return files, err
 }
@@ -201,7 +226,15 @@ func layers(files []member) {
 	}
 }
 
-func (l *look) collect(d *dir, files *[]member, depth int) error {
+// collect adds the files in a directory, and the bundles of tensors in that of a step.
+func (l *look) collect(d *dir, files *[]member, levels int, ofStep bool) error {
+	if ofStep {
+		bundles, err := l.bundleIn(d)
+		if err != nil {
+			return err
+		}
+		*files = append(*files, bundles...)
+	}
 	for _, name := range d.names {
 		if len(*files) >= maxMembers {
 			return nil
@@ -210,7 +243,7 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 		case d.isFile(name):
 			strong, weak, own := fileKind(name)
 			mine := strong || weak && path.Ext(name) != "" || strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") || tellsProgress(name)
-			if !mine && (own || weak && checkpointName(name)) {
+			if !mine && (own || weak && (checkpointName(name) || titleOf(name).roles != "")) {
 				var err error
 				if mine, err = l.holdsTensors(d.join(name)); err != nil {
 					return err
@@ -219,7 +252,7 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 			if mine {
 				*files = append(*files, member{path: d.join(name), title: titleOf(name)})
 			}
-		case d.isDir(name) && depth < 1 && !strings.HasPrefix(name, "."):
+		case d.isDir(name) && levels > 0 && !strings.HasPrefix(name, "."):
 			below, err := l.dir(d.join(name))
 			if vanished(err) {
 				continue
@@ -235,7 +268,7 @@ func (l *look) collect(d *dir, files *[]member, depth int) error {
 				*files = append(*files, member{d.join(name), titleOf(name), form})
 				continue
 			}
-			if err := l.collect(below, files, depth+1); err != nil {
+			if err := l.collect(below, files, levels-1, ofStep); err != nil {
 				return err
 			}
 		}

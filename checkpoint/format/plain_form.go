@@ -3,7 +3,8 @@ package format
 import "path"
 
 // Some programs put each part of a save into a directory of its own within that of the step, some of them in the form of a
-// library: model/ of safetensors, optim/ of torch.distributed.checkpoint. Such a part is checked as that form is.
+// library: model/ of safetensors, optim/ of torch.distributed.checkpoint, saved_model/ of TensorFlow. Others put the files of a
+// bundle of tensors beside their own. Such a part is checked as that form is.
 
 // forms are those of which a directory may be a part.
 func forms() []*kind { return []*kind{&orbax, &torchSnapshot, &dcp} }
@@ -12,6 +13,9 @@ func forms() []*kind { return []*kind{&orbax, &torchSnapshot, &dcp} }
 func (l *look) formOf(d *dir) (*kind, error) {
 	if t := titleOf(path.Base(d.path)); t.step >= 0 || t.slot != "" {
 		return nil, nil
+	}
+	if isSavedModel(d) || d.isDir("variables") && l.hasVariables(d) {
+		return &savedModel, nil
 	}
 	for _, k := range forms() {
 		found, err := k.find(l, d)
@@ -23,6 +27,21 @@ func (l *look) formOf(d *dir) (*kind, error) {
 		}
 	}
 	return nil, nil
+}
+
+// hasVariables reports whether a directory holds those of a saved model, whose graph is written after them.
+func (l *look) hasVariables(d *dir) bool {
+	v, err := l.dir(d.join("variables"))
+	return err == nil && len(startingWith(v, path.Base(savedModelBundle)+".")) > 0
+}
+
+// bundleIn lists the one bundle of tensors that lies in a directory; of several none is a part of one save.
+func (l *look) bundleIn(d *dir) (parts []member, err error) {
+	found, err := findTFBundle(l, d)
+	if err != nil || len(found) != 1 {
+		return nil, err
+	}
+	return []member{{found[0].Path, titleOf(found[0].Tag), &tfBundle}}, nil
 }
 
 // formed is a part of a form of its own, and what is in it.
@@ -45,7 +64,7 @@ func (l *look) checkForms(c *Checkpoint, members []member) (all []formed, err er
 		if part.Modified.After(c.Modified) {
 			c.Modified, c.ModifiedFrom = part.Modified, ModifiedShard
 		}
-		in := content{step: part.Step, unit: part.Unit, sure: part.Step >= 0, tensors: true, read: true}
+		in := content{step: part.Step, unit: part.Unit, sure: part.Step >= 0, tensors: true, read: true, doubt: part.Doubt}
 		in.alone = !part.Resumable && !part.Training
 		in.optimizer, in.more = part.Optimizer, part.Training
 		all = append(all, formed{m, in})

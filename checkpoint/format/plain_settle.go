@@ -32,11 +32,12 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		}
 		in.agree(c.save.title)
 		in.firstBatches(c.save.title)
+		in.bows(c.save.title)
 		switch before := contents[from]; {
 		case in.step < 0:
 		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:
 			step, unit, from = in.step, in.unit, i
-		case in.unit == unit && in.step != step && sameCount(in, before) && (!c.save.ranked() || c.save.title.step < 0 && members[from].roles == members[i].roles):
+		case in.unit == unit && in.step != step && members[from].slot == members[i].slot && sameCount(in, before) && (!c.save.ranked() || c.save.title.step < 0 && members[from].roles == members[i].roles):
 			return problem.New(problem.StepMismatch, "%s says %d, and %s says %d: a save over an earlier one was cut", members[from].path,
 				step, members[i].path, in.step)
 		}
@@ -56,7 +57,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.counts = contents[from].counts
 		c.says(step, unit, name)
 	}
-	c.Training, c.Optimizer = optimizer || more, optimizer
+	c.Training, c.Optimizer, c.NoModel = optimizer || more, optimizer, noModel(members, contents)
 	checkpoint := checkpointName(c.base())
 	foreign := !blind && !c.save.named && name.slot == "" && name.family != "" && !checkpoint
 	structured := len(contents) == 1 && alone && !open && stateOfItsOwn(contents[0], checkpoint, foreign, c.save)
@@ -116,6 +117,18 @@ func allOfOptimizer(members []member) bool {
 	return !slices.ContainsFunc(members, func(m member) bool { return !isSide(m.path) && !ofOptimizer(m) })
 }
 
+// noModel reports whether a save is the state of an optimizer, and of what goes with it, by what is in its files.
+func noModel(members []member, contents []content) bool {
+	found := false
+	for i, in := range contents {
+		found = found || in.only
+		if !in.only && !isSide(members[i].path) && (in.tensors || in.optimizer || in.opaque || in.open || !partOnly(members[i].roles)) {
+			return false
+		}
+	}
+	return found
+}
+
 // allHaveRoles reports whether each file of a save is one part of it by its name.
 func allHaveRoles(members []member) bool {
 	return !slices.ContainsFunc(members, func(m member) bool { return m.roles == "" && !isSide(m.path) })
@@ -138,7 +151,7 @@ func stateOfItsOwn(in content, checkpoint, foreign bool, s *save) bool {
 // says takes the step that the content says, which goes before that of the name, but for one case: the name counts steps,
 // and the content epochs.
 func (c *Checkpoint) says(step int64, unit Unit, name title) {
-	if unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && (name.named || apart(name.step, step)) {
+	if unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && !name.sizelike && (name.named || apart(name.step, step)) {
 		return
 	}
 	c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent

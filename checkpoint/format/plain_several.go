@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"path"
 	"slices"
 )
@@ -34,8 +35,8 @@ func severalSaves(d *dir, t title, files []member) bool {
 		if partOnly(m.roles) { // optimizer_last.pkl beside training.pkl
 			continue
 		}
-		if m.slot != "" {
-			slots[m.slot] = true
+		if slot := cmp.Or(m.slot, above.slot); slot != "" && (m.slot != "" || above.family == "" && above.roles == "") {
+			slots[slot] = true // best/ and last/, too
 		}
 		part := m.roles + "|" + dir
 		if at, found := times[part]; m.family == "" && m.step < 0 && m.rank < 0 && len(m.when) >= dateDigits {
@@ -67,6 +68,14 @@ func counts(t title, name string) bool {
 // partOnly reports whether a file is by its name a part of a state that is not one by itself.
 func partOnly(roles string) bool {
 	return roles == "optimizer" || roles == "scheduler" || roles == "scaler" || roles == "rng"
+}
+
+// inOneBelow reports whether all of a save lies in one directory of that which is taken for it, and that is no part of a model
+// by its name: runs/3f2a9c1e/ckpt.
+func inOneBelow(d *dir, files []member) bool {
+	below := path.Dir(files[0].path)
+	return below != d.path && titleOf(path.Base(below)).roles == "" &&
+		!slices.ContainsFunc(files, func(m member) bool { return path.Dir(m.path) != below })
 }
 
 // allBelow reports whether all of a save lies in directories of that which is taken for it.

@@ -49,6 +49,9 @@ func sideStem(name string) string {
 	return stemOf(strings.TrimSuffix(name, path.Ext(name)))
 }
 
+// newestSlots are words for what is newest.
+var newestSlots = set("last latest current cur")
+
 // attachSides gives each save the files of text that stand beside it: those with its own stem (epoch_3.pt, epoch_3.yaml),
 // and to one that is written over in place, where there is no other, or no other is a model by its name, those that say how far
 // the training is.
@@ -63,19 +66,30 @@ func attachSides(root *dir, names []string, saves []*save) {
 			place[s.slot] = append(place[s.slot], s)
 		}
 	}
+	var texts []string
 	for _, name := range names {
-		if !isSide(name) || ofArguments(name) {
+		if !isSide(name) {
+			continue
+		}
+		if ofArguments(name) {
+			texts = append(texts, name)
 			continue
 		}
 		t := titleOf(sideStem(name))
 		s := stems[sideStem(name)]
+		if len(place[t.slot]) == 0 && newestSlots[t.slot] {
+			t.slot = "" // last_epoch.txt
+		}
 		if s == nil && tellsProgress(name) {
 			s = model(place[t.slot])
 		}
 		if s != nil && (s.step >= 0 || tellsProgress(name)) {
 			s.sides = append(s.sides, root.join(name))
+		} else if s == nil {
+			texts = append(texts, name)
 		}
 	}
+	attachTexts(root, texts, place)
 }
 
 // model is the only one of several saves, or the only one that is a model by its name; nil where there is none such.

@@ -38,7 +38,12 @@ func (l *look) holdsTensors(name string) (bool, error) {
 			torch && (form == file.TorchLegacy || form == file.PlainPickle && f.size <= maxSniff && isState(f, f.size, false)), nil
 	}
 	switch {
-	case ext == ".npy": // an array is data; some programs give the name to what torch.save wrote
+	case ext == ".npy": // an array is data, but for a dict; some programs give the name to what torch.save wrote
+		if from, ok := file.NpyObjects(f, f.size); ok && f.size <= maxSniff {
+			return isState(io.NewSectionReader(f, from, f.size-from), f.size-from, false), nil
+		} else if ok {
+			return likelihood(path.Base(name)) > 0, nil
+		}
 		return torch && form != file.PlainPickle, nil
 	case torch && form == file.PlainPickle && likelihood(path.Base(name)) == 0 && f.size <= maxSniff:
 		return isState(f, f.size, true), nil

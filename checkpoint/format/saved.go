@@ -26,8 +26,16 @@ func (l *look) saved(name string) (saved, error) {
 	case Names:
 		return nil, nil
 	case Ends:
-		limit = 64 << 10
+		limit = maxSavedHead
 	}
+	return l.savedHead(name, limit)
+}
+
+// maxSavedHead bounds what is read of a state when no more than the ends of files are.
+const maxSavedHead = 64 << 10
+
+// savedHead reads so much of a file of torch.save.
+func (l *look) savedHead(name string, limit int64) (saved, error) {
 	f, err := l.open(name)
 	if err != nil {
 		return nil, err

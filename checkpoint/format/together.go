@@ -8,35 +8,13 @@ import (
 
 // Together reads of checkpoints that belong together what one by itself does not say: which of several counts is the step.
 // Where the names of some have numbers, and these agree with another count than the one that is taken otherwise, it is that
-// one for those without a number too. Where a later epoch has fewer steps, these are of the epoch. What was saved in
-// the same moment as a state that says no step tells it.
+// one for those without a number too. Where a later epoch has fewer steps, these are of the epoch. The state of an optimizer is one
+// only with a model. What was saved in the same moment as a state that says no step tells it.
 func Together(cs []*Checkpoint) {
 	agree(cs)
 	epochs(cs)
-	progress(cs)
+	optimizers(cs)
 	moments(cs)
-}
-
-// progress gives the one state of an optimizer that is written over in place the step of the one file beside it that holds no
-// more than that, where nothing else there says a step. A 0 in the name of the state is that of a part.
-func progress(cs []*Checkpoint) {
-	var state, counter *Checkpoint
-	for _, c := range cs {
-		part := c.save != nil && !c.save.directory && c.Complete && c.Resumable && c.StepFrom == StepFromName && c.Step == 0 && !c.save.named
-		place := c.save != nil && !c.save.directory && c.Complete && c.InPlace
-		switch {
-		case c.Complete && !c.Resumable, part && !c.Optimizer:
-		case place && c.Bare && c.Step >= 0 && !c.Optimizer && counter == nil:
-			counter = c
-		case (place && c.Step < 0 || part) && c.Optimizer && !c.Unsure && state == nil:
-			state = c
-		default:
-			return
-		}
-	}
-	if state != nil && counter != nil && state.Root == counter.Root && state.save.slot == counter.save.slot {
-		state.Step, state.Unit, state.StepFrom = counter.Step, counter.Unit, StepFromContent
-	}
 }
 
 // epochs counts the epochs of a series whose steps start over in each of them.

@@ -14,7 +14,7 @@ const moment = 5 * time.Second
 func moments(cs []*Checkpoint) {
 	tellers, left := map[*Checkpoint]*Checkpoint{}, map[string]bool{}
 	for _, c := range cs {
-		if !c.alone() || c.Step >= 0 {
+		if !c.alone() {
 			continue
 		}
 		if tellers[c] = c.teller(cs); tellers[c] == nil {
@@ -30,12 +30,12 @@ func moments(cs []*Checkpoint) {
 
 // teller is what says how far a state is; nil where there is none, or where several do not agree.
 func (c *Checkpoint) teller(cs []*Checkpoint) (from *Checkpoint) {
-	if !c.Optimizer {
+	if !c.Optimizer || c.Unsure {
 		return nil
 	}
 	for _, o := range cs {
 		switch {
-		case !o.alone() || !o.Bare || o.Step < 0 || o.StepFrom != StepFromContent || !c.sameMoment(o):
+		case !o.inPlace() || !o.Bare || o.Step < 0 || o.StepFrom != StepFromContent || !c.sameMoment(o):
 		case from == nil:
 			from = o
 		case from.Step != o.Step || from.Unit != o.Unit:
@@ -45,11 +45,20 @@ func (c *Checkpoint) teller(cs []*Checkpoint) (from *Checkpoint) {
 	return from
 }
 
-// alone reports whether a checkpoint of a program's own is one that is written over in place, and can be resumed from.
-func (c *Checkpoint) alone() bool {
+// inPlace reports whether a checkpoint of a program's own is one that is written over in place, and can be resumed from.
+func (c *Checkpoint) inPlace() bool {
 	return c.save != nil && !c.save.directory && c.InPlace && c.Complete && c.Resumable && c.save.when == ""
 }
 
-func (c *Checkpoint) sameMoment(o *Checkpoint) bool {
-	return c.save.slot == o.save.slot && path.Dir(c.Path) == path.Dir(o.Path) && c.Modified.Sub(o.Modified).Abs() <= moment
+// alone reports whether such a one says no step. A 0 in the name of the state of an optimizer is that of a part.
+func (c *Checkpoint) alone() bool {
+	part := c.save != nil && !c.save.directory && c.Complete && c.Resumable && c.Optimizer && c.StepFrom == StepFromName && c.Step == 0 && !c.save.named
+	return part || c.inPlace() && c.Step < 0
 }
+
+func (c *Checkpoint) sameMoment(o *Checkpoint) bool {
+	return c.save.slot == o.save.slot && path.Dir(c.Path) == path.Dir(o.Path) && c.sameTime(o.Modified)
+}
+
+// sameTime reports whether what was written at a time may be of the save that a checkpoint is.
+func (c *Checkpoint) sameTime(written time.Time) bool { return c.Modified.Sub(written).Abs() <= moment }
