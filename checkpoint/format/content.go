@@ -200,7 +200,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 		case v.Kind == file.None, v.Kind == file.Text, v.Kind == file.Float:
 		case depth <= 1 && optimizerKey(lower) && holds(v) && !options(lower, v):
 			c.optimizer = true
-		case depth <= 1 && has(lower, moreWords) && holds(v):
+		case depth <= 1 && moreKey(lower, v) && holds(v):
 			c.more = true
 		case has(lower, aboutWords) && !within2(v, isOptimizer):
 			c.open = c.open || unclear(v)

@@ -46,7 +46,7 @@ func (w *weighing) inOther(s *file.Shape, depth int) tally {
 	for i, key := range s.Keys {
 		v, lower := s.Values[i], strings.ToLower(key)
 		if depth > 0 || v == nil || v.Kind != file.Dict && v.Kind != file.Object || isOptimizer(v) || isScheduler(v) || isArguments(v) || isModule(v) ||
-			optimizerKey(lower) || has(lower, moreWords) || has(lower, aboutWords) || has(lower, plannedWords) || hasTensor(v) {
+			optimizerKey(lower) || moreKey(lower, v) || has(lower, aboutWords) || has(lower, plannedWords) || hasTensor(v) {
 			continue
 		}
 		for _, unit := range []Unit{UnitStep, UnitEpoch} {

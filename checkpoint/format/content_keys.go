@@ -3,6 +3,8 @@ package format
 import (
 	"slices"
 	"strings"
+
+	"github.com/gangrun/gangrun/checkpoint/file"
 )
 
 // sureKeys are the names of steps and of epochs that mean the same in every file of a save.
@@ -27,7 +29,7 @@ var (
 	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress train_progress training_progress " +
 		"info train_info train_infos requeue_stats extra extra_state counters counts loop misc status training run_state client_state timestamp")
 	// moreWords are in the keys of what training needs to resume, besides an optimizer.
-	moreWords = []string{"sched", "scaler", "rng", "random_state", "rndstate", "dataloader", "data_loader", "sampler", "loops", "callbacks", "grad_scaler"}
+	moreWords = []string{"sched", "rng", "random_state", "rndstate", "dataloader", "data_loader", "sampler", "loops", "callbacks"}
 	// aboutWords are in the keys of what says something about weights, or about what made them.
 	aboutWords = []string{"config", "arg", "hparam", "hyper", "cfg", "arch", "class", "version", "best", "acc", "loss", "metric", "val", "name",
 		"vocab", "size", "dim", "num_", "n_", "dtype", "format", "seed", "opt_level", "param_names", "shape", "label", "buffers", "_metadata"}
@@ -38,6 +40,19 @@ func optimizerKey(key string) bool {
 	return strings.Contains(key, "optim") || key == "opt" || key == "opt_state" || key == "adam" || key == "adamw" || key == "sgd" ||
 		strings.HasPrefix(key, "opt_") && key != "opt_level" || strings.HasSuffix(key, "_opt")
 }
+
+// moreKey reports whether a key, in lower case, is one of what training needs to resume, besides an optimizer. What scales the
+// gradients is, and what scales the data is a part of the model.
+func moreKey(key string, v *file.Shape) bool {
+	return has(key, moreWords) || strings.Contains(key, "scaler") && !has(key, ofData) &&
+		!slices.ContainsFunc(v.Keys, func(k string) bool { return scalesData[strings.ToLower(k)] })
+}
+
+// ofData are in the keys of what scales the data, and scalesData are the keys of it.
+var (
+	ofData     = []string{"data", "feature", "feat", "target", "label", "input", "output", "descriptor", "x_", "y_", "_x", "_y"}
+	scalesData = set("mean means std stds mean_ scale_ var_ min_ max_ data_min_ data_max_ center_")
+)
 
 func has(key string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(key, w) })

@@ -197,7 +197,7 @@ func checkHFRanks(l *look, c *Checkpoint, d *dir) error {
 	single := d.has("rng_state.pth")
 	low, high := int64(0), int64(0) // of the ranks that have to be there
 	switch {
-	case known && world == 1, !known && single && len(set) == 0:
+	case known && world == 1 && (single || len(set) == 0), !known && single && len(set) == 0:
 		if !single {
 			return problem.New(problem.MissingRankState, "%s is missing", d.join("rng_state.pth"))
 		}
@@ -205,11 +205,11 @@ func checkHFRanks(l *look, c *Checkpoint, d *dir) error {
 	case known && everyNode && len(set) > 0:
 		// Each node has a directory of its own with its own ranks.
 		low, high = set[0], set[len(set)-1]+1
-	case known:
+	case known && world > 1:
 		high = world
 	case len(set) == 0:
 		return problem.New(problem.MissingRankState, "%s holds no rng_state*.pth", d.path)
-	default:
+	default: // files with numbers are those of several, whatever the arguments say
 		high = set[len(set)-1] + 1
 		world = high
 	}

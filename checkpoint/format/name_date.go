@@ -1,6 +1,6 @@
 package format
 
-// dates marks the pieces of dates and of the times behind them: 2026-01-02, 20260102, 20260102_030405, May-02-2026_03-04-05.
+// dates marks the pieces of dates and of the times behind them: 2026-01-02, 20260102, 20260102_030405, May-02-2026_03-04-05, 20-Nov_03-04.
 func dates(ps []piece) {
 	for i := range ps {
 		p := &ps[i]
@@ -18,6 +18,11 @@ func dates(ps []piece) {
 		if !day && !long {
 			day = ofMonth(ps, i)
 			if rest = ps[i+1:]; day {
+				rest = rest[1:]
+			}
+		}
+		if !day && !long {
+			if day = beforeTime(ps, i); day && months[ps[i+1].text] {
 				rest = rest[1:]
 			}
 		}
@@ -52,6 +57,25 @@ func ofMonth(ps []piece, i int) bool {
 	}
 	ps[i+1].used = true
 	return true
+}
+
+// beforeTime reports whether a piece is the day beside the name of a month, of a year that is not said, with a time behind it:
+// 20-Nov_10-15, Nov20_10-15-00.
+func beforeTime(ps []piece, i int) bool {
+	rest := ps[i+1:]
+	switch {
+	case len(rest) > 0 && months[rest[0].text]:
+		rest = rest[1:]
+	case i == 0 || !months[ps[i-1].text]:
+		return false
+	}
+	return isDate("2000", "1", ps[i].text) && len(rest) > 1 && isTimeOfDay(rest[0].text, rest[1].text)
+}
+
+func isTimeOfDay(hour, minute string) bool {
+	h, ok1 := digits(hour)
+	m, ok2 := digits(minute)
+	return ok1 && ok2 && len(hour) == 2 && len(minute) == 2 && h < 24 && m < 60
 }
 
 func isDate(year, month, day string) bool {

@@ -13,8 +13,8 @@ var endings = []string{
 	".zst", ".xz", ".bz2", ".lz4", ".caffemodel", ".solverstate", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3", ".tckpt", ".ot", ".eqx", ".dnn", ".ckp",
 }
 
-// backups are endings that say that a file is what another one was before.
-var backups = []string{".bak", ".old", ".prev", ".orig", ".backup"}
+// backups are endings that say that a file is what another one was before, or which of several that are written over it is.
+var backups = []string{".bak", ".old", ".prev", ".orig", ".backup", ".latest", ".last", ".best", ".final"}
 
 // withoutBackup is a name without such an ending, and the word that it is.
 func withoutBackup(name string) (rest, word string) {
@@ -40,6 +40,15 @@ func stemOf(name string) string {
 		}
 		name = strings.TrimSuffix(name, ext)
 	}
+}
+
+// endingOf is what stemOf takes off a name.
+func endingOf(name string) string {
+	ext := path.Ext(name)
+	if rest, word := withoutBackup(name); word != "" && path.Ext(rest) != "" || ofAnother(name) {
+		return endingOf(strings.TrimSuffix(name, ext)) + ext
+	}
+	return strings.TrimPrefix(name, stemOf(name))
 }
 
 // words of names, in lower case.

@@ -49,7 +49,7 @@ func (m member) template(dir string) string {
 		rel = strings.TrimPrefix(rel, dir+"/")
 	}
 	base := path.Base(rel)
-	return path.Join(path.Dir(rel), m.roles+"|"+m.slot+"|"+m.family+"|"+strings.TrimPrefix(base, stemOf(base)))
+	return path.Join(path.Dir(rel), m.roles+"|"+m.slot+"|"+m.family+"|"+endingOf(base))
 }
 
 func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {
@@ -206,11 +206,11 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 }
 
 // shareOptimizer gives the saves of steps that have no optimizer in their names the one beside them that is written over in
-// place: gen_100.pt, gen_200.pt and optimizer.pt.
+// place: gen_100.pt, gen_200.pt and optimizer.pt, or last-optimizer-state.pt.
 func shareOptimizer(saves []*save) {
 	optimizer := func(m member) bool { return strings.Contains(m.roles, "optimizer") }
 	i := slices.IndexFunc(saves, func(s *save) bool {
-		return s.step < 0 && s.slot == "" && s.when == "" && s.title.family == "" && slices.ContainsFunc(s.members, optimizer) &&
+		return s.step < 0 && (s.slot == "" || newestSlots[s.slot]) && s.when == "" && s.title.family == "" && slices.ContainsFunc(s.members, optimizer) &&
 			!slices.ContainsFunc(s.members, func(m member) bool { return m.roles == "" || strings.Contains(m.roles, "model") })
 	})
 	if i < 0 {
@@ -232,7 +232,7 @@ func ofArguments(name string) bool {
 // seriesOf is what the names of the same file in different saves have in common.
 func seriesOf(name string) string {
 	t := titleOf(name)
-	return t.family + "|" + t.slot + "|" + t.roles + "|" + string(t.unit) + strings.TrimPrefix(name, stemOf(name))
+	return t.family + "|" + t.slot + "|" + t.roles + "|" + string(t.unit) + endingOf(name)
 }
 
 // newestByTitle lists so many of the names of each series, those with the highest steps, sorted. Of names without a step

@@ -132,9 +132,17 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 		return textContent(path.Base(name), string(text), content{step: -1, alone: true, text: true}), nil
 	}
-	in.opaque = true
+	in.opaque = !ofTokenizer(name)
+	in.alone = !in.opaque
 	return in, nil
 }
+
+// ofTokenizer reports whether a file is by its name that of a tokenizer, which lies beside many a model: tokenizer.model.
+func ofTokenizer(name string) bool {
+	return slices.ContainsFunc(pieces(stemOf(path.Base(name))), func(p piece) bool { return tokenizerWords[p.text] })
+}
+
+var tokenizerWords = set("tokenizer spiece sentencepiece vocab bpe")
 
 // ofTraining reports whether the name of a group says that there may be more in it than the weights of a layer.
 func ofTraining(name string) bool {

@@ -37,7 +37,7 @@ func fileKind(name string) (strong, weak, own bool) {
 	name = strings.TrimPrefix(name, ".")
 	name, _ = withoutBackup(name)
 	ext := strings.ToLower(path.Ext(name))
-	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
+	if !isEnding(name, ext) {
 		if isLog(strings.ToLower(strings.TrimSuffix(name, ext))) {
 			return false, false, false
 		}
@@ -55,6 +55,25 @@ func fileKind(name string) (strong, weak, own bool) {
 	t := titleOf(withoutOwn(name))
 	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
 	return false, weak, !weak && (likelyOwn(name, ext, t) || ext != "" && ownEnding(name, ext))
+}
+
+// isEnding reports whether what stands behind the last point of a name is an ending, and no part of the name: a number
+// (model.100, lr0.001-wu0_ep80), more than one word (ckpt.t7mixup_2), a step behind an ending (model.pth.epoch3). What is in
+// such a file says what it is.
+func isEnding(name, ext string) bool {
+	known, number, numbered := strings.Cut(ext, "-")
+	_, count := digits(number)
+	word, _, _ := strings.Cut(strings.NewReplacer("_", " ", "-", " ", "=", " ").Replace(ext), " ")
+	switch {
+	case ext == "", numbered && count && slices.Contains(endings, known), slices.Contains(otherEndings, word):
+		return true
+	case strings.Trim(ext[1:], "0123456789") == "":
+		return false
+	case slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name))))):
+		ps := pieces(ext[1:])
+		return len(ps) != 2 || !ps[1].number || len(ps[0].text) < 2 || !stepWords[ps[0].text] && !epochWords[ps[0].text]
+	}
+	return word == ext && letter(ext[1])
 }
 
 // likelyOwn reports whether a name, with an ending that nobody is known to use, says that it may be that of a state. What is in
