@@ -106,10 +106,10 @@ func (s *surveyed) onlyExports() bool {
 	return !slices.ContainsFunc(s.known, func(c format.Checkpoint) bool { return c.Format != savedModel || c.Resumable })
 }
 
-// poor reports whether a directory may be no more than a model that says how far its training was: what lies beside it in
-// others, with an optimizer, goes before it. Where its name says a step, what lies further down in it is its own.
+// poor reports whether a directory may be no more than a model that says how far its training was, or a file no more than what
+// says it: what lies beside it in others, with an optimizer, goes before it. Where its name says a step, what lies further down in it is its own.
 func poor(c format.Checkpoint) bool {
-	return (c.Directory() || c.Beside) && !c.NamesStep() && (lacksOptimizer(c) || c.Unsure && c.Complete && !c.Optimizer)
+	return (c.Directory() || c.Beside || c.Bare && !c.Unsure) && !c.NamesStep() && (lacksOptimizer(c) || c.Unsure && c.Complete && !c.Optimizer)
 }
 
 // before reports whether the weights of steps that lie above were not written later than these states, but for the last of

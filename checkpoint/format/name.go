@@ -36,19 +36,24 @@ var sizes = []int64{128, 224, 256, 320, 384, 448, 480, 512, 640, 768, 1024}
 // titleOf reads a name: a number that a word calls a step goes before one that a word calls an epoch, and this before a
 // bare one, of which the last counts. Measures, sizes, versions, ranks, shards, dates and times are no steps.
 func titleOf(name string) title {
-	t := title{step: -1, rank: -1}
 	stem := stemOf(name)
 	if isHash(stem) {
-		t.when = stem
-		return t
+		return title{step: -1, rank: -1, when: stem}
 	}
-	ps := pieces(stem)
+	t, _ := titleIn(pieces(stem))
+	return t
+}
+
+// titleIn reads the pieces of a name, and says which of them is the step, -1 when it has none.
+func titleIn(ps []piece) (t title, at int) {
+	t = title{step: -1, rank: -1}
 	dates(ps)
 	best := 0 // how sure: 3 a step, 2 an epoch, 1 a bare number
-	at, ranked := -1, -1
+	ranked := -1
+	at = -1
 	for i := range ps {
 		p := &ps[i]
-		if !p.number || p.used {
+		if !p.number || p.used || p.shared {
 			continue
 		}
 		n, sure, unit := t.reading(ps, i)
@@ -73,7 +78,7 @@ func titleOf(name string) title {
 		t.yearlike = len(ps[at].text) == 4 && 1990 <= n && n <= 2039 && n%100 != 0
 	}
 	t.words(ps, at, ranked)
-	return t
+	return t, at
 }
 
 // ofCheckpoint reports whether a number stands behind a word for a checkpoint, which it counts.
@@ -142,7 +147,7 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return 0, 0, ""
 	}
 	switch {
-	case stepWords[before] && (before != "s" || p.glued) && !(before == "batch" && after == "size"):
+	case stepWords[before] && (before != "s" || p.glued) && !(before == "batch" && after == "size") && !ofBatchSize(ps, i):
 		return n, 3, UnitStep
 	case epochWords[before]:
 		return n, 2, UnitEpoch
@@ -265,6 +270,8 @@ func (t *title) words(ps []piece, at, ranked int) {
 				roles = append(roles, p.text)
 			}
 		case ofNet(ps, i) && i != at:
+		case p.number && p.shared && !p.used:
+			family = append(family, p.text)
 		case p.number && (p.used || p.decimal || i == 0 || measures[ps[i-1].text] || ps[i-1].number):
 			// a measure, a date: it differs from save to save
 		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && at >= 0 && i > 0 && ps[i-1].text == "shard", p.number && i+1 < len(ps) && ps[i+1].text == "of":

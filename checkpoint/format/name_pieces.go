@@ -11,6 +11,7 @@ type piece struct {
 	decimal bool // it has a point, or an exponent
 	glued   bool // nothing stands between it and the one before
 	used    bool
+	shared  bool // all names of the series have it
 }
 
 // pieces takes a name apart.

@@ -58,11 +58,15 @@ func findPlain(l *look, root *dir) (found []*Checkpoint, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := l.plainDirs(root)
+	parts, in, err := l.apart(root)
 	if err != nil {
 		return nil, err
 	}
-	all := append(files, dirs...)
+	dirs, err := l.plainDirs(root.without(func(name string) bool { return in[name] }))
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(files, parts, dirs)
 	unlikelyYears(all)
 	compare(all)
 	for _, s := range all {
@@ -130,27 +134,8 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 	groups := map[key]*save{}
 	var weak []string
 	unfinished := !slices.ContainsFunc(names, func(name string) bool { strong, _, _ := fileKind(name); return strong })
-	add := func(name string) {
-		t := titleOf(name).rotated(root, name)
-		k := key{t.family, t.slot, t.unit, t.step, t.major, "", ""}
-		if t.step < 0 {
-			k.when = t.when
-		}
-		same := func(m member) bool { return m.roles == t.roles && m.rank == t.rank }
-		if t.step < 0 && (t.roles == "" && t.when == "" || groups[k] != nil && slices.ContainsFunc(groups[k].members, same)) {
-			k.alone = name
-		}
-		s := groups[k]
-		if s == nil {
-			s = &save{title: t, family: t.family + "|" + t.slot + "|" + string(t.unit)}
-			if t.step < 0 {
-				s.family += "|" + name // nothing to be compared with
-			}
-			groups[k] = s
-			saves = append(saves, s)
-		}
-		s.members = append(s.members, member{path: root.join(name), title: t})
-	}
+	var mine []string
+	add := func(name string) { mine = append(mine, name) }
 	for _, name := range names {
 		if ofArguments(name) || hiddenCopy(root, name) {
 			continue
@@ -195,7 +180,29 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			add(name)
 		}
 	}
-	saves = byOptimizer(byStem(saves))
+	titles := titlesOf(mine)
+	for _, name := range mine {
+		t := titles[name].rotated(root, name)
+		k := key{t.family, t.slot, t.unit, t.step, t.major, "", ""}
+		if t.step < 0 {
+			k.when = t.when
+		}
+		same := func(m member) bool { return m.roles == t.roles && m.rank == t.rank }
+		if t.step < 0 && (t.roles == "" && t.when == "" || groups[k] != nil && slices.ContainsFunc(groups[k].members, same)) {
+			k.alone = name
+		}
+		s := groups[k]
+		if s == nil {
+			s = &save{title: t, family: t.family + "|" + t.slot + "|" + string(t.unit)}
+			if t.step < 0 {
+				s.family += "|" + name // nothing to be compared with
+			}
+			groups[k] = s
+			saves = append(saves, s)
+		}
+		s.members = append(s.members, member{path: root.join(name), title: t})
+	}
+	saves = bySlot(byOptimizer(byStem(saves)))
 	firstOfTwo(saves)
 	for _, s := range saves {
 		s.templates("")
@@ -294,6 +301,9 @@ func (s *save) chief() member {
 			n = 0
 		case !ok:
 			n = 1
+			if strings.HasSuffix(m.rankless(), " generator") { // netG goes before netD
+				n = 2
+			}
 		}
 		if n > sure {
 			best, sure = m, n

@@ -66,6 +66,35 @@ func byOptimizer(saves []*save) []*save {
 	})
 }
 
+// bySlot puts what is by its name the state of an optimizer alone, written over in place, to the only other one beside it that has
+// the same word for which of several it is: net_latest.pth and optimizer_latest.pth.
+func bySlot(saves []*save) []*save {
+	alone := func(s *save) bool {
+		return s.title.family == "" && !slices.ContainsFunc(s.members, func(m member) bool { return !ofOptimizer(m) })
+	}
+	slots := map[string][]*save{}
+	for _, s := range saves {
+		if s.step < 0 && s.when == "" && s.slot != "" {
+			slots[s.slot] = append(slots[s.slot], s)
+		}
+	}
+	return slices.DeleteFunc(saves, func(s *save) bool {
+		pair := slots[s.slot]
+		if len(pair) != 2 || pair[0] != s && pair[1] != s || !alone(s) {
+			return false
+		}
+		other := pair[0]
+		if other == s {
+			other = pair[1]
+		}
+		if slices.ContainsFunc(other.members, ofOptimizer) {
+			return false
+		}
+		other.members = append(other.members, s.members...)
+		return true
+	})
+}
+
 // firstOfTwo takes the first of two numbers without a word for that of the save, where the second does not grow with it: it is
 // the iteration of an epoch, as in checkpoint_2_9999 and checkpoint_3_512.
 func firstOfTwo(saves []*save) {
