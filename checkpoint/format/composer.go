@@ -15,7 +15,7 @@ import (
 //
 // The link latest-rank0.pt is replaced after the save, and taken away for a moment. In an object store it is a text
 // file latest-rank0.pt.symlink, which may be there before what it names. Neither is read.
-var composer = kind{name: "composer", find: findComposer, check: checkComposer, owns: ownedByComposer}
+var composer = kind{name: "composer", find: findComposer, check: checkComposer, trainer: true, owns: ownedByComposer}
 
 func findComposer(_ *look, root *dir) (found []*Checkpoint, err error) {
 	sets := map[string]*Checkpoint{}

@@ -135,7 +135,7 @@ func isNebulaDummy(state saved) bool {
 }
 
 // deepSpeed is a directory of tags.
-var deepSpeed = kind{name: "deepspeed", find: findDeepSpeed, check: checkDeepSpeedTag, movable: true, pointer: &tagPointer}
+var deepSpeed = kind{name: "deepspeed", find: findDeepSpeed, check: checkDeepSpeedTag, trainer: true, movable: true, pointer: &tagPointer}
 
 // deepSpeedPointer names the newest tag.
 const deepSpeedPointer = "latest"

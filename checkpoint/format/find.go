@@ -30,6 +30,8 @@ type kind struct {
 	owns func(name string) bool
 	// export is set where the checkpoints are models to be used, and no training states.
 	export bool
+	// trainer is set where they are training states and nothing else: what can be resumed from is one.
+	trainer bool
 	// pointer, when set, is the file by which the framework finds its newest checkpoint.
 	pointer *Pointer
 	// movable is set where a checkpoint is one directory or file, or files of one stem, so that it can be told from others
@@ -245,6 +247,7 @@ func Check(ctx context.Context, fsys fs.FS, c *Checkpoint, o Options) {
 		}
 		return
 	}
+	c.Training = c.Training || k.trainer && c.Resumable && o.Level >= Manifests
 	if c.Step >= 0 || !c.Resumable || o.Level < Manifests {
 		return
 	}

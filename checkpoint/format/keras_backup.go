@@ -17,7 +17,7 @@ import (
 // begins again.
 //
 // The directory is removed at the end of training: that there is none may mean that it is over.
-var kerasBackup = kind{name: "keras_backup", find: findKerasBackup, check: checkKerasBackup}
+var kerasBackup = kind{name: "keras_backup", find: findKerasBackup, check: checkKerasBackup, trainer: true}
 
 // kerasPairs are the names of the weights and of the file that is written after them, those in use first: the previous
 // pair ends in .bkp, and in some versions began with an underscore.

@@ -8,7 +8,7 @@ import (
 
 // megatron is the checkpoints of Megatron-LM and of what is built on it: Megatron-Bridge, NeMo 2. Names and order are
 // those of megatron/training/checkpointing.py.
-var megatron = kind{name: "megatron", find: findMegatron, check: checkMegatron, claims: claimedByMegatron, movable: true, pointer: &iterationPointer}
+var megatron = kind{name: "megatron", find: findMegatron, check: checkMegatron, claims: claimedByMegatron, trainer: true, movable: true, pointer: &iterationPointer}
 
 // iterationTracker names the newest iteration. verl and Megatron-DeepSpeed write one of the same name.
 const iterationTracker = "latest_checkpointed_iteration.txt"

@@ -65,7 +65,8 @@ func isEnding(name, ext string) bool {
 	_, count := digits(number)
 	word, _, _ := strings.Cut(strings.NewReplacer("_", " ", "-", " ", "=", " ").Replace(ext), " ")
 	switch {
-	case ext == "", numbered && count && slices.Contains(endings, known), slices.Contains(otherEndings, word):
+	case ext == "", numbered && count && slices.Contains(endings, known), slices.Contains(otherEndings, word),
+		word == ".data" && word != ext: // of a bundle of tensors
 		return true
 	case strings.Trim(ext[1:], "0123456789") == "":
 		return false

@@ -77,20 +77,15 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	case samples && foreign && name.step < 0 && !c.save.directory:
 		c.Data = true
 		c.weightsOnly("%s is a list of items of one form, under the name of nothing that is saved in training: data", c.Path)
-	case !c.save.directory && ofBuffer(c.base()):
-		c.Data = true
-		c.weightsOnly("%s is by its name a buffer of what was seen, and nothing in it says more: data", c.Path)
 	case read, blind, unnamed && tensors:
 		c.Unsure, c.Hollow = true, !tensors
 		c.Bare = samples && !checkpoint || !tensors && (!checkpoint || !blind) || blind && allHaveRoles(members)
+		if c.ofBuffer() {
+			c.Bare, c.Hollow = true, true
+		}
 		c.Doubt = cmp.Or(c.Doubt, c.Path+" is taken for a training state by its name alone: no state of an optimizer and no step was found in it")
 	}
 	return nil
-}
-
-// ofBuffer reports whether a name is that of the buffer from which a program that learns from what it does draws its samples.
-func ofBuffer(name string) bool {
-	return slices.ContainsFunc(pieces(stemOf(name)), func(p piece) bool { return p.text == "replay" || p.text == "buffer" })
 }
 
 // namesState reports whether what holds bytes alone is by its name a save: with a step, and a word for it, or for a part of a

@@ -31,9 +31,23 @@ func optimizers(cs []*Checkpoint) {
 	}
 }
 
-// Incomplete refuses what is no more than the state of an optimizer, where nothing else was found: a part is missing.
+// ofBuffer reports whether a file is by its name the buffer from which a program that learns from what it does draws its samples,
+// and nothing in it says more.
+func (c *Checkpoint) ofBuffer() bool {
+	return c.Unsure && c.save != nil && !c.save.directory &&
+		slices.ContainsFunc(pieces(stemOf(c.base())), func(p piece) bool { return p.text == "replay" || p.text == "buffer" })
+}
+
+// Incomplete refuses what is no more than the state of an optimizer, where nothing else was found: a part is missing. A buffer without a
+// state is data.
 func Incomplete(cs []Checkpoint) {
+	state := func(c Checkpoint) bool { return c.Complete && c.Resumable && !c.ofBuffer() }
+	buffers := !slices.ContainsFunc(cs, state)
 	for i := range cs {
+		if c := &cs[i]; buffers && c.ofBuffer() && c.Complete && c.Resumable {
+			c.Data, c.Training, c.Unsure, c.Doubt = true, false, false, ""
+			c.weightsOnly("%s is by its name a buffer of what was seen: data", c.Path)
+		}
 		if c := &cs[i]; c.NoModel && c.Complete && c.Resumable {
 			c.fail(problem.New(problem.MissingShard, "%s holds the state of an optimizer alone, and there is no model beside it", c.Path))
 		}

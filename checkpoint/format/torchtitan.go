@@ -13,7 +13,7 @@ import (
 // The last step of a training run is saved without the optimizer, unless last_save_model_only is off: whole, and
 // nothing to resume from, with the same marker. It may also be safetensors with an index. torchtitan itself takes any
 // name with "step-" and a number in it, "bad-step-500" too; here it is the whole name.
-var torchtitan = kind{name: "torchtitan", find: findTorchtitan, check: checkTorchtitan, claims: claimedByTorchtitan, movable: true}
+var torchtitan = kind{name: "torchtitan", find: findTorchtitan, check: checkTorchtitan, claims: claimedByTorchtitan, trainer: true, movable: true}
 
 const weightIndex = "model.safetensors.index.json"
 

@@ -13,7 +13,7 @@ import (
 // verl is the checkpoints of verl and of its relatives: a directory of each step, and in it one of each role, in which
 // every rank of the role writes its own files. The names are those of verl/trainer/ppo/ray_trainer.py and
 // verl/utils/checkpoint/fsdp_checkpoint_manager.py.
-var verl = kind{name: "verl", find: findVerl, check: checkVerl, claims: claimedByVerl, movable: true, pointer: &iterationPointer}
+var verl = kind{name: "verl", find: findVerl, check: checkVerl, claims: claimedByVerl, trainer: true, movable: true, pointer: &iterationPointer}
 
 // verlFamilies are what each rank writes, in this order.
 var verlFamilies = []string{"model", "optim", "extra_state"}
