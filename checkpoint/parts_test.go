@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangrun/gangrun/checkpoint/file/filetest"
 	"github.com/gangrun/gangrun/checkpoint/format"
 )
 
@@ -38,7 +39,9 @@ func TestParts(t *testing.T) {
 		"arguments and what scales the data":    {files: []wrote{{"fold_0/model_0/model.pt", pickled("args", args, "state_dict", "}("+keyIn("w")+tensorIn+"u", "data_scaler", "}("+keyIn("means")+tensorIn+keyIn("stds")+tensorIn+"u")}}},
 		"a state, whose loss is scaled":         {files: []wrote{{"last.pt", pickled("model", "}("+keyIn("w")+tensorIn+"u", "scaler", "}("+keyIn("scale")+"G\x40\x00\x00\x00\x00\x00\x00\x00u")}}, path: "last.pt", step: -1},
 		"no more than an epoch above a state":   {files: []wrote{{"meta_log_giou0.431.pth", pickled("epoch", numberIn(3))}, {"ckpt_model/step_7.pt", stateOf("step", 7)}}, path: "ckpt_model/step_7.pt", step: 7},
-		"no more than an epoch":                 {files: []wrote{{"meta_log_giou0.431.pth", pickled("epoch", numberIn(3))}}, path: "meta_log_giou0.431.pth", step: 3, unit: format.UnitEpoch},
+		"the same above a trainer's": {files: []wrote{{"meta_log_giou0.431.pth", pickled("epoch", numberIn(3))}, {"ckpt_model/global_step20/mp_rank_00_model_states.pt", filetest.Torch([]byte("12345678"))},
+			{"ckpt_model/global_step20/zero_pp_rank_0_mp_rank_00_optim_states.pt", filetest.Torch([]byte("12345678"))}, {"ckpt_model/latest", []byte("global_step20")}}, path: "ckpt_model/global_step20", step: 20},
+		"no more than an epoch": {files: []wrote{{"meta_log_giou0.431.pth", pickled("epoch", numberIn(3))}}, path: "meta_log_giou0.431.pth", step: 3, unit: format.UnitEpoch},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			tr := newTree(t)

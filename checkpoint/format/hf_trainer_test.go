@@ -112,6 +112,12 @@ func TestHFTrainerMutations(t *testing.T) {
 		{"fewer processes than before", []op{write(dir+"rng_state_0.pth", anyTorch()),
 			write(dir+"rng_state_1.pth", anyTorch())}, ""},
 	})
+	// The arguments are those of one process, and two have written.
+	mutate(t, Options{}, "checkpoint-4", hfSaveTwo("checkpoint-4", hfArgsOf(1)), []mutation{
+		{"two, by their files", nil, ""},
+		{"the first is gone", []op{remove(dir + "rng_state_0.pth")}, problem.MissingRankState},
+		{"both are gone", []op{remove(dir + "rng_state_0.pth"), remove(dir + "rng_state_1.pth")}, problem.MissingRankState},
+	})
 	two := hfSaveTwo("checkpoint-4", testFile(t, "hf_trainer/training_args.bin"))
 	mutate(t, Options{}, "checkpoint-4", two, []mutation{
 		{"two", nil, ""},
