@@ -124,7 +124,7 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 }
 
 // maxAfterReport is how many lines, of whoever wraps torchrun or of other nodes, may come behind the last item of its report.
-const maxAfterReport = 200
+const maxAfterReport = 100
 
 // findChildFailed finds the last heading of a report, which rich prints without the package; -1 when there is none.
 func findChildFailed(output []byte) int {
