@@ -26,6 +26,9 @@ func (r *reader) toldDeath(signal int) (told string) {
 		}
 		seen++
 		text := l.text[:min(len(l.text), maxDeath)]
+		if len(text) < len(l.text) && l.is(traitBar) { // a progress bar has no end of its own line
+			text = l.text[len(l.text)-maxDeath:]
+		}
 		switch {
 		case !r.meter.afford(2, len(text)):
 		case told == "" && tellsDeath(text, signal):
@@ -97,7 +100,7 @@ var signalWords = map[string]int{
 	"Illegal instruction": sigill, "Floating point exception": sigfpe, "Trace/breakpoint trap": sigtrap, "Bad system call": sigsys, "Hangup": sighup,
 }
 
-var deathPattern func() *regexp.Regexp = lazy(`^(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
+var deathPattern func() *regexp.Regexp = lazy(`(?:^|[\d\]])(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
 	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
 	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? \(?(\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
 	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)
