@@ -26,12 +26,9 @@ func (r *reader) toldDeath(signal int) (told string) {
 		}
 		seen++
 		text := l.text[:min(len(l.text), maxDeath)]
-		if len(text) < len(l.text) && l.is(traitBar) { // a progress bar has no end of its own line
-			text = l.text[len(l.text)-maxDeath:]
-		}
 		switch {
 		case !r.meter.afford(2, len(text)):
-		case told == "" && tellsDeath(text, signal):
+		case told == "" && (tellsDeath(text, signal) || tellsDeath(l.text[len(l.text)-len(text):], signal)): // behind a bar, whose line had no end
 			told = l.shown()
 		case stopped(text, signal): // whoever sent the signal says more than those who saw it come
 			return l.shown()
