@@ -14,7 +14,7 @@ var endings = []string{
 }
 
 // backups are endings that say that a file is what another one was before, or which of several that are written over it is.
-var backups = []string{".bak", ".old", ".prev", ".orig", ".backup", ".latest", ".last", ".best", ".final"}
+var backups = []string{".bak", ".old", ".prev", ".orig", ".backup", ".latest", ".last", ".best", ".final", ".current", ".previous", ".recent"}
 
 // withoutBackup is a name without such an ending, and the word that it is.
 func withoutBackup(name string) (rest, word string) {

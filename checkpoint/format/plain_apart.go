@@ -7,54 +7,53 @@ import (
 )
 
 // Some programs keep each part of a state in a directory of its own, in which the files have the numbers of the steps:
-// netG/netG_100.pth and netD/netD_100.pth, model/epoch_3.pt and optimizer/epoch_3.pt. The files of one step are one save.
+// netG/netG_100.pth and netD/netD_100.pth, models/3.pt and optimizers/3.pt, G/latest.pth and optG/latest.pth. What has the same
+// step, or the same word for the newest, is one save.
 
 // maxApart bounds how many such directories there may be.
 const maxApart = 16
 
+// turn is what tells one save from the others of a directory.
+type turn struct {
+	unit Unit
+	step int64
+	slot string
+}
+
+// partIn is the part of a state that a directory is for by its name, empty where it is for none.
+func partIn(name string) string {
+	t := titleOf(strings.TrimSuffix(name, "s"))
+	if t.roles == "args" || t.family != "" || t.slot != "" || t.when != "" || t.step >= 0 || t.rank >= 0 {
+		return ""
+	}
+	return t.roles
+}
+
 // apart lists the saves of which the parts lie in directories of their own, and the names of these.
 func (l *look) apart(root *dir) (saves []*save, dirs map[string]bool, err error) {
-	names := root.dirs(func(name string) bool {
-		t := titleOf(name)
-		return t.roles != "" && t.roles != "args" && t.family == "" && t.slot == "" && t.when == "" && t.step < 0 && t.rank < 0
-	})
+	names := root.dirs(func(name string) bool { return partIn(name) != "" })
 	if len(names) < 2 || len(names) > maxApart {
 		return nil, nil, nil
 	}
-	type key struct {
-		unit Unit
-		step int64
-	}
-	of, dirs := map[key]*save{}, map[string]bool{}
+	of, dirs := map[turn]*save{}, map[string]bool{}
 	common := 0
 	for _, name := range names {
-		d, err := l.dir(root.join(name))
-		if vanished(err) {
-			continue
-		}
+		turns, err := l.turnsIn(root.join(name))
 		if err != nil {
 			return nil, nil, err
 		}
-		parts, err := l.plainFiles(d, d.files(func(string) bool { return true }))
-		if err != nil {
-			return nil, nil, err
-		}
-		parts = slices.DeleteFunc(parts, func(s *save) bool { return s.step < 0 })
-		if len(parts) == 0 || slices.ContainsFunc(parts, func(s *save) bool { return s.family != parts[0].family }) {
-			continue // several series
-		}
-		dirs[name] = true
-		for _, p := range parts {
-			s := of[key{p.unit, p.step}]
+		for k, p := range turns {
+			dirs[name] = true
+			s := of[k]
 			if s == nil {
-				s = &save{title: title{step: p.step, unit: p.unit, named: p.named, rank: -1}, family: "/apart|" + string(p.unit)}
-				of[key{p.unit, p.step}] = s
+				s = &save{title: title{step: k.step, unit: k.unit, slot: k.slot, named: p.named, rank: -1}, family: "/apart|" + k.slot + "|" + string(k.unit)}
+				of[k] = s
 				saves = append(saves, s)
 			} else {
 				common++
 			}
 			for _, m := range p.members {
-				m.roles = cmp.Or(m.roles, titleOf(name).roles)
+				m.roles = cmp.Or(m.roles, partIn(name))
 				s.members = append(s.members, m)
 			}
 			s.sides = append(s.sides, p.sides...)
@@ -64,7 +63,33 @@ func (l *look) apart(root *dir) (saves []*save, dirs map[string]bool, err error)
 		return nil, nil, nil
 	}
 	for _, s := range saves {
+		slices.SortStableFunc(s.members, func(a, b member) int { return strings.Compare(a.path, b.path) })
 		s.templates(strings.TrimSuffix(root.path, "."))
 	}
+	slices.SortFunc(saves, func(a, b *save) int { return cmp.Or(cmp.Compare(a.step, b.step), strings.Compare(a.slot, b.slot)) })
 	return saves, dirs, nil
+}
+
+// turnsIn lists the saves in a directory for one part, none where there is more than one series.
+func (l *look) turnsIn(name string) (turns map[turn]*save, err error) {
+	d, err := l.dir(name)
+	if vanished(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	parts, err := l.plainFiles(d, d.files(func(string) bool { return true }))
+	if err != nil {
+		return nil, err
+	}
+	turns = map[turn]*save{}
+	for _, p := range parts {
+		k := turn{p.unit, p.step, p.slot}
+		if p.step < 0 && p.slot == "" || turns[k] != nil {
+			return nil, nil
+		}
+		turns[k] = p
+	}
+	return turns, nil
 }

@@ -67,31 +67,27 @@ func byOptimizer(saves []*save) []*save {
 }
 
 // bySlot puts what is by its name the state of an optimizer alone, written over in place, to the only other one beside it that has
-// the same word for which of several it is: net_latest.pth and optimizer_latest.pth.
+// the same word for which of several it is, and the same name where it has one: net_latest.pth and optimizer_latest.pth.
 func bySlot(saves []*save) []*save {
-	alone := func(s *save) bool {
-		return s.title.family == "" && !slices.ContainsFunc(s.members, func(m member) bool { return !ofOptimizer(m) })
-	}
-	slots := map[string][]*save{}
-	for _, s := range saves {
-		if s.step < 0 && s.when == "" && s.slot != "" {
-			slots[s.slot] = append(slots[s.slot], s)
-		}
-	}
+	all := slices.Clone(saves)
 	return slices.DeleteFunc(saves, func(s *save) bool {
-		pair := slots[s.slot]
-		if len(pair) != 2 || pair[0] != s && pair[1] != s || !alone(s) {
+		if s.step >= 0 || s.slot == "" || slices.ContainsFunc(s.members, func(m member) bool { return !ofOptimizer(m) }) {
 			return false
 		}
-		other := pair[0]
-		if other == s {
-			other = pair[1]
+		var other *save
+		for _, o := range all {
+			switch {
+			case o == s || o.step >= 0 || o.slot != s.slot || o.when != s.when || s.title.family != "" && o.title.family != s.title.family:
+			case other != nil || slices.ContainsFunc(o.members, ofOptimizer):
+				return false
+			default:
+				other = o
+			}
 		}
-		if slices.ContainsFunc(other.members, ofOptimizer) {
-			return false
+		if other != nil {
+			other.members = append(other.members, s.members...)
 		}
-		other.members = append(other.members, s.members...)
-		return true
+		return other != nil
 	})
 }
 

@@ -154,7 +154,8 @@ func stateOfItsOwn(in content, checkpoint, foreign bool, s *save) bool {
 // says takes the step that the content says, which goes before that of the name, but for one case: the name counts steps,
 // and the content epochs.
 func (c *Checkpoint) says(step int64, unit Unit, name title) {
-	if unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && !name.sizelike && (name.named || apart(name.step, step)) {
+	inPlace := newestSlots[name.slot] && !name.named // gpt_384_12_latest.pth
+	if unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && !name.sizelike && !inPlace && (name.named || apart(name.step, step)) {
 		return
 	}
 	c.Step, c.Unit, c.StepFrom = step, unit, StepFromContent

@@ -35,8 +35,10 @@ func optimizers(cs []*Checkpoint) {
 // and nothing in it says more.
 func (c *Checkpoint) ofBuffer() bool {
 	return c.Unsure && c.save != nil && !c.save.directory &&
-		slices.ContainsFunc(pieces(stemOf(c.base())), func(p piece) bool { return p.text == "replay" || p.text == "buffer" })
+		slices.ContainsFunc(pieces(stemOf(c.base())), func(p piece) bool { return bufferWords[p.text] })
 }
+
+var bufferWords = set("replay buffer memory experience transitions trajectories")
 
 // Incomplete refuses what is no more than the state of an optimizer, where nothing else was found: a part is missing. A buffer without a
 // state is data.
