@@ -154,7 +154,8 @@ func stateOfItsOwn(in content, checkpoint, foreign bool, s *save) bool {
 // says takes the step that the content says, which goes before that of the name, but for one case: the name counts steps,
 // and the content epochs.
 func (c *Checkpoint) says(step int64, unit Unit, name title) {
-	inPlace := newestSlots[name.slot] && !name.named // gpt_384_12_latest.pth
+	// gpt_384_12_latest.pth, ckpt_mixup_0.pth: no count of steps is lower than that of the epochs.
+	inPlace := !name.named && (newestSlots[name.slot] || name.step < step)
 	if unit == UnitEpoch && name.step >= 0 && name.unit == UnitStep && !name.sizelike && !inPlace && (name.named || apart(name.step, step)) {
 		return
 	}
