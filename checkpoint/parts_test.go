@@ -9,7 +9,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 )
 
-// TestParts has directories in which names mislead: endings that are none, numbers of hyperparameters, parts of one save in
+// TestParts has directories in which names mislead: endings that are part of the name, numbers of hyperparameters, parts of one save in
 // directories of their own, and files beside the state. Each is in the order in which it is written.
 func TestParts(t *testing.T) {
 	args := strings.TrimSuffix(strings.TrimPrefix(string(namespaceOf("epochs", numberIn(30))), "\x80\x02"), ".")
