@@ -209,8 +209,10 @@ func checkHFRanks(l *look, c *Checkpoint, d *dir) error {
 		high = world
 	case len(set) == 0:
 		return problem.New(problem.MissingRankState, "%s holds no rng_state*.pth", d.path)
-	default: // files with numbers are those of several, whatever the arguments say
-		high = set[len(set)-1] + 1
+	default:
+		if high = set[len(set)-1] + 1; known {
+			high = max(high, 2) // files with numbers are those of several, whatever the arguments say
+		}
 		world = high
 	}
 	var paths []string

@@ -116,6 +116,7 @@ func TestHFTrainerMutations(t *testing.T) {
 	mutate(t, Options{}, "checkpoint-4", hfSaveTwo("checkpoint-4", hfArgsOf(1)), []mutation{
 		{"two, by their files", nil, ""},
 		{"the first is gone", []op{remove(dir + "rng_state_0.pth")}, problem.MissingRankState},
+		{"the second is gone", []op{remove(dir + "rng_state_1.pth")}, problem.MissingRankState},
 		{"both are gone", []op{remove(dir + "rng_state_0.pth"), remove(dir + "rng_state_1.pth")}, problem.MissingRankState},
 	})
 	two := hfSaveTwo("checkpoint-4", testFile(t, "hf_trainer/training_args.bin"))
