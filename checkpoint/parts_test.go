@@ -36,6 +36,7 @@ func TestParts(t *testing.T) {
 		"parts apart, in place":                 {files: []wrote{{"G/latest.pth", modelOnly()}, {"D/latest.pth", modelOnly()}, {"optG/latest.pth", adamOnly()}}, path: "G/latest.pth", step: -1},
 		"parts apart, in the plural":            {files: []wrote{{"models/1.pt", modelOnly()}, {"optimizers/1.pt", adamOnly()}, {"models/2.pt", modelOnly()}}, path: "models/1.pt", step: 1},
 		"sizes in the name of the newest":       {files: []wrote{{"gpt_384_12_latest.pth", epoch(9)}}, path: "gpt_384_12_latest.pth", step: 9, unit: format.UnitEpoch},
+		"safetensors without an ending":         {files: []wrote{{"optimizer_lr0.1_ep2", adamOnly()}, {"weights_lr0.1_ep2", weights()}}, path: "weights_lr0.1_ep2", step: 2, unit: format.UnitEpoch},
 		"a seed":                                {files: []wrote{{"ckpt.t7mixup_0", epoch(133)}}, path: "ckpt.t7mixup_0", step: 133, unit: format.UnitEpoch},
 		"a word for the newest at the end":      {files: []wrote{{"state.pt.prev", epoch(3)}, {"state.pt.current", epoch(4)}}, path: "state.pt.current", step: 4, unit: format.UnitEpoch},
 		"the memory of an agent":                {files: []wrote{{"agent_200.pt", stateOf("seen", 1)}, {"memory_200.pt", pickled("obs", tensorIn, "pos", numberIn(200))}}, path: "agent_200.pt", step: 200},

@@ -27,6 +27,15 @@ var dtypeBits = map[string]int64{
 
 type span struct{ begin, end int64 }
 
+// IsSafetensors reports whether a file begins as one of safetensors: with the length of a header, and that.
+func IsSafetensors(head []byte) bool {
+	if len(head) < 10 {
+		return false
+	}
+	n := binary.LittleEndian.Uint64(head)
+	return 2 <= n && n <= maxHeader && head[8] == '{' && head[9] == '"'
+}
+
 // SafetensorsHeader looks at how a safetensors file begins, and returns where its header ends.
 func SafetensorsHeader(r io.ReaderAt, size int64) (int64, error) {
 	if size == 0 {

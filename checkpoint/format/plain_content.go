@@ -53,7 +53,7 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 	}
 	switch {
-	case ext == ".safetensors":
+	case ext == ".safetensors", file.IsSafetensors(head):
 		return l.safetensorsContent(r, size)
 	case ext == ".keras":
 		c := Checkpoint{Resumable: true}

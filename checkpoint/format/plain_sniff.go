@@ -53,7 +53,7 @@ func (l *look) holdsTensors(name string) (bool, error) {
 		return true, nil // compressed in one of many ways
 	case file.IsMsgpack(head):
 		return likely || path.Ext(name) == ".msgpack", nil
-	case bytes.HasPrefix(head, []byte("\x89HDF")), bytes.HasPrefix(head, []byte{0x1f, 0x8b}), file.IsNpy(head):
+	case bytes.HasPrefix(head, []byte("\x89HDF")), bytes.HasPrefix(head, []byte{0x1f, 0x8b}), file.IsNpy(head), file.IsSafetensors(head):
 		return true, nil
 	case slices.ContainsFunc(compressions, func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }):
 		return likely, nil
