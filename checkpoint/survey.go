@@ -39,7 +39,7 @@ func survey(ctx context.Context, fsys fs.FS, o format.Options, verify func(forma
 		looked := verify(found)
 		states := slices.DeleteFunc(slices.Clone(looked), func(c format.Checkpoint) bool { return !above.stateBelow(c) })
 		switch {
-		case len(states) == 0 || o.Format == "" && !slices.ContainsFunc(states, func(c format.Checkpoint) bool { return !poor(c) }):
+		case len(states) == 0 || o.Format == "" && !slices.ContainsFunc(states, func(c format.Checkpoint) bool { return !poor(c) || !above.silent && teller(c) }):
 			above.add(n, looked)
 		case above.silent && above.before(states) && (len(above.known) == 0 || !onlyParts(states)):
 			return n, looked, nil
@@ -109,8 +109,11 @@ func (s *surveyed) onlyExports() bool {
 // poor reports whether a directory may be no more than a model that says how far its training was, or a file no more than what
 // says it: what lies beside it in others, with an optimizer, goes before it. Where its name says a step, what lies further down in it is its own.
 func poor(c format.Checkpoint) bool {
-	return (c.Directory() || c.Beside || c.Bare && !c.Unsure) && !c.NamesStep() && (lacksOptimizer(c) || c.Unsure && c.Complete && !c.Optimizer)
+	return (c.Directory() || c.Beside || teller(c)) && !c.NamesStep() && (lacksOptimizer(c) || c.Unsure && c.Complete && !c.Optimizer)
 }
+
+// teller reports whether a file says how far training was, and holds nothing else.
+func teller(c format.Checkpoint) bool { return c.Bare && !c.Unsure && !c.Directory() }
 
 // before reports whether the weights of steps that lie above were not written later than these states, but for the last of
 // them: else they are of another training run.
