@@ -39,7 +39,7 @@ func (r *reader) toldDeath(signal int) (told string) {
 
 // stopped reports whether Slurm says that it ends a step or a job, as it does by these signals.
 func stopped(text []byte, signal int) bool {
-	return (signal == sigterm || signal == sigkill) && bytes.Contains(text, []byte(" CANCELLED AT ")) && cancelled().Match(text)
+	return (signal == sigterm || signal == sigkill || signal == sigint) && bytes.Contains(text, []byte(" CANCELLED AT ")) && cancelled().Match(text)
 }
 
 // crashTold is the line in which a process that died of a crash says what was wrong, as a failed assertion does, where nothing

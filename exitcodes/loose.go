@@ -3,6 +3,7 @@ package exitcodes
 import (
 	"bytes"
 	"sort"
+	"strings"
 )
 
 // explainsFrom is where the lines begin that may explain the exception at line i, which says nothing by itself.
@@ -42,7 +43,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		if rule == nil {
 			continue
 		}
-		if r.wentOn(rule, i) {
+		if r.wentOn(rule, i) || r.afterKill(rule, i) {
 			continue
 		}
 		aborted := rule.Reason == "ChildKilled" && r.meter.afford(1, len(l.text)) && l.contains("Aborted", "SIGABRT", "on signal 6", "code -6", "code = -6")
@@ -60,6 +61,30 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 func (r *reader) wentOn(rule *Rule, i int) bool {
 	return rule.Reason == ReasonNotFound && r.code < CodeNotExecutable && r.code > 0 &&
 		(len(r.chains) > 0 && r.chains[len(r.chains)-1].begin > i || r.othersAfter(i, r.lines[i].tag))
+}
+
+// afterKill reports whether a shell that cannot read a line of its script had told before, in the same script, that the kernel
+// or somebody had killed what it ran: it went on with what was left, and its code is that of the last command.
+func (r *reader) afterKill(rule *Rule, i int) bool {
+	if !strings.HasPrefix(rule.Name, "shell.") {
+		return false
+	}
+	script, _, found := bytes.Cut(r.lines[i].text, []byte(": line "))
+	if !found || len(script) > 200 {
+		return false
+	}
+	for j := i - 1; j >= 0 && j >= i-fresh; j-- {
+		if killedIn(r.lines[j].text, script) {
+			return true
+		}
+	}
+	return false
+}
+
+// killedIn reports whether the script's shell tells in a line that a child was killed.
+func killedIn(text, script []byte) bool {
+	rest, found := bytes.CutPrefix(text, script)
+	return found && bytes.HasPrefix(rest, []byte(": line ")) && shellKilled(text)
 }
 
 // raisedHead splits a line that names an exception, of Python or of another language, without a traceback.

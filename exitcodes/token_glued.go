@@ -26,13 +26,19 @@ func behindBar(text []byte) int {
 		if depth > 0 {
 			continue
 		}
-		if i++; i < len(text) && bytes.IndexByte([]byte(" ,.;:)]}\"'"), text[i]) < 0 {
+		i++
+		if rest := bytes.TrimLeft(text[i:], " "); len(rest) < len(text)-i && shellHead().Match(rest[:min(len(rest), 200)]) {
+			return len(text) - len(rest) // behind the blanks with which the bar was wiped away
+		}
+		if i < len(text) && bytes.IndexByte([]byte(" ,.;:)]}\"'"), text[i]) < 0 {
 			return i
 		}
 		return 0
 	}
 	return 0
 }
+
+var shellHead = lazy(`^(?:\S+: line \d+: |slurmstepd: error: )`)
 
 // gluedHead finds where another message of a C++ logger begins within a line: ranks that share a pipe write at once, and an
 // exception's text has no line end. "...was detected.[rank5]:[E602 11:17:52.185 ProcessGroupNCCL.cpp:632] [Rank 5] Watchdog".

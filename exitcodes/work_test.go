@@ -26,3 +26,19 @@ func TestWork(t *testing.T) {
 		"steps after a loss": {wan + "step 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n", Fatal},
 	})
 }
+
+// TestShellWentOn: what a shell says of the rest of its script, once what it ran was killed, comes of it.
+func TestShellWentOn(t *testing.T) {
+	const (
+		bar    = "Training Steps:  10%|#   | 289/3000 [21:11<3:59:59,  5.31s/it, loss=0.0425]"
+		killed = "scripts/run.sh: line 36: 12345 Killed                  accelerate launch train.py \\\n"
+		rest   = "scripts/run.sh: line 48: --pretrained: command not found\n"
+	)
+	wantVerdicts(t, map[string]printed{
+		"in a line of its own": {"step\n" + killed + rest, Retry},
+		"behind a bar":         {bar + killed + rest, Retry},
+		"and blanks":           {bar + "   " + killed + rest, Retry},
+		"not killed":           {bar + "\n" + rest, Fatal},
+		"another script's":     {strings.ReplaceAll(killed, "run.sh", "warm.sh") + rest, Fatal},
+	})
+}
