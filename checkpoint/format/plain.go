@@ -195,6 +195,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 			add(name)
 		}
 	}
+	idleNumbers(saves)
 	saves = byOptimizer(byStem(saves))
 	firstOfTwo(saves)
 	for _, s := range saves {

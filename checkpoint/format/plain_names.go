@@ -7,7 +7,7 @@ import (
 )
 
 // strongEndings are those that only what a training script writes has.
-var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7"}
+var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7", ".pt7"}
 
 // weakEndings are those that data has as well: what is in such a file says what it is.
 var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz", ".npy",
@@ -20,8 +20,17 @@ func ownEnding(name, ext string) bool {
 	if _, ok := digits(number); numbered && ok && slices.Contains(endings, known) {
 		return true
 	}
-	return len(ext) <= 10 && !strings.ContainsAny(ext, "0123456789-") && !slices.Contains(otherEndings, ext) &&
+	return len(ext) <= 10 && (!strings.ContainsAny(ext, "0123456789-") || versionedEnding(ext)) && !slices.Contains(otherEndings, ext) &&
 		!slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name)))))
+}
+
+// versionedEnding reports whether an ending has one digit behind its letters, as that of a format has whose version it is: .pt7.
+func versionedEnding(ext string) bool {
+	if len(ext) < 4 || len(ext) > 5 || !digit(ext[len(ext)-1]) || strings.ContainsFunc(ext[1:len(ext)-1], func(r rune) bool { return r < 'a' || 'z' < r }) {
+		return false
+	}
+	word := ext[1 : len(ext)-1]
+	return !stepWords[word] && !epochWords[word] && !rankWords[word] && !partWords[word] && !otherWords[word] && !slotWords[word] && roleWords[word] == ""
 }
 
 // otherEndings are those of what stands beside checkpoints with a step in its name.
@@ -37,10 +46,13 @@ func fileKind(name string) (strong, weak, own bool) {
 	name = strings.TrimPrefix(name, ".")
 	name, _ = withoutBackup(name)
 	ext := strings.ToLower(path.Ext(name))
-	if ext != "" && strings.Trim(ext[1:], "0123456789") == "" {
-		if isLog(strings.ToLower(strings.TrimSuffix(name, ext))) {
-			return false, false, false
-		}
+	switch word, numbered := numberEnding(ext); {
+	case !numbered:
+	case isLog(strings.ToLower(name[:len(name)-len(ext)])):
+		return false, false, false
+	case word: // model.pkl.epoch060
+		return fileKind(name[:len(name)-len(ext)])
+	default:
 		ext = "" // model.100
 	}
 	if slices.Contains(strongEndings, ext) {
@@ -70,6 +82,17 @@ func likelyOwn(name, ext string, t title) bool {
 	default:
 		return (likely || (t.step >= 0 || t.slot != "") && (t.roles != "" || t.family == "")) && ownEnding(name, ext)
 	}
+}
+
+// numberEnding reports whether an ending is a number, which may have a word before it that says what it counts.
+func numberEnding(ext string) (word, ok bool) {
+	if ext == "" {
+		return false, false
+	}
+	letters := strings.TrimRight(ext[1:], "0123456789")
+	counts := strings.TrimRight(letters, "_-=")
+	word = len(letters) > 1 && (stepWords[counts] || epochWords[counts])
+	return word, len(letters) < len(ext)-1 && (letters == "" || word)
 }
 
 // isLog reports whether a name, without the number at its end, is that of what a program writes along the way: a log that

@@ -32,7 +32,9 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		}
 		in.agree(c.save.title)
 		in.firstBatches(c.save.title)
-		in.bows(c.save.title)
+		if bowed := in.bows(c.save.title); bowed.key != "" {
+			c.bowed = bowed
+		}
 		switch before := contents[from]; {
 		case in.step < 0:
 		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:
