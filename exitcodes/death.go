@@ -28,7 +28,7 @@ func (r *reader) toldDeath(signal int) (told string) {
 		text := l.text[:min(len(l.text), maxDeath)]
 		switch {
 		case !r.meter.afford(2, len(text)):
-		case told == "" && tellsDeath(text, signal):
+		case told == "" && (tellsDeath(text, signal) || tellsDeath(l.text[len(l.text)-len(text):], signal)): // behind a bar, whose line had no end
 			told = l.shown()
 		case stopped(text, signal): // whoever sent the signal says more than those who saw it come
 			return l.shown()
@@ -97,7 +97,7 @@ var signalWords = map[string]int{
 	"Illegal instruction": sigill, "Floating point exception": sigfpe, "Trace/breakpoint trap": sigtrap, "Bad system call": sigsys, "Hangup": sighup,
 }
 
-var deathPattern func() *regexp.Regexp = lazy(`^(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
+var deathPattern func() *regexp.Regexp = lazy(`(?:^|[\d\]])(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
 	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
 	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? \(?(\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
 	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)

@@ -18,6 +18,7 @@ func TestToldDeath(t *testing.T) {
 		"a script's shell":           {137, "run.sh: line 5: 19817 Killed                  python train.py\n", "19817 Killed"},
 		"mpirun":                     {137, "mpirun noticed that process rank 1 with PID 321 on node n7 exited on signal 9 (Killed).\n", "exited on signal 9"},
 		"srun":                       {139, "srun: error: n7: task 3: Segmentation fault (core dumped)\n", "task 3: Segm"},
+		"glued to a progress bar":    {137, "step 2 loss 0.5\n  400/5000 [....] - ETA: 3:16:25 - Time (s): 2.9100Killed\n", "2.9100Killed"},
 		"Open MPI, above its stack":  {139, "[n7:321] *** Process received signal ***\n[n7:321] Signal: Segmentation fault (11)\n[n7:321] [ 0] /lib64/libc.so.6(+0x1)[0x2]\n", "Signal: Segm"},
 		"glog":                       {139, "*** SIGSEGV (@0x9ec) received by PID 2540 (TID 0x7f64) from PID 2540; stack trace: ***\n    @     0x7f644ddd0390 (unknown)\n", "*** SIGSEGV"},
 		"behind a bar":               {139, "loss: 4.3:  20%|| 11/56 [00:02<00:08,  5.02it/s]Segmentation fault (core dumped)\n", "Segmentation fault"},

@@ -96,7 +96,6 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 	var current *ReportedFailure
 	inRoot, inTraceback := false, false
 	head := output[bytes.LastIndexAny(output[:at], "\r\n")+1 : at] // what a shipper puts before every line
-	after := 0                                                     // lines behind the report
 	for line := range bytes.Lines(output[at:]) {
 		line = bytes.TrimRight(line, "\r\n")
 		if len(head) > 0 && len(head) <= maxShipped && len(line) >= len(head) && sameButDigits(line[:len(head)], head) {
@@ -106,7 +105,6 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 		case string(line) == rootSection:
 			inRoot, inTraceback = true, false
 		case len(line) < 12 && reportItem().Match(line):
-			after = 0
 			failures = append(failures, ReportedFailure{Rank: -1, LocalRank: -1, First: inRoot})
 			current = &failures[len(failures)-1]
 			inTraceback = false
@@ -115,16 +113,10 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 			current.Traceback += string(line[2:]) + "\n"
 		default:
 			inTraceback = current.field(line)
-			if after++; after > maxAfterReport { // of an earlier launcher: this output is that of several
-				return nil, output
-			}
 		}
 	}
 	return failures, rest
 }
-
-// maxAfterReport is how many lines, of whoever wraps torchrun or of other nodes, may come behind the last item of its report.
-const maxAfterReport = 200
 
 // findChildFailed finds the last heading of a report, which rich prints without the package; -1 when there is none.
 func findChildFailed(output []byte) int {

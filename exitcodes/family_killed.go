@@ -46,6 +46,9 @@ func childKilled(_, _ string, message []byte, h heard) family {
 
 // shellKilled reads what a shell says about a child that a signal killed: "line 1: 1234 Killed  python train.py".
 func shellKilled(text []byte) bool {
+	if n := len(text) - len("Killed"); n > 0 && string(text[n:]) == "Killed" && text[n-1] >= '0' && text[n-1] <= ']' {
+		return true // glued to a line that had no end yet
+	}
 	text = text[:min(len(text), 400)]
 	i := bytes.Index(text, []byte("Killed"))
 	n := len("Killed")
@@ -61,9 +64,6 @@ func shellKilled(text []byte) bool {
 	head, rest := bytes.TrimRight(text[:i], " "), bytes.TrimSpace(text[i+n:])
 	if len(head) == 0 { // "Killed", "Segmentation fault (core dumped)"
 		return len(rest) == 0 || bytes.Equal(rest, []byte("(core dumped)"))
-	}
-	if n == len("Killed") && len(rest) == 0 && i > 0 && text[i-1] >= '0' && text[i-1] <= ']' { // glued to a line that had no end yet
-		return true
 	}
 	last := head[bytes.LastIndexAny(head, " :")+1:]
 	return digits(string(last)) && bytes.Contains(head, []byte(": "))

@@ -44,7 +44,7 @@ func Judge(o Outcome, rules *Rules) Finding {
 	if o.Status == (Status{}) {
 		return succeeded(f, o, rules)
 	}
-	if ranks, rest := reported(o, rules); len(ranks) > 0 {
+	if ranks, rest := reported(o); len(ranks) > 0 {
 		return blame(f, ranks, rest, rules)
 	}
 	return failed(f, o, rules)

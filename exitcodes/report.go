@@ -15,7 +15,7 @@ const maxReported = 128
 // reported splits a worker that reports about its own workers, as torchrun does, into those: one outcome each, with
 // the text that belongs to it. A death by signal, or a code that says retry by itself, needs no report. rest is o without
 // the report, in case that none of the ranks failed by itself.
-func reported(o Outcome, rules *Rules) (ranks []Outcome, rest Outcome) {
+func reported(o Outcome) (ranks []Outcome, rest Outcome) {
 	failures, text := ParseReport(o.Output)
 	o.meter.pass(1, len(o.Output)-len(text)) // from the end
 	if len(failures) == 0 {
@@ -33,9 +33,8 @@ func reported(o Outcome, rules *Rules) (ranks []Outcome, rest Outcome) {
 	}
 	printed, shared := splitByRank(text, o.Arrived), &sharedText{words: map[bool]said{}}
 	others := sync.OnceValue(func() bool {
-		all := o
-		all.Output, all.Arrived, all.ErrorFile = printed.nobodys.text, printed.nobodys.arrived, nil
-		return newReader(all, rules).trained()
+		o.meter.pass(4, len(printed.nobodys.text))
+		return showsSteps(printed.nobodys.text)
 	})
 	byThemselves := 0
 	for _, r := range failures {

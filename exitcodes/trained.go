@@ -17,17 +17,37 @@ func (r *reader) trained() bool {
 			}
 		}
 	}
-	return r.barsOfTraining()
+	var bars []bar
+	for _, i := range r.bars {
+		if b, is := barOf(r.lines[i].text); is {
+			bars = append(bars, b)
+		}
+	}
+	return barsOfTraining(bars)
+}
+
+// showsSteps is trained for text that is read for nothing else: a bar, or three lines that count steps.
+func showsSteps(text []byte) bool {
+	var bars []bar
+	counts := 0
+	for line := range bytes.SplitAfterSeq(bytes.ReplaceAll(text, []byte("\r"), []byte("\n")), []byte("\n")) {
+		line = clipped(line)
+		if b, is := barOf(line); is {
+			bars = append(bars, b)
+		} else if ofTraining(line) && countsSteps().Match(line) {
+			counts++
+		}
+	}
+	return counts > 2 || barsOfTraining(bars)
 }
 
 // barsOfTraining reports whether a progress bar shows steps, also one that is drawn for the last time once an exception has ended
 // its loop. A bar without a name that has come to its end before another one began is that of a preparation.
-func (r *reader) barsOfTraining() bool {
+func barsOfTraining(bars []bar) bool {
 	var last bar
-	for _, i := range r.bars {
-		b, is := barOf(r.lines[i].text)
+	for _, b := range bars {
 		switch {
-		case !is || len(b.label) > 0 && !ofTraining(b.label):
+		case len(b.label) > 0 && !ofTraining(b.label):
 		case b.done >= 2 && len(b.label) > 0:
 			return true
 		case b.done >= 2:

@@ -6,7 +6,7 @@ import (
 )
 
 // TestWork: what only looks like work, by its shape, does not make an error survived: a table of Ray's, NCCL's way out, what was in
-// buffers when srun ended the step. A report of torchrun's with much behind it is of an earlier run.
+// buffers when srun ended the step.
 func TestWork(t *testing.T) {
 	const (
 		ray    = "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n"
@@ -25,11 +25,4 @@ func TestWork(t *testing.T) {
 		"NCCL's way out":     {wan + way, Retry},
 		"steps after a loss": {wan + "step 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n", Fatal},
 	})
-	report := "Traceback (most recent call last):\n  File \"torchrun\", line 6, in <module>\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\nt.py FAILED\n----\nFailures:\n  <NO_OTHER_FAILURES>\n----\nRoot Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 208)\n  error_file: <N/A>\n====\n"
-	if failures, _ := ParseReport([]byte(report + strings.Repeat("epoch 1 loss 0.5\n", 300))); len(failures) > 0 {
-		t.Errorf("%+v", failures)
-	}
-	if failures, _ := ParseReport([]byte(report + strings.Repeat("srun: error: n1: task 1: Exited with exit code 1\n", 30))); len(failures) != 1 {
-		t.Errorf("%+v", failures)
-	}
 }
