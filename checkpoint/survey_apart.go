@@ -31,6 +31,9 @@ func (s *surveyed) elsewhere(d *format.Descent, found format.Found, looked []for
 		}) {
 			found.Checkpoints = append(slices.Clone(found.Checkpoints), other.Checkpoints...)
 			found.Below = append(slices.Clone(found.Below), other.Below...)
+			found.Others = slices.DeleteFunc(slices.Clone(found.Others), func(name string) bool {
+				return slices.ContainsFunc(other.Below, func(b string) bool { return strings.HasPrefix(b+"/", name+"/") })
+			})
 			found.Apart = true
 			return &found, nil
 		}
