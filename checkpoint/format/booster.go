@@ -24,7 +24,7 @@ const maxBoosterLooks = 64
 func findBooster(l *look, root *dir) (found []*Checkpoint, err error) {
 	names := root.files(func(name string) bool {
 		return slices.Contains(boosterEndings, strings.ToLower(path.Ext(name))) && !strings.HasPrefix(name, ".") && !isTemporary(name) &&
-			titleOf(boosterStem(name)).step >= 0
+			boosterTitle(name).step >= 0
 	})
 	is := map[string]bool{}
 	looked := newestByTitle(names, 2) // one of them may be torn
@@ -40,7 +40,7 @@ func findBooster(l *look, root *dir) (found []*Checkpoint, err error) {
 		if !is[boosterSeries(name)] {
 			continue
 		}
-		t := titleOf(boosterStem(name))
+		t := boosterTitle(name)
 		m := member{path: root.join(name), title: t}
 		s := &save{title: t, members: []member{m}}
 		found = append(found, &Checkpoint{Path: m.path, Tag: name, Step: t.step, Unit: t.unit, StepFrom: StepFromName, save: s})
@@ -48,11 +48,15 @@ func findBooster(l *look, root *dir) (found []*Checkpoint, err error) {
 	return found, nil
 }
 
-// boosterStem is a name without its ending.
-func boosterStem(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
+// boosterTitle reads a name without its ending. What others count in steps, boosting counts in rounds.
+func boosterTitle(name string) title {
+	return titleOf(roundsToSteps.Replace(strings.TrimSuffix(name, path.Ext(name))))
+}
+
+var roundsToSteps = strings.NewReplacer("round", "step", "Round", "Step")
 
 func boosterSeries(name string) string {
-	t := titleOf(boosterStem(name))
+	t := boosterTitle(name)
 	return t.family + "|" + t.roles + "|" + t.slot + "|" + path.Ext(name)
 }
 

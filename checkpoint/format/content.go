@@ -80,7 +80,7 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 	case file.Tensor:
 		c.tensors = true
 	case file.Dict, file.Object:
-		if depth == 0 && isFitted(s) {
+		if isFitted(s) {
 			return content{step: -1, alone: true, tensors: true, fitted: true}
 		}
 		c.dict(w, s, 0, depth)
@@ -173,7 +173,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 		c.optimizer = true
 		return
 	}
-	if s.Kind == file.Object && isModule(s) {
+	if s.Kind == file.Object && (isModule(s) || isFitted(s)) {
 		c.tensors = true
 		return
 	}

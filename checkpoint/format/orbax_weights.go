@@ -27,21 +27,25 @@ func (l *look) orbaxWeights(item *dir) (bool, error) {
 	if err := l.orbaxJSON(item.join("_METADATA"), &tree); err != nil || len(tree.Leaves) == 0 {
 		return false, err
 	}
+	found := false
 	for _, leaf := range tree.Leaves {
+		generators := false // those of a layer: flax's dropout counts its own numbers
 		for i, p := range leaf.Path {
 			key, named := p.Key.(string)
 			if _, number := digits(key); i == 0 && (!named || number) {
 				return false, nil // a tuple, of which the second may be anything
 			}
-			if ofTrainingState(strings.ToLower(key)) {
+			generators = generators || i > 0 && key == "rngs"
+			if !generators && ofTrainingState(strings.ToLower(key)) {
 				return false, nil
 			}
 		}
 		if len(leaf.Path) == 0 {
 			return false, nil
 		}
+		found = found || !generators
 	}
-	return true, nil
+	return found, nil
 }
 
 // ofTrainingState reports whether a name, in lower case, is that of something that training continues with.

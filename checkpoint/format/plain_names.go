@@ -16,9 +16,10 @@ var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".m
 // ownEnding reports whether an ending may be one of somebody's own: step_100.eqx, checkpoint.npz-000001000. What a copy
 // puts behind a known one while it writes is not: ckpt.pt.6bE5Ba1F.
 func ownEnding(name, ext string) bool {
-	known, number, numbered := strings.Cut(ext, "-")
-	if _, ok := digits(number); numbered && ok && slices.Contains(endings, known) {
-		return true
+	if i := strings.IndexAny(ext, "-_"); i > 0 {
+		if _, ok := digits(ext[i+1:]); ok && slices.Contains(endings, ext[:i]) {
+			return true
+		}
 	}
 	return len(ext) <= 10 && (!strings.ContainsAny(ext, "0123456789-") || versionedEnding(ext)) && !slices.Contains(otherEndings, ext) &&
 		!slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name)))))
