@@ -68,7 +68,7 @@ func bundleOf(stem string) []wrote {
 	return []wrote{{stem + ".data-00000-of-00001", data[0]}, {stem + ".index", index}}
 }
 
-// TestMoreCauses goes on with TestCauses.
+// TestMoreCauses has more of what TestCauses has.
 func TestMoreCauses(t *testing.T) {
 	with := func(key, value string) string { return keyIn(key) + value }
 	half := func(data []byte) []byte { return data[:len(data)/2] }

@@ -10,7 +10,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
-// BoosterForm is the form in which a library of gradient boosting saves a model. Training goes on from such a file: the trees that were
+// BoosterForm is the form in which a library of gradient boosting saves a model. Training resumes from such a file: the trees that were
 // grown are all of its state.
 type BoosterForm uint8
 

@@ -11,7 +11,7 @@ import (
 )
 
 // booster is the models of gradient boosting that a loop saves each so many rounds: those of XGBoost (save_model, TrainingCheckPoint),
-// of LightGBM (save_model) and of CatBoost. Training goes on from one, and there is nothing else to a state. One without a number in its
+// of LightGBM (save_model) and of CatBoost. Training resumes from one, and there is nothing else to a state. One without a number in its
 // name is what such a program leaves at its end, and is none of these.
 var booster = kind{name: "booster", find: findBooster, check: checkBooster, movable: true}
 

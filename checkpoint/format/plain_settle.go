@@ -30,7 +30,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		if len(members) > 1 && slices.Contains(strings.Fields(members[i].roles), "ema") {
 			in.step = -1 // an average counts its own updates
 		}
-		if in.fitted && c.save.title.step >= 0 { // of a loop that goes on from it
+		if in.fitted && c.save.title.step >= 0 { // of a loop that resumes from it
 			in.alone, in.optimizer = false, in.grown
 		}
 		in.agree(c.save.title)

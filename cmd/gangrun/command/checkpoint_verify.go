@@ -126,7 +126,7 @@ func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Fou
 	return fsys, found, err
 }
 
-// surveyed is what a run would look at, looked at.
+// surveyed is what a run would look at, verified.
 func surveyed(ctx context.Context, fsys fs.FS, o format.Options) (format.Found, error) {
 	var levels []format.Found
 	n, cs, err := checkpoint.Survey(ctx, fsys, o, func(found format.Found) (looked []format.Checkpoint) {
