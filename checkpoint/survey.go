@@ -82,7 +82,7 @@ func (s *surveyed) add(level int, looked []format.Checkpoint) {
 	for _, c := range looked {
 		weights := c.Complete && !c.Resumable && !c.Training
 		s.silent = s.silent && (weights || c.Complete && (c.Hollow || c.BegunFrom()) || poor(c))
-		if weights && c.Step >= 0 && !c.Directory() {
+		if weights && !c.Data && c.Step >= 0 && !c.Directory() {
 			s.times = append(s.times, c.Modified)
 		}
 	}

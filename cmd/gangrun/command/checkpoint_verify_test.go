@@ -141,7 +141,7 @@ func TestVerifyWhereARunLooks(t *testing.T) {
 			dir := t.TempDir()
 			for file, data := range tt.files {
 				p := filepath.Join(dir, filepath.FromSlash(file))
-				if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(data), 0o644)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(data), 0o644), os.Chtimes(p, noon, noon)); err != nil {
 					t.Fatal(err)
 				}
 			}
