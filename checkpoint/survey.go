@@ -28,6 +28,8 @@ func survey(ctx context.Context, fsys fs.FS, o format.Options, verify func(forma
 		return 0, nil, err
 	}
 	above := surveyed{silent: true}
+	calls := 0
+	look := func(found format.Found) []format.Checkpoint { calls++; return verify(found) }
 	for n := 0; ; n++ {
 		found, ok, err := d.Next(above.holds)
 		if err != nil {
@@ -36,13 +38,21 @@ func survey(ctx context.Context, fsys fs.FS, o format.Options, verify func(forma
 		if !ok {
 			return above.level, above.all, nil
 		}
-		looked := verify(found)
+		looked := look(found)
 		states := slices.DeleteFunc(slices.Clone(looked), func(c format.Checkpoint) bool { return !above.stateBelow(c) })
 		switch {
 		case len(states) == 0 || o.Format == "" && !slices.ContainsFunc(states, func(c format.Checkpoint) bool { return !poor(c) || !above.silent && teller(c) }):
 			above.add(n, looked)
 		case above.silent && above.before(states) && (len(above.known) == 0 || !onlyParts(states)):
-			return n, looked, nil
+			if n == 0 || o.Format != "" || found.Apart {
+				return n, looked, nil
+			}
+			both, err := above.elsewhere(d, found, looked, look)
+			if both == nil || err != nil {
+				return n, looked, err
+			}
+			looked = look(*both)
+			return calls - 1, looked, nil
 		default:
 			return above.level, append(above.all, above.refused(states)...), nil
 		}
@@ -72,7 +82,7 @@ func (s *surveyed) add(level int, looked []format.Checkpoint) {
 	for _, c := range looked {
 		weights := c.Complete && !c.Resumable && !c.Training
 		s.silent = s.silent && (weights || c.Complete && (c.Hollow || c.BegunFrom()) || poor(c))
-		if weights && c.Step >= 0 && !c.Directory() {
+		if weights && !c.Data && c.Step >= 0 && !c.Directory() {
 			s.times = append(s.times, c.Modified)
 		}
 	}

@@ -20,8 +20,11 @@ const (
 // errTooMuch says that a pickle is more than the walk keeps in memory: whether it is whole stays open.
 var errTooMuch = errors.New("too much to keep in memory")
 
-// stop is the opcode that ends a pickle.
-const stop = '.'
+// stop is the opcode that ends a pickle, and build the one that gives an object its attributes.
+const (
+	stop  = '.'
+	build = 'b'
+)
 
 // walk goes through the pickle to its STOP. The error is a [problem.Error], errTooMuch or one of reading.
 func (p *pickle) walk() error {
@@ -39,6 +42,9 @@ func (p *pickle) walk() error {
 			return nil
 		}
 		err := p.step(op)
+		if op == build && err == nil && p.w.err == nil {
+			err = p.inline()
+		}
 		if p.w.err != nil {
 			return p.failed(at, p.w.err)
 		}

@@ -125,6 +125,11 @@ func (d *Descent) below(within func(dir string) bool) (Found, error) {
 	return found, nil
 }
 
+// OfPastBelow reports whether a directory is by its name, or that of one above it, of what a run was begun from or has left behind.
+func OfPastBelow(dir string) bool {
+	return slices.ContainsFunc(strings.Split(dir, "/"), func(name string) bool { return pastWords[titleOf(name).slot] })
+}
+
 // lastOfEach lists so many of those names that differ in their numbers alone, the last by these, sorted.
 func lastOfEach(names []string, most int) (last []string) {
 	series := map[string][]string{}

@@ -16,11 +16,11 @@ import (
 // checkBundle looks at a TensorFlow tensor bundle: the path without .index and .data-00000-of-00001. Its index is written
 // after the data files are renamed to their names (tensorflow/core/util/tensor_bundle/tensor_bundle.cc), and in place.
 func checkBundle(l *look, c *Checkpoint, prefix string) error {
-	d, err := l.dir(path.Dir(prefix))
+	dir, name := path.Split(prefix)
+	d, err := l.dir(path.Clean(dir))
 	if err != nil {
 		return err
 	}
-	name := path.Base(prefix)
 	shards := bundleShards(d, name)
 	if !d.isFile(name + ".index") {
 		c.ShardsFound = shards.found()
@@ -181,7 +181,7 @@ func (s shardsOf) likely() (n int) {
 // bundleData takes the name of a data file apart.
 func bundleData(name string) (stem string, shard, of int, ok bool) {
 	i := strings.LastIndex(name, ".data-")
-	if i <= 0 {
+	if i < 0 {
 		return "", 0, 0, false
 	}
 	first, second, found := strings.Cut(name[i+len(".data-"):], "-of-")

@@ -92,6 +92,7 @@ type Checkpoint struct {
 	// Tells is set for what has told how far a state beside it is, and is a part of that.
 	Tells bool `json:"-"`
 
+	bowed  tally          // a count that may as well say how much there will be, and that the name goes before
 	counts []tally        // all that may be the step of a program's own save
 	items  []file.DCPItem // where a distributed checkpoint keeps how far it is, while it is verified
 	series string         // what belongs to one training run, as far as names and formats tell

@@ -33,6 +33,8 @@ type content struct {
 	text    bool // it is text, under a name that does not say so
 	// positional says that its arrays have no names of their own: what a tree was flattened to.
 	positional bool
+	fitted     bool    // it is an estimator of scikit-learn's, or a model of gradient boosting
+	grown      bool    // it is the latter, whose trees are all of a state
 	read       bool    // what is in the file was read
 	opaque     bool    // its form is not known
 	doubt      string  // what keeps it open whether the file is whole
@@ -78,6 +80,9 @@ func (w *weighing) of(s *file.Shape, depth int) content {
 	case file.Tensor:
 		c.tensors = true
 	case file.Dict, file.Object:
+		if isFitted(s) {
+			return content{step: -1, alone: true, tensors: true, fitted: true}
+		}
 		c.dict(w, s, 0, depth)
 		c.only = isOptimizer(s)
 		c.nested = slices.ContainsFunc(s.Values, composite)
@@ -168,7 +173,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 		c.optimizer = true
 		return
 	}
-	if s.Kind == file.Object && isModule(s) {
+	if s.Kind == file.Object && (isModule(s) || isFitted(s)) {
 		c.tensors = true
 		return
 	}
@@ -277,6 +282,12 @@ func stripped(s *file.Shape) bool {
 		}
 	}
 	return emptied && before
+}
+
+// isFitted knows an estimator of scikit-learn's, or several in a row, which is a model to be used by itself: its numbers and its
+// optimizer are of how it was made. In a loop of partial_fit its name has a step, or it stands in a dict beside one.
+func isFitted(s *file.Shape) bool {
+	return s.Kind == file.Object && (strings.HasPrefix(s.Class, "sklearn.") || strings.HasPrefix(s.Class, "imblearn."))
 }
 
 // isModule knows a whole model, pickled with its class.

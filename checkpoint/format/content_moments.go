@@ -18,6 +18,7 @@ func hasMoments(s *file.Shape) bool {
 		if v := s.Values[i]; v == nil || v.Kind != file.Tensor {
 			continue
 		}
+		key = strings.TrimSuffix(key, ":0") // of TensorFlow's
 		tensors[key] = true
 		lower := strings.ToLower(key)
 		for _, ending := range momentEndings {

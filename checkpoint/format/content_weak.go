@@ -40,11 +40,13 @@ func belowEpoch(step, epoch tally) bool {
 	return step.unit == UnitStep && epoch.unit == UnitEpoch && step.n < epoch.n && step.key != "global_step" && strings.Contains(epoch.key, "epoch")
 }
 
-// bows takes a step back that stands under none of the usual names where the name of the file says one.
-func (c *content) bows(name title) {
+// bows takes a step back that stands under none of the usual names where the name of the file says one, and returns it.
+func (c *content) bows(name title) (bowed tally) {
 	if c.step >= 0 && name.step >= 0 && c.key != "" && !slices.Contains(stepKeys, c.key) && !slices.Contains(epochKeys, c.key) {
+		bowed = tally{c.step, c.unit, c.key, c.plain, nil}
 		c.step = -1
 	}
+	return bowed
 }
 
 // firstBatches takes the batches of the first epoch for steps: no other has begun. It is for what is written over in place,

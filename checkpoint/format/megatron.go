@@ -41,7 +41,7 @@ func findMegatron(l *look, root *dir) (found []*Checkpoint, err error) {
 	}
 	name := fmt.Sprintf("iter_%07d", step)
 	switch {
-	case p == noPointer || len(found) == 0 && others:
+	case p == noPointer || len(found) == 0 && (others || isStep && namesStep(root, step)):
 		return found, nil
 	case tag == megatronRelease:
 		step, name = -1, tag
@@ -53,6 +53,12 @@ func findMegatron(l *look, root *dir) (found []*Checkpoint, err error) {
 		found = append(found, &Checkpoint{Path: root.join(name), Tag: name, Step: step, StepFrom: StepFromPointer})
 	}
 	return found, nil
+}
+
+// namesStep reports whether something in a root says in another way that it is of a step: the tracker is of a program that borrowed its
+// name, and leads there.
+func namesStep(root *dir, step int64) bool {
+	return slices.ContainsFunc(root.names, func(name string) bool { return titleOf(name).step == step })
 }
 
 func claimedByMegatron(l *look, c *Checkpoint) (claim, error) {

@@ -21,6 +21,7 @@ type title struct {
 	named    bool   // the number has a word that says what it counts: step_100
 	yearlike bool   // the number could as well be a year
 	sizelike bool   // the number could as well be the size of an image
+	inner    bool   // a small bare number stands between other words, and may be one of those that the run was begun with
 	rank     int64  // of the process that wrote it, or the number of a shard; -1: it says none
 	of       int64  // how many shards there are, 0 when it does not say
 	roles    string // which part of the training state it is: "optimizer"; several are joined
@@ -75,6 +76,7 @@ func titleIn(ps []piece) (t title, at int) {
 	if at >= 0 && best == 1 {
 		n := t.step
 		t.sizelike = slices.Contains(sizes, n) && !ofCheckpoint(ps, at) && at > 0
+		t.inner = n < 1000 && amongWords(ps, at)
 		t.yearlike = len(ps[at].text) == 4 && 1990 <= n && n <= 2039 && n%100 != 0
 	}
 	t.words(ps, at, ranked)
@@ -166,10 +168,19 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return n, 1, UnitStep
 	case !p.glued && len(p.text) > 2 && p.text[0] == '0' && archWords[before]: // resnet-0010; resnet-50 is a size
 		return n, 1, UnitStep
+	case p.glued && !otherWords[before] && ofFrames(ps, i):
+		return n, 1, UnitStep
 	case p.glued, otherWords[before]:
 		return 0, 0, ""
 	}
 	return n, 1, UnitStep
+}
+
+// ofFrames reports whether a number ends a name and has zeros before it, as programs count that sort their files by their names, or
+// is all that the name has behind the letter of a part: scene0001, G10000.
+func ofFrames(ps []piece, i int) bool {
+	number, before := ps[i].text, ps[i-1].text
+	return i+1 == len(ps) && (number[0] == '0' && len(number) > 3 || len(ps) == 2 && len(number) > 2 && len(before) == 1 && (before == "o" || roleWords[before] != ""))
 }
 
 // ofWorld reports whether a number is one of the two behind words for a rank and for how many there are: rank_world_size=0_2.
@@ -294,8 +305,11 @@ func (t *title) words(ps []piece, at, ranked int) {
 			roles = append(roles, "rank")
 		case partWords[p.text] && at >= 0 && i+1 < len(ps) && ps[i+1].number:
 			roles = append(roles, p.text)
+		case i == 0 && at == 1 && len(ps) == 2 && p.text == "o": // O0010000.pt beside G0010000.pt
+			roles = append(roles, "optimizer")
 		case roleWords[p.text] != "" && (i == 0 || !p.glued || len(p.text) == 1 && roleWords[ps[i-1].text] != ""): // netG, optimizerD
 			roles = append(roles, roleWords[p.text])
+		case i+1 < len(ps) && slotWords[ps[i+1].text] && len(p.text) > 2 && (epochWords[p.text] || stepWords[p.text]): // epoch_latest
 		case slotWords[p.text]:
 			t.slot = p.text
 		case neutralWords[p.text], endingWords[p.text]:

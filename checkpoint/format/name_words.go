@@ -9,7 +9,7 @@ import (
 // endings of files that hold tensors, of whichever library. They may stand one behind another: .pth.tar.
 var endings = []string{
 	".pt", ".pth", ".bin", ".ckpt", ".tar", ".pkl", ".pickle", ".npz", ".npy", ".gz", ".safetensors", ".keras", ".h5", ".hdf5",
-	".th", ".t7", ".pdparams", ".pdopt", ".pdstates", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
+	".th", ".t7", ".pt7", ".pdparams", ".pdopt", ".pdstates", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".index", ".json", ".tgz", ".chkpt", ".checkpoint", ".params", ".torch",
 	".zst", ".xz", ".bz2", ".lz4", ".caffemodel", ".solverstate", ".states", ".mdl", ".mat", ".bson", ".jld2", ".mpk", ".d3", ".tckpt", ".ot", ".eqx", ".dnn", ".ckp",
 }
 

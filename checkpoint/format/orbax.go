@@ -196,7 +196,14 @@ func checkOrbax(l *look, c *Checkpoint) error {
 	if l.Level < Manifests {
 		return nil
 	}
-	return l.orbaxFiles(c, items)
+	if err := l.orbaxFiles(c, items); err != nil || !single || c.Step >= 0 {
+		return err
+	}
+	weights, err := l.orbaxWeights(d)
+	if weights {
+		c.weightsOnly("%s holds parameters alone, by the names in it", c.Path)
+	}
+	return err
 }
 
 // orbaxFiles counts the files of all items. Which there have to be is not known, nor that none may be empty.

@@ -202,6 +202,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 		}
 		s.members = append(s.members, member{path: root.join(name), title: t})
 	}
+	idleNumbers(saves)
 	saves = bySlot(byOptimizer(byStem(saves)))
 	firstOfTwo(saves)
 	for _, s := range saves {

@@ -49,7 +49,10 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 	ext := strings.ToLower(path.Ext(name))
 	if torch && form == file.PlainPickle {
 		if is, err := file.OfJoblib(r, size); err != nil || is || ext == ".joblib" {
-			return in, cmp.Or(err, file.PickleEnds(r, size))
+			if err = cmp.Or(err, file.PickleEnds(r, size)); err != nil || l.Level < Manifests {
+				return in, err
+			}
+			return shapedContent(r, size)
 		}
 	}
 	switch {
@@ -120,6 +123,9 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		return content{step: -1, tensors: true, alone: arrays == 1}, err // several may be those of an optimizer, too
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return in, file.TarEnd(r, size)
+	case file.Booster(head) != file.NoBooster:
+		in.alone, in.tensors, in.fitted, in.grown = true, true, true, true
+		return in, file.BoosterWhole(r, size)
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return in, problem.New(problem.BadZip, "it begins with zeros")
 	case slices.Contains(strongEndings, ext) && !slices.Contains(opaqueEndings, ext):
@@ -159,6 +165,12 @@ func (l *look) torchContent(r io.ReaderAt, size int64) (in content, err error) {
 	if form == file.TorchScript {
 		return content{step: -1, tensors: true, alone: true}, nil
 	}
+	return shapedContent(r, size)
+}
+
+// shapedContent weighs what a file of pickles would build, as far as that can be told.
+func shapedContent(r io.ReaderAt, size int64) (in content, err error) {
+	in = content{step: -1}
 	shape, err := file.TorchShape(r, size)
 	if errors.Is(err, file.ErrNoShape) {
 		return in, nil

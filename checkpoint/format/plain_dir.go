@@ -249,6 +249,12 @@ func (l *look) collect(d *dir, files *[]member, levels int, ofStep bool) error {
 					return err
 				}
 			}
+			if !mine && ofStep && slices.Contains(boosterEndings, path.Ext(name)) && !isSide(name) {
+				var err error
+				if mine, err = l.isBooster(d.join(name)); err != nil {
+					return err
+				}
+			}
 			if mine {
 				*files = append(*files, member{path: d.join(name), title: titleOf(name)})
 			}

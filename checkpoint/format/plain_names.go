@@ -7,7 +7,7 @@ import (
 )
 
 // strongEndings are those that only what a training script writes has.
-var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7"}
+var strongEndings = []string{".pt", ".pth", ".ckpt", ".safetensors", ".keras", ".h5", ".th", ".chkpt", ".hdf5", ".checkpoint", ".t7", ".pt7"}
 
 // weakEndings are those that data has as well: what is in such a file says what it is.
 var weakEndings = []string{".bin", ".tar", ".pkl", ".pickle", ".npz", ".gz", ".msgpack", ".joblib", ".zip", ".weights", ".model", ".state", ".tgz", ".npy",
@@ -20,8 +20,17 @@ func ownEnding(name, ext string) bool {
 	if _, ok := digits(number); numbered && ok && slices.Contains(endings, known) {
 		return true
 	}
-	return len(ext) <= 10 && !strings.ContainsAny(ext, "0123456789-") && !slices.Contains(otherEndings, ext) &&
+	return len(ext) <= 10 && (!strings.ContainsAny(ext, "0123456789-") || versionedEnding(ext)) && !slices.Contains(otherEndings, ext) &&
 		!slices.Contains(endings, strings.ToLower(path.Ext(strings.TrimSuffix(name, path.Ext(name)))))
+}
+
+// versionedEnding reports whether an ending has one digit behind its letters, as that of a format has whose version it is: .pt7.
+func versionedEnding(ext string) bool {
+	if len(ext) < 4 || len(ext) > 5 || !digit(ext[len(ext)-1]) || strings.ContainsFunc(ext[1:len(ext)-1], func(r rune) bool { return r < 'a' || 'z' < r }) {
+		return false
+	}
+	word := ext[1 : len(ext)-1]
+	return !stepWords[word] && !epochWords[word] && !rankWords[word] && !partWords[word] && !otherWords[word] && !slotWords[word] && roleWords[word] == ""
 }
 
 // otherEndings are those of what stands beside checkpoints with a step in its name.

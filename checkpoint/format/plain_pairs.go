@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// byStem puts what is written over in place under one stem, the one with an ending for the state of an optimizer, to the other:
-// checkpoint.ckpt and checkpoint.optim, net.bin and net.bin.optim.
+// byStem puts what is written over in place under one stem, those with an ending for the state of an optimizer, to the other:
+// checkpoint.ckpt and checkpoint.optim, net.bin and net.bin.optim, latest.pdparams and latest.pdopt and latest.states.
 func byStem(saves []*save) []*save {
 	single := func(s *save) (stem string, optimizer, ok bool) {
 		if s.step >= 0 || len(s.members) != 1 {
@@ -18,14 +18,22 @@ func byStem(saves []*save) []*save {
 		ext := strings.ToLower(path.Ext(name))
 		return strings.TrimSuffix(name, path.Ext(name)), slices.Contains(optimizerEndings, ext), ext != ""
 	}
+	alone := map[*save]bool{}
+	for _, s := range saves {
+		_, optimizer, ok := single(s)
+		alone[s] = ok && !optimizer
+	}
 	return slices.DeleteFunc(saves, func(s *save) bool {
 		stem, optimizer, ok := single(s)
 		if !ok || !optimizer {
 			return false
 		}
 		i := slices.IndexFunc(saves, func(o *save) bool {
-			other, also, ok := single(o)
-			return ok && !also && (other == stem || path.Base(o.members[0].path) == stem) && o.when == s.when
+			if !alone[o] || o.when != s.when {
+				return false
+			}
+			name := path.Base(o.members[0].path)
+			return name == stem || strings.TrimSuffix(name, path.Ext(name)) == stem
 		})
 		if i >= 0 {
 			saves[i].members = append(saves[i].members, s.members...)

@@ -30,9 +30,14 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		if len(members) > 1 && slices.Contains(strings.Fields(members[i].roles), "ema") {
 			in.step = -1 // an average counts its own updates
 		}
+		if in.fitted && c.save.title.step >= 0 { // of a loop that resumes from it
+			in.alone, in.optimizer = false, in.grown
+		}
 		in.agree(c.save.title)
 		in.firstBatches(c.save.title)
-		in.bows(c.save.title)
+		if bowed := in.bows(c.save.title); bowed.key != "" {
+			c.bowed = bowed
+		}
 		switch before := contents[from]; {
 		case in.step < 0:
 		case step < 0, unit == UnitEpoch && in.unit == UnitStep, unit == in.unit && in.sure && !before.sure:

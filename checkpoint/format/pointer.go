@@ -48,7 +48,7 @@ func iteration(c Checkpoint, _ []byte) []byte {
 
 func bundlePointed(now []byte) string {
 	if s, err := file.ReadCheckpointState(now); err == nil {
-		return path.Base(s.Path)
+		return tfName(s.Path)
 	}
 	return ""
 }
@@ -68,7 +68,11 @@ func pointBundle(c Checkpoint, now []byte) []byte {
 		return []byte(line + "\n")
 	}
 	if dir := path.Dir(s.Path); dir != "." {
-		line = "model_checkpoint_path: " + quoteText(path.Join(dir, c.Tag))
+		to := path.Join(dir, c.Tag)
+		if c.Tag == "" {
+			to += "/" // files of no name of their own
+		}
+		line = "model_checkpoint_path: " + quoteText(to)
 	}
 	if all := modelPath().FindAllIndex(now, -1); all != nil {
 		at := all[len(all)-1] // of several, the last counts

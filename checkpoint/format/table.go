@@ -21,6 +21,7 @@ var kinds = []kind{
 	dlrover,
 	dcp,
 	arrays,
+	booster,
 	plain,
 	custom,
 }

@@ -44,7 +44,7 @@ func findTFBundle(l *look, root *dir) ([]*Checkpoint, error) {
 		}
 		if stem, _, _, ok := bundleData(name); ok {
 			sure[stem] = true
-		} else if stem, ok := strings.CutSuffix(name, ".index"); ok && stem != "" {
+		} else if stem, ok := strings.CutSuffix(name, ".index"); ok {
 			perhaps[stem] = true
 		} else if isTempState(name) {
 			name = name[:strings.LastIndex(name, ".tempstate")]
@@ -68,6 +68,9 @@ func findTFBundle(l *look, root *dir) ([]*Checkpoint, error) {
 			sure[stem] = true
 		}
 	}
+	if len(sure) > 1 || !perhaps[""] {
+		delete(sure, "") // others have hidden files, too
+	}
 	for stem := range sure {
 		c := &Checkpoint{Path: root.join(stem), Tag: stem, Step: tfStep(stem)}
 		if t := titleOf(stem); c.Step < 0 && (t.named || checkpointName(stem)) { // of Checkpoint.write, which puts no number behind the name
@@ -82,19 +85,23 @@ func findTFBundle(l *look, root *dir) ([]*Checkpoint, error) {
 }
 
 func checkTFBundle(l *look, c *Checkpoint) error {
-	d, err := l.dir(path.Dir(c.Path))
+	prefix, err := l.bundlePrefix(c.Path)
 	if err != nil {
 		return err
 	}
-	name := path.Base(c.Path)
+	dir, name := path.Split(prefix)
+	d, err := l.dir(path.Clean(dir))
+	if err != nil {
+		return err
+	}
 	pointer, err := l.tfPointer(d)
 	if err != nil {
 		return err
 	}
-	if tfName(pointer.Path) == name && len(startingWith(d, name+".")) == 0 && !d.has(name+"_temp") {
+	if pointer.Path != "" && tfName(pointer.Path) == name && len(startingWith(d, name+".")) == 0 && !d.has(name+"_temp") {
 		return problem.New(problem.PointerDangling, "%s names %s, of which there is no file", d.join(tfPointer), pointer.Path)
 	}
-	err = checkBundle(l, c, c.Path)
+	err = checkBundle(l, c, prefix)
 	if i := slices.IndexFunc(pointer.All, func(p string) bool { return tfName(p) == name }); i >= 0 &&
 		len(pointer.Times) == len(pointer.All) && err == nil {
 		if seconds := pointer.Times[i]; seconds > 0 && seconds < 1<<36 {
@@ -103,6 +110,22 @@ func checkTFBundle(l *look, c *Checkpoint) error {
 		}
 	}
 	return err
+}
+
+// bundlePrefix is what the names of a bundle's files begin with: its path, or, where that is a directory, nothing but this. A Saver
+// that is told to save to "policy/" writes policy/.index.
+func (l *look) bundlePrefix(p string) (string, error) {
+	if p == "." {
+		return "", nil
+	}
+	d, err := l.dir(path.Dir(p))
+	if err != nil {
+		return "", err
+	}
+	if base := path.Base(p); d.isDir(base) && len(startingWith(d, base+".")) == 0 {
+		return p + "/", nil
+	}
+	return p, nil
 }
 
 // tfPointer reads the file "checkpoint" when there is one and it is TensorFlow's.
@@ -126,7 +149,7 @@ func (l *look) tfPointer(d *dir) (file.CheckpointState, error) {
 // tfName is the name of a checkpoint whose path was noted. The directory may have moved since: what counts is the name in
 // the directory in which the note is.
 func tfName(noted string) string {
-	if noted == "" {
+	if noted == "" || strings.HasSuffix(noted, "/") { // or files of no name of their own
 		return ""
 	}
 	name := path.Base(noted)

@@ -8,10 +8,12 @@ import (
 
 // Together reads of checkpoints that belong together what one by itself does not say: which of several counts is the step.
 // Where the names of some have numbers, and these agree with another count than the one that is taken otherwise, it is that
-// one for those without a number too. Where a later epoch has fewer steps, these are of the epoch. The state of an optimizer is one
+// one for those without a number too. So is one that could
+// as well say how much there will be, where it grows from save to save. Where a later epoch has fewer steps, these are of the epoch. The state of an optimizer is one
 // only with a model. What was saved in the same moment as a state that says no step tells it.
 func Together(cs []*Checkpoint) {
 	agree(cs)
+	grown(cs)
 	epochs(cs)
 	optimizers(cs)
 	moments(cs)

@@ -52,7 +52,6 @@ func (i *inspection) verify(ctx context.Context, name string) error {
 		}
 		o := i.options()
 		for _, c := range found.Checkpoints {
-			format.Check(ctx, fsys, c, o)
 			total.Add(c.Size)
 		}
 		if i.deep {
@@ -87,8 +86,9 @@ func (i *inspection) verify(ctx context.Context, name string) error {
 	return nil
 }
 
-// locate finds what a user wants to have verified: one checkpoint, which is looked for from the directory above it, or all
-// of a directory. The directory above comes first: the inside of many a checkpoint looks like checkpoints, too.
+// locate finds what a user wants to have verified, and looks at it: one checkpoint, which is looked for from the directory above it, or
+// all of a directory, on the level on which a run finds its state. The directory above comes first: the inside of many a checkpoint
+// looks like checkpoints, too.
 func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Found, error) {
 	o := i.options()
 	var beside []string
@@ -99,6 +99,7 @@ func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Fou
 				at := slices.IndexFunc(found.Checkpoints, func(c *format.Checkpoint) bool { return c.Path == base })
 				if at >= 0 {
 					found.Checkpoints = found.Checkpoints[at : at+1]
+					format.Check(ctx, fsys, found.Checkpoints[0], o)
 					return fsys, found, nil
 				}
 				beside = names(found.Checkpoints)
@@ -118,11 +119,36 @@ func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Fou
 	if err != nil {
 		return nil, format.Found{}, err
 	}
-	found, err := format.Find(ctx, fsys, o)
+	found, err := surveyed(ctx, fsys, o)
 	if err == nil && len(found.Checkpoints) == 0 {
 		err = &problem.Error{Reason: problem.UnknownFormat, Detail: "nothing in it is a checkpoint of a known format"}
 	}
 	return fsys, found, err
+}
+
+// surveyed is what a run would look at, verified.
+func surveyed(ctx context.Context, fsys fs.FS, o format.Options) (format.Found, error) {
+	var levels []format.Found
+	n, cs, err := checkpoint.Survey(ctx, fsys, o, func(found format.Found) (looked []format.Checkpoint) {
+		for _, c := range found.Checkpoints {
+			format.Check(ctx, fsys, c, o)
+		}
+		format.Together(found.Checkpoints)
+		levels = append(levels, found)
+		for _, c := range found.Checkpoints {
+			looked = append(looked, *c)
+		}
+		return looked
+	})
+	if err != nil || len(cs) == 0 {
+		return format.Found{}, err
+	}
+	found := levels[n]
+	found.Checkpoints = nil
+	for _, c := range cs {
+		found.Checkpoints = append(found.Checkpoints, &c)
+	}
+	return found, nil
 }
 
 // above is the directory in which a checkpoint is looked for, and its path there.

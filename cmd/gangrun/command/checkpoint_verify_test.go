@@ -3,7 +3,9 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -119,4 +121,33 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%d times: %q", n, got)
 		}
 	})
+}
+
+// TestVerifyWhereARunLooks: what is no state hides no torn one further down, and a tracker that leads to a directory of another name is
+// no checkpoint that is missing.
+func TestVerifyWhereARunLooks(t *testing.T) {
+	state := "\x80\x02}(X\x04\x00\x00\x00stepI5\nX\x09\x00\x00\x00optimizer}(X\x05\x00\x00\x00state}X\x0c\x00\x00\x00param_groups]}auu."
+	for name, tt := range map[string]struct {
+		files map[string]string
+		code  int
+		out   string
+	}{
+		"a torn one below data":        {map[string]string{"stats_1.pkl": "\x80\x02]K\x01a.", "run/ckpt_1.pt": state, "run/ckpt_2.pt": state[:20]}, 65, "run/ckpt_2.pt"},
+		"whole ones below data":        {map[string]string{"stats_1.pkl": "\x80\x02]K\x01a.", "run/ckpt_1.pt": state, "run/ckpt_2.pt": state}, 0, "run/ckpt_2.pt"},
+		"a borrowed tracker":           {map[string]string{"latest_checkpointed_iteration.txt": "20000", "20000/state.pt": state}, 0, "20000"},
+		"a tracker that leads nowhere": {map[string]string{"latest_checkpointed_iteration.txt": "20000", "10000/state.pt": state}, 65, "iter_0020000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, data := range tt.files {
+				p := filepath.Join(dir, filepath.FromSlash(file))
+				if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(data), 0o644), os.Chtimes(p, noon, noon)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if res := look("verify", dir); res.code != tt.code || !strings.Contains(res.out, tt.out) {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
 }
