@@ -18,7 +18,7 @@ var (
 	saysDeviceMisuse = phrases.list("arch_mismatch", "bad_param", "forward compatibility was attempted", "device-side assert", "insufficient for",
 		"invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch",
 		"invalid value", "invalid_argument", "invalid_value", "license_error", "mapping of buffer",
-		"no kernel image", "not supported", "not_supported", "ptx", "resource handle", "symbol",
+		"kernel image", "not supported", "not_supported", "ptx", "resource handle", "symbol",
 		"too many resources", "unsupported")
 )
 

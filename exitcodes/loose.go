@@ -64,7 +64,7 @@ func (r *reader) wentOn(rule *Rule, i int) bool {
 }
 
 // afterKill reports whether a shell that cannot read a line of its script had told before, in the same script, that the kernel
-// or somebody had killed what it ran: it went on with what was left, and its code is that of the last command.
+// or somebody had killed what it ran: it continued with what was left, and its code is that of the last command.
 func (r *reader) afterKill(rule *Rule, i int) bool {
 	if !strings.HasPrefix(rule.Name, "shell.") {
 		return false
