@@ -62,7 +62,7 @@ func fileKind(name string) (strong, weak, own bool) {
 		return true, false, false
 	}
 	t := titleOf(withoutOwn(name))
-	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 // epoch=3-loss=0.25
+	weak = slices.Contains(weakEndings, ext) || strings.Contains(name, "=") && t.step >= 0 && !slices.Contains(otherEndings, ext) // epoch=3-loss=0.25
 	return false, weak, !weak && (likelyOwn(name, ext, t) || ext != "" && ownEnding(name, ext))
 }
 

@@ -81,7 +81,25 @@ func findTFBundle(l *look, root *dir) ([]*Checkpoint, error) {
 		}
 		cs = append(cs, c)
 	}
+	numberSeries(cs)
 	return cs, nil
+}
+
+// numberSeries takes bare numbers in names for steps where they tell the bundles of a series apart, as a Saver leaves them that is
+// given a whole name for each: ctpn_2000.ckpt, ctpn_4000.ckpt.
+func numberSeries(cs []*Checkpoint) {
+	series := map[string][]*Checkpoint{}
+	for _, c := range cs {
+		if t := titleOf(c.Tag); c.Step < 0 && t.step >= 0 {
+			series[t.family] = append(series[t.family], c)
+		}
+	}
+	for _, of := range series {
+		for _, c := range of[:len(of)*min(len(of)-1, 1)] {
+			t := titleOf(c.Tag)
+			c.Step, c.Unit, c.StepFrom = t.step, t.unit, StepFromName
+		}
+	}
 }
 
 func checkTFBundle(l *look, c *Checkpoint) error {

@@ -213,3 +213,25 @@ func TestTFBundleOfWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestTFBundleNames: the steps of bundles whose programs have made the whole name, and no file of one is taken for another state.
+func TestTFBundleNames(t *testing.T) {
+	for want, stems := range map[int64][]string{
+		6000: {"ctpn_2000.ckpt", "ctpn_4000.ckpt", "ctpn_6000.ckpt"},
+		12:   {"yolov3_test_loss=2.8177.ckpt-11", "yolov3_test_loss=2.7310.ckpt-12"},
+		-1:   {"resnet_50.ckpt"}, // nothing tells that this counts
+	} {
+		d := newDisk(t)
+		for _, stem := range stems {
+			index, data := filetest.Bundle([]string{"w"})
+			d.play(write(stem+".data-00000-of-00001", data[0]), write(stem+".index", index))
+		}
+		cs := see(t, d.fs(), Options{Level: Manifests})
+		if len(cs) != len(stems) {
+			t.Fatalf("%v: %d checkpoints", stems, len(cs))
+		}
+		if c := one(t, cs, stems[len(stems)-1]); c.Format != "tf_bundle" || c.Step != want {
+			t.Errorf("%s: %s, step %d, want %d", c.Path, c.Format, c.Step, want)
+		}
+	}
+}

@@ -18,6 +18,9 @@ var verl = kind{name: "verl", find: findVerl, check: checkVerl, claims: claimedB
 // verlFamilies are what each rank writes, in this order.
 var verlFamilies = []string{"model", "optim", "extra_state"}
 
+// verlData is the state of the data loader, by verl and by EasyR1.
+var verlData = []string{"data.pt", "dataloader.pt"}
+
 const verlDist = "dist_ckpt" // of a role that is trained by Megatron
 
 func findVerl(l *look, root *dir) (found []*Checkpoint, err error) {
@@ -56,7 +59,7 @@ func findVerl(l *look, root *dir) (found []*Checkpoint, err error) {
 func claimedByVerl(l *look, c *Checkpoint) (claim, error) {
 	return l.claimDir(c, func(d *dir) (claim, error) {
 		roles, err := l.verlRoles(d)
-		return whether(len(roles) > 0 || d.has("data.pt")), err
+		return whether(len(roles) > 0 || slices.ContainsFunc(verlData, d.has)), err
 	})
 }
 
@@ -214,7 +217,7 @@ func (l *look) verlWorld(d *dir, models map[int64][]string) (int64, error) {
 func (l *look) checkVerlEnd(c *Checkpoint, d *dir, roles []string) error {
 	data := d.files(func(name string) bool {
 		_, ok := numbered(name, "data_", ".pt") // of each data parallel rank, in fine-tuning
-		return ok || name == "data.pt"
+		return ok || slices.Contains(verlData, name)
 	})
 	for i := range data {
 		data[i] = d.join(data[i])
@@ -233,7 +236,7 @@ func (l *look) checkVerlEnd(c *Checkpoint, d *dir, roles []string) error {
 		}
 		looked++
 		if sibling, err := l.dir(root.join(name)); err == nil {
-			siblings = siblings || sibling.isFile("data.pt") || sibling.isFile("data_0.pt")
+			siblings = siblings || sibling.isFile("data_0.pt") || slices.ContainsFunc(verlData, sibling.isFile)
 			if sibling.isDir("critic") && !slices.Contains(roles, "critic") && slices.Contains(roles, "actor") {
 				return problem.New(problem.MissingShard, "%s holds no critic, and %s does", d.path, sibling.path)
 			}

@@ -34,6 +34,10 @@ func TestVerlPrefixes(t *testing.T) {
 	t.Run("second save", func(t *testing.T) {
 		playPrefixes(t, Options{}, "global_step_200", append(verlSave(100, 2), verlSave(200, 2)...), 2*len(ops)-1)
 	})
+	t.Run("EasyR1", func(t *testing.T) {
+		ops := append(verlRoleSave("global_step_100/actor", 2), write("global_step_100/dataloader.pt", filetest.Torch()))
+		playPrefixes(t, Options{}, "global_step_100", ops, len(ops))
+	})
 	t.Run("fine-tuning", func(t *testing.T) {
 		ops := append(verlRoleSave("global_step_100", 2), write("global_step_100/data_0.pt", filetest.Torch()),
 			writeText("latest_checkpointed_iteration.txt.tmp", "100"),
