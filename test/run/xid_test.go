@@ -10,14 +10,25 @@ import (
 	"github.com/gangrun/gangrun/test/harness"
 )
 
+// kernelLog wants a kernel's log that can be written to, and a mount namespace, which there is none of in a plain chroot.
+func kernelLog(t *testing.T) {
+	t.Helper()
+	log, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0)
+	if err != nil || os.Geteuid() != 0 {
+		harness.Missing(t, "/dev/kmsg and root", "run the tests as root where the kernel's log can be written to")
+		return
+	}
+	log.Close()
+	unshare := exec.Command(harness.Program(t, "unshare", "install util-linux"), "--mount", "--propagation", "private", "true")
+	if out, err := unshare.CombinedOutput(); err != nil {
+		harness.Missing(t, "a mount of its own", "run the tests as root where / is a mount: "+strings.TrimSpace(string(out)))
+	}
+}
+
 // TestXid has the GPU's driver log that it has lost the GPU, in a mount namespace in which there is one: whatever the worker
 // exits with, the node is sick, and another may do better.
 func TestXid(t *testing.T) {
-	if log, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0); err != nil || os.Geteuid() != 0 {
-		harness.Missing(t, "/dev/kmsg and root", "run the tests as root where the kernel's log can be written to")
-	} else {
-		log.Close()
-	}
+	kernelLog(t)
 	const say = `echo "<3>NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus (a test)" >/dev/kmsg; `
 	for name, gangrun := range map[string]string{
 		"exit 1":  `"$GANGRUN" run --max-restarts 2 --termination-log "$LOG" -- sh -c '` + say + `exit 1'`,
@@ -40,11 +51,7 @@ func TestXid(t *testing.T) {
 
 // TestPreflightXid has the driver log that a GPU was lost a moment before the start.
 func TestPreflightXid(t *testing.T) {
-	if log, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0); err != nil || os.Geteuid() != 0 {
-		harness.Missing(t, "/dev/kmsg and root", "run the tests as root where the kernel's log can be written to")
-	} else {
-		log.Close()
-	}
+	kernelLog(t)
 	for name, tt := range map[string]struct {
 		xid  string
 		code int
