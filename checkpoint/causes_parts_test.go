@@ -34,9 +34,16 @@ func TestCausesOfParts(t *testing.T) {
 		}
 		return files
 	}
+	boosterPickle := []byte("\x80\x02cxgboost.core\nBooster\n)\x81}" + keyIn("handle") + "cbuiltins\nbytearray\n" + keyIn("trees") + "\x85Rsb.")
 	for name, tt := range map[string]cause{
 		"two generators, and an optimizer of one cut": {files: append(append(two("5", false), two("10", false)...), two("15", true)...), path: "G_A_10.pth", step: 10},
 		"a teacher and its student":                   {files: []wrote{{"teacher_3.pt", modelOnly()}, {"student_3.pt", modelOnly()}, {"optimizer_3.pt", adamOnly()}}, path: "student_3.pt", step: 3},
+		"a directory of a teacher":                    {files: []wrote{{"teacher/epoch_90.pt", stateOf("epoch", 90)}, {"student/epoch_3.pt", stateOf("epoch", 3)}}, veto: true},
+		"a copy for evaluations":                      {files: []wrote{{"train/ckpt_10.pt", counted()}, {"eval/bestmodel-5", counted()}, {"train/ckpt_20.pt", counted()}}, path: "train/ckpt_20.pt", step: 20},
+		"evaluations alone":                           {files: []wrote{{"eval/bestmodel-5", counted()}}, path: "eval/bestmodel-5", step: 5},
+		"arrays of a momentum":                        {files: []wrote{{"0000000100.npz", arrays("(Net).w", "(Momentum).m")}, {"0000000200.npz", arrays("(Net).w", "(Momentum).m")}}, path: "0000000200.npz", step: 200},
+		"a pickled booster":                           {files: []wrote{{"xgb_model_10.pkl", boosterPickle}, {"xgb_model_20.pkl", boosterPickle}}, path: "xgb_model_20.pkl", step: 20},
+		"one that is there to be used":                {files: []wrote{{"xgb_model.pkl", boosterPickle}}},
 		"measures behind letters":                     {files: []wrote{{"epoch2_e20_f60_s30_mNA.pth.tar", counted()}}, path: "epoch2_e20_f60_s30_mNA.pth.tar", step: 2, unit: "epoch"},
 		"weights of steps, and the optimizers of the ranks in place": {files: []wrote{{"lm-10.pt", modelOnly()}, {"lm-20.pt", modelOnly()}, {"lm.rank-0.opt", adamOnly()}, {"lm.rank-1.opt", adamOnly()}},
 			path: "lm-20.pt", step: 20},

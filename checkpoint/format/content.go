@@ -291,7 +291,7 @@ func isFitted(s *file.Shape) bool {
 }
 
 // fittedBy are the libraries whose objects are such.
-var fittedBy = []string{"sklearn.", "imblearn.", "autogluon.", "sksurv.", "sktime.", "statsmodels.", "prophet.", "hmmlearn.", "umap."}
+var fittedBy = []string{"sklearn.", "imblearn.", "autogluon.", "xgboost.", "lightgbm.", "catboost.", "sksurv.", "sktime.", "statsmodels.", "prophet.", "hmmlearn.", "umap."}
 
 // isModule knows a whole model, pickled with its class.
 func isModule(s *file.Shape) bool { return s.Get("_parameters") != nil && s.Get("_modules") != nil }

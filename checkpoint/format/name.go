@@ -280,7 +280,7 @@ func (t *title) words(ps []piece, at, ranked int) {
 			} else {
 				roles = append(roles, p.text)
 			}
-		case ofSide(ps, i):
+		case ofSide(ps, i), pupilWords[p.text] && at >= 0:
 			roles = append(roles, p.text)
 		case ofNet(ps, i) && i != at:
 		case p.number && p.shared && !p.used:

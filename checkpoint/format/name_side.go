@@ -3,6 +3,9 @@ package format
 // sideWords say which of two a part of a model is for, behind the word for the part: G_A, netG_A2B, D_X, optimizer_D_B.
 var sideWords = set("a b x y s t ab ba xy yx ato bto xto yto st ts")
 
+// pupilWords are parts where the name has a step: else they name a training run of their own.
+var pupilWords = set("student teacher")
+
 // sidedRoles are the parts of which there are two.
 var sidedRoles = set("generator discriminator encoder decoder critic actor optimizer optimizerg optimizerd scheduler")
 
