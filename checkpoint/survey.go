@@ -53,6 +53,9 @@ func survey(ctx context.Context, fsys fs.FS, o format.Options, verify func(forma
 					return calls - 1, parts, nil
 				}
 			}
+			if o.Format == "" && format.OfRanks(found.Below) {
+				return n, ranksTogether(looked, len(found.Below)), nil
+			}
 			below, err := deeper(d, found, looked, look)
 			if err != nil || below != nil {
 				return calls - 1, below, err

@@ -1,9 +1,11 @@
 package checkpoint
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/checkpoint/problem"
 )
 
 // further reports whether what says above how far training was, written with weights beside it, says more than all of these and was
@@ -83,4 +85,25 @@ func partsTogether(cs []format.Checkpoint, chief string) ([]format.Checkpoint, b
 		}
 	}
 	return cs, true
+}
+
+// ranksTogether takes the directories of the ranks for one: a step is whole where each of them has it.
+func ranksTogether(cs []format.Checkpoint, ranks int) []format.Checkpoint {
+	has := map[int64]map[string]bool{}
+	for _, c := range cs {
+		if c.Complete && c.Step >= 0 {
+			if has[c.Step] == nil {
+				has[c.Step] = map[string]bool{}
+			}
+			has[c.Step][c.Root] = true
+		}
+	}
+	cs = slices.Clone(cs)
+	for i := range cs {
+		if c := &cs[i]; c.Complete && c.Step >= 0 && len(has[c.Step]) < ranks {
+			c.Complete, c.Resumable, c.Reason = false, false, problem.MissingRankState
+			c.Detail = fmt.Sprintf("%s: %d of %d directories of ranks have its step", c.Path, len(has[c.Step]), ranks)
+		}
+	}
+	return cs
 }

@@ -46,6 +46,20 @@ func ChiefPart(paths []string) (chief string) {
 	return chief
 }
 
+// OfRanks reports whether directories are by their names those of the ranks of one training run, all from 0 on: rank0, rank1.
+func OfRanks(paths []string) bool {
+	var ranks rankSet
+	for _, p := range paths {
+		t := titleOf(path.Base(p))
+		if t.rank < 0 || t.of != 0 || t.step >= 0 || t.family != "" || path.Dir(p) != path.Dir(paths[0]) {
+			return false
+		}
+		ranks = append(ranks, t.rank)
+	}
+	_, gap := ranks.sorted().gap()
+	return len(paths) > 1 && !gap
+}
+
 // ForStates reports whether a directory is by its name there for checkpoints: trainstep_checkpoints, models.
 func ForStates(dir string) bool {
 	t := titleOf(path.Base(dir))
