@@ -43,6 +43,7 @@ func TestCausesOfParts(t *testing.T) {
 		"evaluations alone":                               {files: []wrote{{"eval/bestmodel-5", counted()}}, path: "eval/bestmodel-5", step: 5},
 		"arrays of a momentum":                            {files: []wrote{{"0000000100.npz", arrays("(Net).w", "(Momentum).m")}, {"0000000200.npz", arrays("(Net).w", "(Momentum).m")}}, path: "0000000200.npz", step: 200},
 		"a directory for each rank, one without the last": {files: []wrote{{"rank0/step_3.pt", stateOf("step", 3)}, {"rank1/step_3.pt", stateOf("step", 3)}, {"rank0/step_4.pt", stateOf("step", 4)}}, path: "rank1/step_3.pt", step: 3},
+		"the best ones by their scores":                   {files: []wrote{{"exp/best_models/ckpt_best_0.85.pth", stateOf("epoch", 3)}, {"exp/best_models/ckpt_best_0.89.pth", stateOf("epoch", 7)}}, path: "exp/best_models/ckpt_best_0.89.pth", step: 7, unit: "epoch"},
 		"a pickled booster":                               {files: []wrote{{"xgb_model_10.pkl", boosterPickle}, {"xgb_model_20.pkl", boosterPickle}}, path: "xgb_model_20.pkl", step: 20},
 		"one that is there to be used":                    {files: []wrote{{"xgb_model.pkl", boosterPickle}}},
 		"measures behind letters":                         {files: []wrote{{"epoch2_e20_f60_s30_mNA.pth.tar", counted()}}, path: "epoch2_e20_f60_s30_mNA.pth.tar", step: 2, unit: "epoch"},
