@@ -180,7 +180,7 @@ func TestSeenRulesFitRecordedOutput(t *testing.T) {
 	fitted := map[string]bool{}
 	rules := BuiltinRules()
 	var files []string
-	for _, pattern := range []string{"testdata/logs/*.log", "testdata/logs/*.kmsg", "testdata/provoked/*.log", "testdata/seen.txt"} {
+	for _, pattern := range []string{"testdata/logs/*.log", "testdata/logs/*.kmsg", "testdata/gpu/*.log", "testdata/provoked/*.log", "testdata/seen.txt"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
