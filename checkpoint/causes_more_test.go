@@ -76,6 +76,11 @@ func TestMoreCauses(t *testing.T) {
 	epoch := func(n int) []byte { return pickled("epoch", numberIn(n), "model", "}("+with("w", tensorIn)+"u") }
 	taken := func(n int) []byte { return counted("total_steps", numberIn(n)) }
 	for name, tt := range map[string]cause{
+		"a letter that counts something else":           {files: []wrote{{"bestE_epoch15_e29_f84_sNA.pth.tar", pickled("model", "}("+with("w", tensorIn)+"u", "optimizer", optimizerIn)}, {"epoch18_e31_f79_sNA.pth.tar", counted()}}, path: "epoch18_e31_f79_sNA.pth.tar", step: 18, unit: format.UnitEpoch},
+		"a letter in the name of a data set":            {files: []wrote{{"s3dis-train-x_ckpt_latest.pth", epoch(63)}}, path: "s3dis-train-x_ckpt_latest.pth", step: 63, unit: format.UnitEpoch},
+		"the best of the same step, written after":      {files: []wrote{{"checkpoint0009.pth", counted("epoch", numberIn(9))}, {"checkpoint.pth", counted("epoch", numberIn(12))}, {"checkpoint_best_ema.pth", counted("epoch", numberIn(12))}}, path: "checkpoint.pth", step: 12, unit: format.UnitEpoch},
+		"what says where the state lies":                {files: []wrote{{"checkpoint/seed-7-basic.pth", counted("epoch", numberIn(150))}, {"seed-7-last-info.pth", pickled("epoch", numberIn(150), "args", "cargparse\nNamespace\n)\x81}("+with("seed", numberIn(7))+"ub", "last_checkpoint", "cpathlib\nPosixPath\n("+keyIn("a")+keyIn("b")+"tR")}}, path: "checkpoint/seed-7-basic.pth", step: 150, unit: format.UnitEpoch},
+		"a second part of one kind":                     {files: []wrote{{"ema.pth", modelOnly()}, {"ema2.pth", modelOnly()}, {"generator.pth", modelOnly()}, {"optimizer_G.pth", adamOnly()}}, path: "generator.pth", step: -1},
 		"an epoch behind an ending":                     {files: []wrote{{"net16-cocokp.pkl.epoch020", epoch(20)}, {"net16-cocokp.pkl.epoch040", epoch(40)}, {"net16-cocokp.pkl.log", []byte("{}")}}, path: "net16-cocokp.pkl.epoch040", step: 40, unit: format.UnitEpoch},
 		"steps behind an ending, cut":                   {files: []wrote{{"net.pt.step-100", zipped(counted())}, {"net.pt.step-200", half(zipped(counted()))}}, path: "net.pt.step-100", step: 100},
 		"an epoch behind that of a log":                 {files: []wrote{{"metrics.json.epoch1", []byte(`{"epoch": 1}`)}, {"train.log.epoch2", []byte("epoch 2\n")}}},
