@@ -185,7 +185,8 @@ func (l *look) membersOf(d *dir) (files []member, err error) {
 // byRank takes the numbers in the names of the files of one step for ranks, where no word says what they count and they begin
 // at 0 without a gap: model_0.pt, model_1.pt, optimizer_0.pt, optimizer_1.pt in step_100.
 func byRank(dir string, files []member) {
-	if t := titleOf(dir); t.step < 0 || !t.named && !checkpointName(dir) {
+	t := titleOf(dir)
+	if sure := t.named || checkpointName(dir); t.step < 0 || !sure && !ofLearners(files) {
 		return
 	}
 	layers(files)
@@ -206,6 +207,14 @@ func byRank(dir string, files []member) {
 			m.rank, m.step, m.roles = m.step, -1, strings.TrimSpace(m.roles+" #")
 		}
 	}
+}
+
+// learnerWords stand before the numbers of those who learn together.
+var learnerWords = set("agent player expert member")
+
+// ofLearners reports whether the files of a directory are those of such: agent_0.pt, agent_1.pt in 100.
+func ofLearners(files []member) bool {
+	return !slices.ContainsFunc(files, func(m member) bool { return !isSide(m.path) && !learnerWords[m.family] })
 }
 
 // layers takes numbers behind words of a program's own, in the files of one step, for those of its layers, where they are
