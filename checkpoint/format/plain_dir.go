@@ -278,7 +278,7 @@ func (l *look) collect(d *dir, files *[]member, levels int, ofStep bool) error {
 			if err != nil {
 				return err
 			}
-			form, err := l.formOf(below)
+			form, err := l.formOf(below, titleOf(path.Base(d.path)).step)
 			if err != nil {
 				return err
 			}

@@ -9,10 +9,14 @@ import "path"
 // forms are those of which a directory may be a part.
 func forms() []*kind { return []*kind{&orbax, &torchSnapshot, &dcp} }
 
-// formOf is the form of which a directory is a checkpoint by itself, nil when it is of none, or one of several saves.
-func (l *look) formOf(d *dir) (*kind, error) {
-	if t := titleOf(path.Base(d.path)); t.step >= 0 || t.slot != "" {
+// formOf is the form of which a directory within that of a step is a checkpoint by itself, nil when it is of none, or one of several
+// saves: checkpoint-100 may have a global_step100 of DeepSpeed's, and latest, which names it.
+func (l *look) formOf(d *dir, of int64) (*kind, error) {
+	if t := titleOf(path.Base(d.path)); t.step >= 0 && t.step != of || t.slot != "" {
 		return nil, nil
+	}
+	if of >= 0 && isDeepSpeed(d) {
+		return &deepSpeed, nil
 	}
 	if isSavedModel(d) || d.isDir("variables") && l.hasVariables(d) {
 		return &savedModel, nil
