@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,8 @@ func TestMoreCauses(t *testing.T) {
 		"what differs grows with the epoch":             {files: []wrote{{"ckpt-2-800.pth.tar", counted("epoch", numberIn(2))}, {"ckpt-3-1200.pth.tar", counted("epoch", numberIn(3))}}, path: "ckpt-3-1200.pth.tar", step: 1200},
 		"the best in the directory of a run":            {files: []wrote{{"net,300epochs,b8/checkpoint.pth.tar", counted("epoch", numberIn(30))}, {"net,300epochs,b8/model_best.pth.tar", counted("epoch", numberIn(25))}}, path: "net,300epochs,b8/checkpoint.pth.tar", step: 30, unit: format.UnitEpoch},
 		"a file for each agent, the last missing":       {files: []wrote{{"200/agent_0.pt", counted()}, {"200/agent_1.pt", counted()}, {"200/agent_2.pt", counted()}, {"300/agent_0.pt", counted()}, {"300/agent_1.pt", counted()}, {"300/agent_2.pt", counted()}, {"400/agent_0.pt", counted()}, {"400/agent_1.pt", counted()}}, path: "300", step: 300, torn: "400"},
+		"the best in another directory, of steps":       {files: []wrote{{"train/net-300.pt", counted("step", numberIn(300))}, {"train/net-400.pt", counted("step", numberIn(400))}, {"best/net-400.pt", counted("step", numberIn(400))}}, path: "train/net-400.pt", step: 400},
+		"bundles in the directory of a step":            {files: slices.Concat(bundleOf("step_1/generator"), bundleOf("step_1/discriminator"), bundleOf("step_2/generator"), bundleOf("step_2/discriminator"), bundleOf("step_3/generator")), path: "step_2", step: 2, torn: "step_3"},
 		"a letter that counts something else":           {files: []wrote{{"bestE_epoch15_e29_f84_sNA.pth.tar", pickled("model", "}("+with("w", tensorIn)+"u", "optimizer", optimizerIn)}, {"epoch18_e31_f79_sNA.pth.tar", counted()}}, path: "epoch18_e31_f79_sNA.pth.tar", step: 18, unit: format.UnitEpoch},
 		"a letter in the name of a data set":            {files: []wrote{{"s3dis-train-x_ckpt_latest.pth", epoch(63)}}, path: "s3dis-train-x_ckpt_latest.pth", step: 63, unit: format.UnitEpoch},
 		"the best of the same step, written after":      {files: []wrote{{"checkpoint0009.pth", counted("epoch", numberIn(9))}, {"checkpoint.pth", counted("epoch", numberIn(12))}, {"checkpoint_best_ema.pth", counted("epoch", numberIn(12))}}, path: "checkpoint.pth", step: 12, unit: format.UnitEpoch},

@@ -337,8 +337,9 @@ func (t title) glued() title {
 	return t
 }
 
-// OfBest reports whether a checkpoint is by its name the best so far: a copy of another, or written now and then.
-func (c *Checkpoint) OfBest() bool { return titleOf(c.base()).slot == "best" }
+// OfBest reports whether a checkpoint is by its name, or by that of its directory, the best so far: a copy of another, or written now
+// and then.
+func (c *Checkpoint) OfBest() bool { return titleOf(c.base()).slot == "best" || BestDir(c.Root) }
 
 // OfPast reports whether a checkpoint is by its name that, or what a run was begun from or has left behind.
 func (c *Checkpoint) OfPast() bool { return c.OfBest() || pastWords[titleOf(c.base()).slot] }

@@ -106,23 +106,32 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	if isArray(d) {
 		return nil, nil
 	}
-	tensors, forms := 0, 0
+	tensors, forms, bundles := 0, 0, 0
 	for _, m := range files {
 		switch {
-		case m.form == &tfBundle: // alone it is the checkpoint
+		case m.form == &tfBundle:
+			bundles++ // alone it is the checkpoint
 		case m.form != nil:
 			forms++
 		case !isSide(m.path):
 			tensors++
 		}
 	}
+	if bundles > 1 {
+		tensors += bundles
+	}
 	if tensors > 0 || t.step >= 0 && forms > 1 {
 		tensors += forms // else the one of a form of its own is the checkpoint
 	}
 	known := t.step >= 0 || t.slot != "" && (t.family == "" || !pastWords[t.slot]) || t.family == "" || l.hasModel(d)
 	switch {
-	case tensors == 0 && t.step >= 0:
-		return s, nil // perhaps one that has just begun, or of which this is left
+	case tensors == 0 && t.step >= 0: // perhaps one that has just begun, or of which this is left
+		if bundles > 0 {
+			left := save{members: files}
+			left.templates(d.path)
+			s.has = left.has
+		}
+		return s, nil
 	case tensors == 0, !known, t.step < 0 && isHash(name) && inOneBelow(d, files):
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
@@ -137,10 +146,9 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	case severalSaves(d, t, files):
 		return &save{several: true}, nil
 	}
-	members := s.members
-	s.members = files
-	s.templates(d.path)
-	s.members = members
+	whole := save{members: files}
+	whole.templates(d.path)
+	s.has, s.ranks = whole.has, whole.ranks
 	return s, nil
 }
 
