@@ -37,6 +37,7 @@ type chain struct {
 	warned  bool // and called it a warning
 	thread  bool // it ended a thread, not the program
 	frames  []int
+	cut     int // line with which the traceback begins that the output ends in, of an exception that is not named; 0 where there is none
 	// survived is set once the reader knows that training went on after it.
 	survived bool
 }
@@ -106,7 +107,7 @@ func exceptionHead(text []byte) (class, message string, ok bool) {
 	if len(bytes.TrimSpace(rest)) == 0 {
 		return class, "", true
 	}
-	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' {
+	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' && (rest[1] == ':' || !looksRaised(class)) { // some print no blank
 		return "", "", false
 	}
 	return class, strings.TrimSpace(string(rest[1:])), true

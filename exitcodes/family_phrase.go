@@ -16,7 +16,7 @@ var (
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
 		"could not resolve host", "couldn't resolve host", "failed to lookup address", "cannot connect to", "check your connection",
-		"check your network", "connection error, and we cannot find", "connection refused", "connection timed out",
+		"check your network", "connection error", "error communicating with", "connection refused", "connection timed out",
 		"could not connect to", "couldn't connect to", "failed to connect to",
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",

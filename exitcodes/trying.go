@@ -10,6 +10,14 @@ func (r *reader) stillTrying() (said, bool) {
 	if to == len(r.lines) {
 		return said{}, false
 	}
+	if s, found := r.saidBefore(to); found {
+		return s, true
+	}
+	return r.raising(to)
+}
+
+// saidBefore finds a condition that passes right before line to.
+func (r *reader) saidBefore(to int) (said, bool) {
 	for i := to - 1; i >= 0 && to-i <= closing; i-- {
 		l := &r.lines[i]
 		switch {
