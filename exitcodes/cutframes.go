@@ -29,11 +29,27 @@ func (r *reader) raising(i int) (said, bool) {
 			}
 		}
 	}
-	if !talks(r.lines[place].text) {
+	met := source < len(r.lines) && r.lines[source].contains("TCPStore(", "next(rendezvous_iterator)")
+	if !met && !talks(r.lines[place].text) {
 		return said{}, false
 	}
 	f := transient("frame", ReasonPeerUnreachable, RoleSuspect)
 	return said{match: Match{Rule: f.rule(), Line: r.lines[place].shown()}, known: true, at: place}, true
+}
+
+// nameCut reports whether the output ends within the name of the exception with which the chain ends: "ssl.SSLErr".
+func (r *reader) nameCut(c *chain) bool {
+	m := c.last()
+	last := m.lines[len(m.lines)-1]
+	if looksRaised(m.class) || len(m.lines) > 1 || len(bytes.TrimSpace(r.lines[last].text)) != len(m.class) {
+		return false
+	}
+	for _, l := range r.lines[last+1:] {
+		if !l.blank() {
+			return false
+		}
+	}
+	return true
 }
 
 // raiseOf splits a line of source that raises an exception by the name of its class, which is empty where a variable has it.
@@ -58,7 +74,7 @@ func talks(frame []byte) bool {
 	path, rest, _ := bytes.Cut(frame, []byte(`",`))
 	_, name, _ := bytes.Cut(rest, []byte(", in "))
 	path = bytes.ReplaceAll(path, []byte(`\`), []byte("/"))
-	for _, judged := range []string{"raise_for_status", "http_error", "do_handshake"} {
+	for _, judged := range []string{"raise_for_status", "http_error"} {
 		if strings.Contains(string(name), judged) {
 			return false
 		}

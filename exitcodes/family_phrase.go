@@ -47,7 +47,7 @@ var (
 	saysAllreduce   = phrases.list("allreduce failed")
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
 		"connection timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
-		"operation timeout", "collective timeout", "recv timeout", "send timeout", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long",
+		"operation timeout", "collective timeout", "recv timeout", "send timeout", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long", "took too long", "requesttimeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than"}, passingTimeouts...)...)
 	saysBusy = phrases.list(append([]string{"giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",

@@ -56,7 +56,8 @@ func (r *reader) lastWarned() (said, bool) {
 		if l.blank() || l.kind == kindNoise || l.is(traitNoise) {
 			continue
 		}
-		if l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled) || r.inside[i] || l.is(traitWithout|traitTracker) {
+		trying := bytes.HasSuffix(bytes.TrimRight(l.text, " ."), []byte(", retrying")) // whatever its level
+		if !trying && (l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled)) || r.inside[i] || l.is(traitWithout|traitTracker) {
 			break
 		}
 		m := Match{Line: l.shown()}
