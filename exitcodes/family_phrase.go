@@ -23,7 +23,7 @@ var (
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
 		"temporary failure in name resolution", "unable to connect to", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
-		"network error (", "network error occurred", "a network error", "network connectivity", "network issues", "network problem",
+		"network error (", "network error occurred", "a network error", "network connectivity",
 		"dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
 		"stale file handle", "stale nfs file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
