@@ -91,6 +91,6 @@ func talks(frame []byte) bool {
 var plumbing = []string{"/contextlib.py\"", "File \"<string>\"", "/six.py\"", "/asyncio/", "/concurrent/futures/", "/tenacity/", "/backoff/", "/retrying.py\""}
 
 // talkers are the files of Python's library and the packages that talk to other machines.
-var talkers = []string{"/socket.py", "/ssl.py", "/http/client.py", "/httplib.py", "/urllib/request.py", "/urllib2.py", "/urllib3/", "/requests/",
+var talkers = []string{"/socket.py", "/ssl.py", "/http/client.py", "/httplib.py", "/urllib/request.py", "/urllib2.py", "/urllib3/", "/requests/adapters.py", "/requests/sessions.py", "/requests/models.py", "/requests/api.py",
 	"/httpx/", "/httpcore/", "/h11/", "/aiohttp/", "/botocore/httpsession.py", "/botocore/endpoint.py", "/grpc/_channel.py", "/websocket/",
 	"/websockets/", "/redis/connection.py", "/pymongo/", "/paramiko/", "/mlflow/utils/rest_utils.py", "/mlflow/store/tracking/rest_store.py", "/wandb/sdk/mailbox/", "/wandb/sdk/lib/mailbox.py", "/wandb/sdk/lib/sock_client.py"}
