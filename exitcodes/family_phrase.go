@@ -12,7 +12,7 @@ var (
 		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server", "eof occurred in violation of protocol", "server disconnected",
 		"transfer closed with", "not closed cleanly", "non-properly terminated", "ssl_error_syscall", "http2 framing layer", "send failure: ", "recv failure: ",
 		"error decoding response body", "session not active", "protocol banner",
-		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "request error for ", "transmission has been stuck", "forcibly closed",
+		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "workers died while running it", "request error for ", "transmission has been stuck", "forcibly closed",
 		"closed prematurely", "prematurely closed", "not enough data for satisfy", "not enough data to satisfy",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
