@@ -106,7 +106,7 @@ func exceptionHead(text []byte) (class, message string, ok bool) {
 	if len(bytes.TrimSpace(rest)) == 0 {
 		return class, "", true
 	}
-	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' {
+	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' && !(rest[1] == '[' && looksRaised(class)) {
 		return "", "", false
 	}
 	return class, strings.TrimSpace(string(rest[1:])), true
@@ -120,5 +120,5 @@ func looksRaised(class string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.HasPrefix(class, "NVMLError_")
 }
