@@ -75,7 +75,7 @@ var (
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsTrying      = wordings.list("trying ")
-	wordsWhileTrying = wordings.list("you are trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
+	wordsWhileTrying = wordings.list("you are trying ", "were trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	// A condition that passes is an error by its words alone.
 	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords)...)
 	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
@@ -151,7 +151,7 @@ const maxTaken = 120 // bytes at the start of a line
 func isForeignFrame(l *line) bool {
 	text := bytes.TrimLeft(l.text, " \t")
 	if len(text) == len(l.text) {
-		return false
+		return l.says("Error in ") && bytes.Contains(l.text, []byte(" (line ")) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(")")) // MATLAB
 	}
 	if call, found := bytes.CutPrefix(bytes.TrimSpace(text), []byte("at ")); found {
 		name, place, found := bytes.Cut(call, []byte("("))
