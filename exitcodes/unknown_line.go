@@ -8,10 +8,16 @@ import (
 // unknownLine is the line that tells most where nothing is known: the last that names an exception or an error, or else
 // one of the last with which a program says what it cannot do.
 func (r *reader) unknownLine() said {
-	stated := -1
+	stated, echo := -1, -1
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if r.inside[i] || l.is(traitNoise|traitEcho) {
+		if r.inside[i] || l.is(traitNoise) {
+			continue
+		}
+		if l.is(traitEcho) {
+			if class, _, ok := exceptionHead(l.text); echo < 0 && ok && looksRaised(class) {
+				echo = i
+			}
 			continue
 		}
 		if i < len(r.lines)-closing && stated >= 0 {
@@ -35,6 +41,9 @@ func (r *reader) unknownLine() said {
 	}
 	if stated >= 0 {
 		return said{exception: r.statement(stated), at: stated, unknown: true}
+	}
+	if echo >= 0 { // better than nothing
+		return said{exception: r.statement(echo), at: echo, unknown: true}
 	}
 	return said{at: len(r.lines)}
 }
