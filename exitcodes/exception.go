@@ -37,6 +37,8 @@ type chain struct {
 	warned  bool // and called it a warning
 	thread  bool // it ended a thread, not the program
 	frames  []int
+	head    int  // line with which its last traceback begins
+	cut     bool // the output ends in that one before the exception is named
 	// survived is set once the reader knows that training went on after it.
 	survived bool
 }
@@ -106,7 +108,7 @@ func exceptionHead(text []byte) (class, message string, ok bool) {
 	if len(bytes.TrimSpace(rest)) == 0 {
 		return class, "", true
 	}
-	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' && !(rest[1] == '[' && looksRaised(class)) {
+	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' && (rest[1] == ':' || !looksRaised(class)) { // some print no blank
 		return "", "", false
 	}
 	return class, strings.TrimSpace(string(rest[1:])), true

@@ -6,7 +6,7 @@ import (
 )
 
 // saysErrno is how the number of an error begins.
-var saysErrno = phrases.list("os { code", "error, code: ", "(1", "(3", "(5", "(7", "(os error", "name: e", "rrno")
+var saysErrno = phrases.list("os { code", "error, code: ", "(1", "(3", "(5", "(7", "(os error", "name: e", "rrno", "winerror ")
 
 var errnoPattern = lazy(`\[Errno (-?\d+)\]|\bOs \{ code: (\d+)|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]|(?i:socket (?:recv|send|connect) error, code): (\d+)`)
 
@@ -19,14 +19,18 @@ func errnoFamily(class, _ string, message []byte, h heard) family {
 	if !h.any(saysErrno) {
 		return family{}
 	}
+	if n := windowsErrno(message); n != 0 {
+		return errnoMeans(n)
+	}
 	m := errnoPattern().FindSubmatch(message)
 	if m == nil {
 		return family{}
 	}
-	n, err := strconv.Atoi(string(bytes.Join(m[1:], nil)))
-	if err != nil {
-		return family{}
-	}
+	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	return errnoMeans(n)
+}
+
+func errnoMeans(n int) family {
 	switch n {
 	case 32, 102, 103, 104, 108: // EPIPE, ENETRESET, ECONNABORTED, ECONNRESET, ESHUTDOWN
 		return transient("errno", ReasonPeerLost, RoleCascade)

@@ -9,7 +9,7 @@ import (
 // saysCode is how the code of a service begins.
 var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:", "error from server (", "name='aws_")
 
-var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'`)
+var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|\n\s*Code: (\d{3})\b|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'`)
 
 // serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
 func serviceCode(_, _ string, message []byte, h heard) family {
@@ -26,7 +26,7 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	}
 	for _, w := range []string{"slowdown", "throttl", "timeout", "toomany", "limitexceeded", "throughputexceeded", "unavailable",
 		"internalerror", "internalfailure", "serverbusy", "networkconnection", "network_connection", "connection", "slow_down",
-		"internal_failure", "service_unavailable", "request_timeout", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond", "timetooskewed"} {
+		"internal_failure", "service_unavailable", "request_timeout", "capacity", "timedout", "baddigest", "sha256mismatch", "overloaded", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond", "timetooskewed"} {
 		if strings.Contains(code, w) {
 			return transient("service", "ServiceUnavailable", RoleRoot)
 		}
@@ -39,7 +39,7 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|\b(?:request failed|error|status): ([45]\d\d)\s*$|\(error ([45]\d\d)\)|<Response \[([45]\d\d)\]>|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|\b(?:request failed|error|status): ([45]\d\d)\s*$|\(error ([45]\d\d)\)|<Response \[([45]\d\d)\]>|HttpError ([45]\d\d)\b|HTTP code: ([45]\d\d)\b|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b`)
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -47,6 +47,8 @@ func httpStatus(_, name string, message []byte, h heard) family {
 	switch name {
 	case "error_perm": // of FTP, which numbers as HTTP does, but 5xx are the client's there
 		return deterministic("class", "RequestRefused")
+	case "TransferEncodingError", "ContentLengthError": // of an answer that was cut short, whatever is the number that they give it
+		return family{}
 	case "Aborted": // Google's, whose status of 409 says less
 		return family{}
 	}
@@ -58,8 +60,13 @@ func httpStatus(_, name string, message []byte, h heard) family {
 		return family{}
 	}
 	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	if n == 403 && h.any(saysLimit) { // as GitHub and Google say it
+		n = 429
+	}
 	return status(n)
 }
+
+var saysLimit = phrases.list("rate limit exceeded", "ratelimitexceeded")
 
 // unavailable begins an error that TensorFlow expects to pass, whatever the status that it quotes: an upload that cannot be
 // resumed (410) can be begun again.

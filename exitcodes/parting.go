@@ -92,9 +92,6 @@ const (
 // speaker is the first word of a line, which most commands begin with their name. Where it is no name, it is the line.
 func speaker(text []byte) string {
 	text = bytes.TrimLeft(text, " ")
-	if i := bytes.IndexByte(text[:min(len(text), 40)], ']'); i > 0 && text[0] == '[' {
-		return string(text[:i+1])
-	}
 	word := text
 	if i := bytes.IndexAny(text, " :["); i > 0 {
 		word = text[:i]
@@ -114,8 +111,14 @@ var noNames = map[string]bool{
 // speaksUp reports whether a line that tells of no error by its words may tell of one all the same: it is neither
 // information, nor goes on what is before it, nor takes its leave, nor advises.
 func speaksUp(l *line) bool {
-	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
+	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !broken(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
 		!(l.says(leaves...) && len(bytes.Fields(l.text)) <= 3)
+}
+
+// broken reports whether a line goes on the one before it behind a name in brackets that all of them have, as NLTK breaks its lines.
+func broken(text []byte) bool {
+	end := bytes.IndexByte(text[:min(len(text), 40)], ']')
+	return end > 0 && text[0] == '[' && bytes.HasPrefix(text[end+1:], []byte("   "))
 }
 
 // leaves begin short lines with which a program takes its leave.
@@ -123,7 +126,7 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
 
 // advice begins lines about what to do.
-var advice = []string{"Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "https://", "http://"}
+var advice = []string{"Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
