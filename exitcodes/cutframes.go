@@ -11,7 +11,7 @@ import (
 func (r *reader) raising(i int) (said, bool) {
 	place := -1
 	for j := len(r.lines) - 1; j >= i && place < 0; j-- {
-		if r.lines[j].contains(`File "`) {
+		if isFrame(r.lines[j].text) && !r.lines[j].contains(plumbing...) {
 			place = j
 		}
 	}
@@ -87,7 +87,10 @@ func talks(frame []byte) bool {
 	return false
 }
 
+// plumbing are frames through which exceptions of others come.
+var plumbing = []string{"/contextlib.py\"", "File \"<string>\"", "/six.py\"", "/asyncio/", "/concurrent/futures/", "/tenacity/", "/backoff/", "/retrying.py\""}
+
 // talkers are the files of Python's library and the packages that talk to other machines.
-var talkers = []string{"/socket.py", "/ssl.py", "/http/client.py", "/httplib.py", "/urllib/request.py", "/urllib2.py", "/urllib3/", "/requests/",
+var talkers = []string{"/socket.py", "/ssl.py", "/http/client.py", "/httplib.py", "/urllib/request.py", "/urllib2.py", "/urllib3/", "/requests/adapters.py", "/requests/sessions.py", "/requests/models.py", "/requests/api.py",
 	"/httpx/", "/httpcore/", "/h11/", "/aiohttp/", "/botocore/httpsession.py", "/botocore/endpoint.py", "/grpc/_channel.py", "/websocket/",
 	"/websockets/", "/redis/connection.py", "/pymongo/", "/paramiko/", "/mlflow/utils/rest_utils.py", "/mlflow/store/tracking/rest_store.py", "/wandb/sdk/mailbox/", "/wandb/sdk/lib/mailbox.py", "/wandb/sdk/lib/sock_client.py"}

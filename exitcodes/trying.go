@@ -38,7 +38,7 @@ func (r *reader) saidBefore(to int) (said, bool) {
 		if f := familyOf("", l.text); f.verdict == Retry {
 			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
 		}
-		if !l.is(traitTracker) {
+		if !l.is(traitTracker) && (i < to-1 || !l.logged) { // the record to which the traceback belongs
 			return said{}, false
 		}
 	}
@@ -56,7 +56,7 @@ func (r *reader) lastWarned() (said, bool) {
 		if l.blank() || l.kind == kindNoise || l.is(traitNoise) {
 			continue
 		}
-		trying := bytes.HasSuffix(bytes.TrimRight(l.text, " ."), []byte(", retrying")) // whatever its level
+		trying := bytes.HasSuffix(bytes.TrimRight(l.text, " ."), []byte(", retrying")) || l.contains("will be automatically retried") // whatever its level
 		if !trying && (l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled)) || r.inside[i] || l.is(traitWithout|traitTracker) {
 			break
 		}
