@@ -53,7 +53,7 @@ func (r *reader) lastWarned() (said, bool) {
 	}
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.blank() || l.kind == kindNoise || l.is(traitNoise) {
+		if l.blank() || indented(l.text) || l.kind == kindNoise || l.is(traitNoise) {
 			continue
 		}
 		trying := bytes.HasSuffix(bytes.TrimRight(l.text, " ."), []byte(", retrying")) || l.contains("will be automatically retried") // whatever its level
