@@ -122,5 +122,5 @@ func looksRaised(class string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.HasPrefix(class, "NVMLError_")
 }

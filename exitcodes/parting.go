@@ -35,7 +35,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		r.meter.pass(2, min(len(l.text), 200))
 		who := speaker(l.text)
 		if l.kind != kindLast {
-			if !speaksUp(l) {
+			if !speaksUp(l) || r.goesOn(i) {
 				continue
 			}
 			if later != "" && later != who {
@@ -61,6 +61,11 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		later, failed = who, true
 	}
 	return Match{}, 0, false
+}
+
+// goesOn reports whether line i goes on an error before it whose line ends with a colon.
+func (r *reader) goesOn(i int) bool {
+	return i > 0 && r.lines[i-1].kind == kindLast && bytes.HasSuffix(bytes.TrimSpace(r.lines[i-1].text), []byte(":"))
 }
 
 // namesCode reports whether a command has named, in what it says, the code with which the process ended: "curl: (56) Recv
@@ -121,14 +126,14 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
 
 // advice begins lines about what to do.
-var advice = []string{"See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
+var advice = []string{"Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
 
 // states reports whether a line is a statement of its own about something that it names: "config.yaml: line 4: no such key".
 func states(l *line) bool {
-	if l.level == levelInfo || indent(l.text) > 0 || l.kind == kindSurvived {
+	if l.level == levelInfo || indent(l.text) > 0 || l.kind == kindSurvived || l.says(advice...) {
 		return false
 	}
 	i := bytes.Index(l.text[:min(len(l.text), 40)], []byte(": "))
