@@ -121,5 +121,5 @@ func looksRaised(class string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.HasPrefix(class, "NVMLError_")
 }

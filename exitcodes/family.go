@@ -14,6 +14,7 @@ type family struct {
 	role    Role
 	reason  string
 	after   Verdict // once the round has made a step
+	printed bool    // also one that was only printed
 	signal  int     // for preempted
 }
 
@@ -35,7 +36,7 @@ func deterministic(name, reason string) family {
 
 // rule is the family in the shape of a rule, for a Match.
 func (f family) rule() Rule {
-	return Rule{Name: f.name, Role: f.role, Verdict: f.verdict, AfterProgress: f.after, Reason: f.reason, signal: f.signal}
+	return Rule{Name: f.name, Role: f.role, Verdict: f.verdict, AfterProgress: f.after, PrintedSteps: f.printed, Reason: f.reason, signal: f.signal}
 }
 
 // familyOf judges an exception: its class, as printed, and its message.
@@ -57,7 +58,7 @@ func familyOf(class string, message []byte) family {
 	}
 	h := phrases.in(lower)
 	for _, judge := range []func(string, string, []byte, heard) family{
-		serviceCode, childKilled, httpStatus, rpcStatus, errnoFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
+		serviceCode, childKilled, httpStatus, rpcStatus, errnoFamily, memoryFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
 	} {
 		if f := judge(class, name, message, h); f.known() {
 			return f

@@ -36,6 +36,8 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case "NVMLError_Unknown", "NVMLError_GpuIsLost", "NVMLError_DriverNotLoaded", "NVMLError_LibRmVersionMismatch", "NVMLError_ResetRequired",
 		"NVMLError_IrqIssue", "NVMLError_OperatingSystem": // the container has lost its devices, or the machine its driver
 		return transient("class", "GPULost", RoleRoot)
+	case "CancelledError": // who waits for something is stopped for its time, or for another's failure
+		return transient("class", "Timeout", RoleCascade)
 	case "DistStoreError":
 		return transient("class", "StoreUnreachable", RoleSuspect)
 	case "BrokenProcessPool", "TerminatedWorkerError", "KilledWorker", "BrokenExecutor", "BrokenThreadPool", "WorkerLostError", "ProcessExpired":

@@ -11,10 +11,9 @@ var (
 	saysDevice = phrases.list("nvml", "gpuassert", "cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse",
 		"hip", "miopen", "rocm")
 	saysDeviceError = phrases.list("gpuassert", "nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_",
-		"cuda driver error", "cuda error", "unknown_cuda_error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error",
+		"cuda driver error", "cuda error", "cudasuccess (", "triton error [cuda]", "unknown_cuda_error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error",
 		"cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
 	saysFailedCall   = phrases.list(failedCall)
-	saysMemory       = phrases.list("alloc_failed", "out of memory")
 	saysDeviceMisuse = phrases.list("arch_mismatch", "bad_param", "forward compatibility was attempted", "device-side assert", "insufficient for",
 		"invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch",
 		"invalid value", "invalid_argument", "invalid_value", "license_error", "mapping of buffer",
@@ -30,9 +29,6 @@ func deviceFamily(class, _ string, message []byte, h heard) family {
 	}
 	if !h.any(saysDeviceError) && !(h.any(saysFailedCall) && ofDevice(message)) && !strings.HasSuffix(class, "AcceleratorError") {
 		return family{}
-	}
-	if h.any(saysMemory) {
-		return family{} // a rule's, which looks at progress
 	}
 	if h.any(saysDeviceMisuse) {
 		return deterministic("device", "CUDAUsage")

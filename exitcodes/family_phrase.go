@@ -14,7 +14,7 @@ var (
 		"error decoding response body", "session not active", "protocol banner",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
-		"grpc error", "rpc error", "connect timeout", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
+		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
 		"could not resolve host", "couldn't resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error", "error communicating with", "connection refused", "connection timed out",
 		"could not connect to", "couldn't connect to", "failed to connect to",
@@ -40,7 +40,7 @@ var (
 	saysAllreduce   = phrases.list("allreduce failed")
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
 		"connection timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
-		"operation timeout", "collective timeout", "recv timeout", "send timeout", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long",
+		"operation timeout", "collective timeout", "recv timeout", "send timeout", "error: timeout (", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than"}, passingTimeouts...)...)
 	saysBusy = phrases.list(append([]string{"giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",
@@ -56,8 +56,11 @@ var (
 	passingTimeouts = []string{"handshake timeout", "deadline exceeded"}
 	// nvidia-smi and whatever asks the driver for its GPUs.
 	driverGoneWords = []string{"failed to initialize nvml: unknown error", "failed to initialize nvml: driver", "failed to initialize nvml: gpu access blocked",
-		"couldn't communicate with the nvidia driver", "no devices were found"}
+		"couldn't communicate with the nvidia driver", "no devices were found", "nvml error: driver not loaded", "nvml error: driver/library version mismatch",
+		"nvml error: unknown error", "nvml error: gpu is lost", "driver rpc error"}
 	saysDriverGone = phrases.list(driverGoneWords...)
+	saysNVML       = phrases.list("nvml")
+	saysNVMLGone   = phrases.list("driver not loaded", "version mismatch", "unknown error", "gpu is lost", "requires reset")
 )
 
 // curlPattern has the numbers by which curl tells of a name, a connection or a transfer that failed; pycurl has them alone.
@@ -84,7 +87,7 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", "InputOutputError", RoleRoot)
 	case h.any(saysInUse) || h.any(saysPort) && h.any(saysTaken):
 		return transient("phrase", "AddressInUse", RoleRoot)
-	case h.any(saysDriverGone):
+	case h.any(saysDriverGone), h.any(saysNVML) && h.any(saysNVMLGone):
 		return transient("phrase", "GPULost", RoleRoot)
 	case h.any(saysAllreduce):
 		return transient("phrase", "CollectiveFailed", RoleSuspect)

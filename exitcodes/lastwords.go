@@ -30,7 +30,7 @@ func (r *reader) lastWords() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread} {
+	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay} {
 		if s, found := read(); found {
 			return s
 		}

@@ -29,7 +29,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		rule := l.rule
 		switch {
 		case rule != nil && len(rule.ExitCodes) > 0 && rule.Role > RoleConfirm:
-		case l.kind == kindSurvived || l.kind == kindWork || l.level == levelInfo && !(rule != nil && rule.OnSuccess):
+		case l.kind == kindSurvived || l.kind == kindWork || l.level == levelInfo && !(rule != nil && (rule.OnSuccess || rule.Verdict == Preempted)):
 			continue
 		case rule != nil && rule.Role > RoleConfirm:
 		case r.rules.families && l.kind != kindNoise && (shellKilled(l.text) || l.is(traitSignal) && childKilled("", "", l.text, 1<<saysSignal).known()):
@@ -117,7 +117,7 @@ func raisedAlone(l *line) *Rule {
 		return nil
 	}
 	f := familyOf(class, []byte(message))
-	if !f.known() || f.verdict == Fatal {
+	if !f.known() || f.verdict == Fatal && !f.printed {
 		return nil
 	}
 	rule := f.rule()

@@ -39,7 +39,7 @@ var noiseHeads = []string{
 	"Fatal Python error: ", "Current thread 0x", "Thread 0x", "Stack (most recent call first):", "Extension modules: ",
 	"C stack trace (most recent call first):", "Current thread's C stack trace", "Python runtime state: ", "Garbage-collecting",
 	"<no Python frame>", "  <no Python frame>", "  Garbage-collecting", "frame #", "Exception raised from ", "*** Aborted at ", "*** SIG", "PC: @ ", "    @ ", "*** Process received signal ***", "*** End of error message ***",
-	"wandb: ", "wandb:", "Sending process ", "Killing subprocess", "terminate called", "E0000 ",
+	"wandb: ", "wandb:", "[TimeInfo: ", "  [TimeInfo: ", "[SignalInfo: ", "  [SignalInfo: ", "NVML library version: ", "Sending process ", "Killing subprocess", "terminate called", "E0000 ",
 	"srun: Job step aborted", "srun: Terminating", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
 	"The stack trace below excludes JAX", "The preceding is the original exception", "Filtered Stack Trace:",
@@ -61,7 +61,7 @@ var (
 		"at interpreter shutdown")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
 		"id: shutdown::", "destroy_process_group() was not called", "process group has not been destroyed before we destruct")
-	wordsBar = wordings.list("it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")
+	wordsBar = wordings.list("=>.", "==>...", "==] - ", "it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
@@ -106,7 +106,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
-	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsPassing) || h.any(wordsEcho)))
+	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitWithout, h.any(wordsWithout))
 	give(traitNames, h.any(wordsNames))
@@ -114,6 +114,13 @@ func traitsOf(l *line) (t trait) {
 	give(traitSignal, h.any(wordsSignal))
 	give(traitOutcome, h.any(wordsOutcome))
 	return t
+}
+
+// namesException reports whether a line begins with the whole name of an exception, whose message may tell of nothing:
+// "pynvml.NVMLError_Unknown: Unknown Error".
+func namesException(text []byte) bool {
+	class, _, ok := exceptionHead(text)
+	return ok && strings.Contains(class, ".") && looksRaised(class)
 }
 
 // trackers are how experiment trackers begin their lines: with their name, or with that of their logger or exception.

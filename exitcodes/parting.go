@@ -35,7 +35,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		r.meter.pass(2, min(len(l.text), 200))
 		who := speaker(l.text)
 		if l.kind != kindLast {
-			if !speaksUp(l) {
+			if !speaksUp(l) || r.goesOn(i) {
 				continue
 			}
 			if later != "" && later != who {
@@ -63,6 +63,11 @@ func (r *reader) parting(to int) (Match, int, bool) {
 	return Match{}, 0, false
 }
 
+// goesOn reports whether line i goes on an error before it whose line ends with a colon.
+func (r *reader) goesOn(i int) bool {
+	return i > 0 && r.lines[i-1].kind == kindLast && bytes.HasSuffix(bytes.TrimSpace(r.lines[i-1].text), []byte(":"))
+}
+
 // namesCode reports whether a command has named, in what it says, the code with which the process ended: "curl: (56) Recv
 // failure". What its script says after that comes of it.
 func (r *reader) namesCode(l *line, who string) bool {
@@ -87,6 +92,9 @@ const (
 // speaker is the first word of a line, which most commands begin with their name. Where it is no name, it is the line.
 func speaker(text []byte) string {
 	text = bytes.TrimLeft(text, " ")
+	if i := bytes.IndexByte(text[:min(len(text), 40)], ']'); i > 0 && text[0] == '[' {
+		return string(text[:i+1])
+	}
 	word := text
 	if i := bytes.IndexAny(text, " :["); i > 0 {
 		word = text[:i]

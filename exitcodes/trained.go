@@ -83,8 +83,13 @@ type bar struct {
 	done, of int
 }
 
-// barOf reads a progress bar of tqdm or Rich.
+// barOf reads a progress bar of tqdm, Rich or Keras.
 func barOf(text []byte) (b bar, is bool) {
+	if m := kerasCount().FindSubmatch(text); m != nil {
+		b.done, _ = strconv.Atoi(string(m[1]))
+		b.of, _ = strconv.Atoi(string(m[2]))
+		return b, true
+	}
 	label, rest, is := bytes.Cut(text, []byte("%|"))
 	if is {
 		label = bytes.TrimRight(label, "0123456789 ")
@@ -111,5 +116,7 @@ func barOf(text []byte) (b bar, is bool) {
 
 // richBar is what Rich draws its bars of.
 const richBar = "\u2501\u2578\u257a"
+
+var kerasCount = lazy(`^\s*(\d+)/(\d+) (?:\[=|\x{2501})`)
 
 var barCount func() *regexp.Regexp = lazy(`^\s*(\d+)/(\d+) (?:\[|\d+:\d)`)

@@ -17,6 +17,7 @@ var families = map[string]string{
 	"family.http":       "the status of an HTTP response: too many requests and the server's own failures are a retry, the rest is fatal",
 	"family.rpc":        "the status of a gRPC call: one that passes, such as UNAVAILABLE, is a retry",
 	"family.service":    "the code of a cloud's API: throttling and the service's own failures are a retry, a refusal is fatal",
+	"family.memory":     "the memory of a device is full: fatal, a retry once steps were made or printed",
 	"family.killed":     "a child process that a signal killed: a retry",
 	"family.device":     "what CUDA or another device reported: a failure of the device is a retry, a wrong call is fatal",
 	"family.collective": "what NCCL, Gloo or another library of collectives reported: a retry",
