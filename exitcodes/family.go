@@ -58,11 +58,19 @@ func familyOf(class string, message []byte) family {
 	}
 	h := phrases.in(lower)
 	for _, judge := range []func(string, string, []byte, heard) family{
-		serviceCode, childKilled, httpStatus, rpcStatus, errnoFamily, memoryFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
+		serviceCode, childKilled, sqlFamily, httpStatus, rpcStatus, errnoFamily, memoryFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
+		systemFamily,
 	} {
 		if f := judge(class, name, message, h); f.known() {
 			return f
 		}
+	}
+	if inner, rest, ok := raisedHead(message); ok && !ownErrors[name] { // a wrapper that says what it has caught
+		of := inner[strings.LastIndexByte(inner, '.')+1:]
+		if f := rpcStatus(inner, of, []byte(rest), h); f.known() {
+			return f
+		}
+		return classFamily(inner, of, []byte(rest), h)
 	}
 	return family{}
 }

@@ -41,6 +41,9 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			if later != "" && later != who {
 				break
 			}
+			if f := r.numbered(l); later == "" && f.known() {
+				return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry
+			}
 			later = who
 			continue
 		}
@@ -66,6 +69,17 @@ func (r *reader) parting(to int) (Match, int, bool) {
 // goesOn reports whether line i goes on an error before it whose line ends with a colon.
 func (r *reader) goesOn(i int) bool {
 	return i > 0 && r.lines[i-1].kind == kindLast && bytes.HasSuffix(bytes.TrimSpace(r.lines[i-1].text), []byte(":"))
+}
+
+// numbered judges the last line, which tells of no error by its words, by the status or the number that it has: "Status: 503".
+func (r *reader) numbered(l *line) family {
+	if !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		return family{}
+	}
+	if f := familyOf("", l.text); f.name == "family.http" || f.name == "family.errno" || f.name == "family.service" {
+		return f
+	}
+	return family{}
 }
 
 // namesCode reports whether a command has named, in what it says, the code with which the process ended: "curl: (56) Recv
