@@ -134,7 +134,7 @@ func (r *reader) judgeNamed(c *chain) said {
 				best = s
 			}
 			if best.match.Rule.Verdict == Fatal || best.role() == RoleRoot {
-				return r.served(c, i, best)
+				return r.emptied(c, r.served(c, i, best))
 			}
 		}
 		if c.members[first].link == linkContext {

@@ -74,4 +74,4 @@ func talks(frame []byte) bool {
 // talkers are the files of Python's library and the packages that talk to other machines.
 var talkers = []string{"/socket.py", "/ssl.py", "/http/client.py", "/httplib.py", "/urllib/request.py", "/urllib2.py", "/urllib3/", "/requests/",
 	"/httpx/", "/httpcore/", "/h11/", "/aiohttp/", "/botocore/httpsession.py", "/botocore/endpoint.py", "/grpc/_channel.py", "/websocket/",
-	"/websockets/", "/redis/connection.py", "/pymongo/", "/paramiko/", "/wandb/sdk/mailbox/", "/wandb/sdk/lib/mailbox.py", "/wandb/sdk/lib/sock_client.py"}
+	"/websockets/", "/redis/connection.py", "/pymongo/", "/paramiko/", "/mlflow/utils/rest_utils.py", "/mlflow/store/tracking/rest_store.py", "/wandb/sdk/mailbox/", "/wandb/sdk/lib/mailbox.py", "/wandb/sdk/lib/sock_client.py"}

@@ -31,7 +31,8 @@ func classFamily(class, name string, message []byte, h heard) family {
 		"ClientOSError", "ClientPayloadError", "ChunkedEncodingError", "IncompleteRead", "ProtocolError", "RemoteProtocolError",
 		"ConnectionClosedError", "ConnectionClosed", "DistNetworkError", "HorovodInternalError", "IncompleteReadError", "ReadError", "WriteError",
 		"AutoReconnect", "SSLEOFError", "SSLZeroReturnError", "IncompleteBody", "ResponseStreamingError", "HTTPClientError",
-		"BadStatusLine", "TTransportException":
+		"BadStatusLine", "TTransportException", "SSLWantReadError", "SSLWantWriteError", "EndOfStream", "BrokenResourceError", "ClosedResourceError", "SockClientClosedError",
+		"TransferEncodingError", "ContentLengthError", "ClientConnectionResetError":
 		return transient("class", ReasonPeerLost, RoleCascade)
 	case "NVMLError_Unknown", "NVMLError_GpuIsLost", "NVMLError_DriverNotLoaded", "NVMLError_LibRmVersionMismatch", "NVMLError_ResetRequired",
 		"NVMLError_IrqIssue", "NVMLError_OperatingSystem": // the container has lost its devices, or the machine its driver
@@ -86,10 +87,10 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.Contains(name, "Deadlock") ||
 		strings.HasSuffix(name, "SerializationFailure") || strings.HasSuffix(name, "NotReady") || strings.HasSuffix(name, "NotPrimary") || strings.HasSuffix(name, "TryAgain") ||
 		strings.HasSuffix(name, "ClusterDown") || strings.HasSuffix(name, "MasterDown") || strings.HasSuffix(name, "BusyLoading") || strings.HasSuffix(name, "AdminShutdown") ||
-		strings.Contains(name, "LeaderElection") || strings.HasSuffix(name, "Overloaded") || strings.HasSuffix(name, "Standby") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
+		strings.Contains(name, "LeaderElection") || strings.Contains(name, "TooManyConnection") || strings.HasSuffix(name, "Capacity") || strings.HasSuffix(name, "Overloaded") || strings.HasSuffix(name, "Standby") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
 		return transient("class", "ServiceUnavailable", RoleRoot)
 	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || strings.HasSuffix(name, "ConnectionLoss") ||
-		strings.HasSuffix(name, "ConnectionClosed") || name == "Socket" ||
+		strings.Contains(name, "ConnectionClosed") || name == "Socket" ||
 		strings.HasSuffix(name, "CommClosed") || strings.HasSuffix(name, "StreamClosed") || strings.HasSuffix(name, "ChannelClosed"):
 		return transient("class", ReasonPeerLost, RoleCascade)
 	}

@@ -12,6 +12,8 @@ var (
 		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server", "eof occurred in violation of protocol", "server disconnected",
 		"transfer closed with", "not closed cleanly", "non-properly terminated", "ssl_error_syscall", "http2 framing layer", "send failure: ", "recv failure: ",
 		"error decoding response body", "session not active", "protocol banner",
+		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "forcibly closed",
+		"closed prematurely", "prematurely closed", "connection dropped", "connection interrupted", "not enough data for satisfy", "not enough data to satisfy",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
@@ -20,23 +22,28 @@ var (
 		"could not connect to", "couldn't connect to", "failed to connect to",
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
-		"temporary failure in name resolution", "unable to connect to", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "dns lookup failed", "name resolution failed", "unresponsive"}
+		"temporary failure in name resolution", "unable to connect to", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
+		"network error (", "network error occurred", "a network error", "network connectivity", "network issues", "network problem",
+		"dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
 		"stale file handle", "stale nfs file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
-	inUseWords = []string{"address already in use", "!= (-1) bind failed"}
+	inUseWords = []string{"cannot find empty port", "find a free port", "no free port", "address already in use", "!= (-1) bind failed"}
 	busyWords  = []string{"toomanyrequests", "too many requests", "service unavailable", "serviceunavailable", "bad gateway", "gateway time", "internal server error",
 		"server is busy", "temporarily unable", "temporarily unavailable", "store unavailable", "backend unavailable", "database is locked", "rate limit exceeded",
 		"status code 429", "status code 50", "try again later", "try later", "try accessing the file again later",
 		"unable to handle the request", "unable to return a response", "standbyexception", "no locks available", "device or resource busy", "text file busy",
 		"nodes are busy", "already completing or completed", "could not get lock", "unable to acquire lock", "could not acquire lock", "failed to acquire lock", "deadlock detected", "table is locked", "can't open hfi unit", "too many users have viewed",
-		"in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources"}
+		"overloaded_error", "is overloaded", "currently overloaded", "server overloaded", "too many clients", "too many connections",
+		"connection slots are reserved", "deadlock found", "try restarting transaction", "loading the dataset in memory", "interrupted at shutdown",
+		"please retry in ", "please retry later", "please retry after", "please retry your", "please retry the", "please retry downloading", "please retry loading",
+		"lsf is down", "hash sum mismatch", "expected content and downloaded content", "too old resource version", "unable to provision requested",
+		"temporarily disabled", "currently loading", "in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources"}
 
 	saysPeerLost    = phrases.list(append([]string{"connection closed"}, peerLostWords...)...) // as some say that are done, too
 	saysUnreachable = phrases.list(unreachableWords...)
 	saysFileServer  = phrases.list(fileServerWords...)
 	saysInUse       = phrases.list(inUseWords...)
-	saysPort        = phrases.list("port ")
-	saysTaken       = phrases.list("is already in use", "is in use by")
+	saysTaken       = phrases.list("already in use", "is occupied", "occupied by", "is in use by")
 	saysAllreduce   = phrases.list("allreduce failed")
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
 		"connection timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
@@ -48,6 +55,11 @@ var (
 		"backend error", "backenderror", "too many retries", "an error occurred while downloading using", "encountered an internal error",
 		"max retries exceeded", "maximum number of retries", "download incomplete", "checksum mismatch while downloading", "did not match calculated checksum",
 		"please reduce your request rate", "rate limit", "retries exhausted", "server unavailable", "slow down"}, busyWords...)...)
+	saysDownload = phrases.list("failed to download", "failed downloading", "error downloading", "error while downloading", "download failed", "downloading failed", "download error", "could not download", "couldn't download",
+		"unable to download", "failed to fetch")
+	saysAbsent    = phrases.list("not found", "404", "401", "403", "unauthorized", "forbidden", "denied", "no such", "does not exist", "doesn't exist", "invalid", "credential", "gated", "space left")
+	saysFetched   = phrases.list("download")
+	saysHash      = phrases.list("checksum", "sha256", "md5", "hash value")
 	saysCurl      = phrases.list("curl: (", "rpc failed; curl ")
 	saysTries     = phrases.list("attempts", "retries", " tries", "after ")
 	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
@@ -73,6 +85,8 @@ func curlFamily(message []byte) family {
 	return family{}
 }
 
+var portPattern = lazy(`(?i)\bport\W{1,3}\d+\b`)
+
 var triesPattern = lazy(`(?i)\bafter \d+ (?:\w+ )?(?:attempts|retries|tries)\b|\bafter waiting (?:for )?\d|\b(?:fail\w*|could not|unable|cannot)\b.{1,100}\bafter \d[\d.]* ?(?:s|secs?|seconds|ms|min|minutes)\b|\b(?:attempts|retries|tries) (?:were |was )?(?:exhausted|exceeded|failed|reached)`)
 
 // phraseFamily reads what a message says, of classes that say nothing by themselves. Of the program's own errors only
@@ -85,7 +99,7 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
 	case h.any(saysFileServer):
 		return transient("phrase", "InputOutputError", RoleRoot)
-	case h.any(saysInUse) || h.any(saysPort) && h.any(saysTaken):
+	case h.any(saysInUse) || h.any(saysTaken) && portPattern().Match(message):
 		return transient("phrase", "AddressInUse", RoleRoot)
 	case h.any(saysDriverGone), h.any(saysNVML) && h.any(saysNVMLGone):
 		return transient("phrase", "GPULost", RoleRoot)
@@ -100,6 +114,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", "Timeout", RoleSuspect)
 	case h.any(saysBusy):
 		return transient("phrase", "ServiceUnavailable", RoleRoot)
+	case h.any(saysDownload) && !h.any(saysAbsent) || h.any(saysFetched) && h.any(saysHash):
+		return transient("phrase", "ServiceUnavailable", RoleSuspect)
 	case h.any(saysCurl) && curlFamily(message).known():
 		return curlFamily(message)
 	case h.any(saysTries) && triesPattern().Match(message):

@@ -9,7 +9,7 @@ import (
 // saysCode is how the code of a service begins.
 var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:", "'code':", "error code", "errorcode", "response code ", "api error ", "error from server (", "name='aws_", "slowdown: ", "internalerror: ", "throttling")
 
-var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'|'[Cc]ode': ?'([A-Za-z.]+)'|ErrorCode=([A-Za-z]+)|[Ee]rror response code ([A-Z][A-Za-z]+)|api error ([A-Z][A-Za-z]+):|code: ([A-Z][A-Za-z]+), message|^(SlowDown|InternalError|Throttling\w*): `)
+var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|\n\s*Code: (\d{3})\b|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'|'[Cc]ode': ?'([A-Za-z.]+)'|ErrorCode=([A-Za-z]+)|[Ee]rror response code ([A-Z][A-Za-z]+)|api error ([A-Z][A-Za-z]+):|code: ([A-Z][A-Za-z]+), message|^(SlowDown|InternalError|Throttling\w*): `)
 
 // serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
 func serviceCode(_, _ string, message []byte, h heard) family {
@@ -31,8 +31,8 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	}
 	for _, w := range []string{"slowdown", "throttl", "timeout", "toomany", "limitexceeded", "throughputexceeded", "unavailable",
 		"internalerror", "internalfailure", "serverbusy", "networkconnection", "network_connection", "connection", "slow_down",
-		"internal_failure", "service_unavailable", "request_timeout", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond", "timetooskewed",
-		"internalserver", "timedout", "capacity", "conflict", "communicationerror", "baddigest", "sha256mismatch", "notinitialized", "sharingviolation", "beingdeleted",
+		"internal_failure", "service_unavailable", "request_timeout", "capacity", "timedout", "baddigest", "sha256mismatch", "overloaded", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond", "timetooskewed",
+		"internalserver", "conflict", "communicationerror", "notinitialized", "sharingviolation", "beingdeleted",
 		"isbreaking", "busy", "ratelimit", "nostock", "poolexhausted", "pool_exhausted", "upstream"} {
 		if strings.Contains(code, w) {
 			return transient("service", "ServiceUnavailable", RoleRoot)
@@ -46,7 +46,10 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|\b(?:request failed|error|status): ([45]\d\d)\s*$|\b(?:server|service|api|endpoint|gateway|proxy|hub|host|registry) (?:has )?(?:responded with|returned|answered|replied|sent|said)(?: with)?(?: an?)?(?: http| status| code| error)* ([45]\d\d)\b|\bHTTP(?:Error:| (?:response )?(?:status )?code:?| status:?) ([45]\d\d)\b|googleapi: Error ([45]\d\d)\b|\breceived ([45]\d\d) [\x60"]|\bresponse[a-z ]{0,20}[ :=]{1,3}([45]\d\d)\b|last exception: ([45]\d\d)\b|error\(([45]\d\d), '|'status': ([45]\d\d)\b|\b(404)[\])]?[ :-]{1,3}not found\b|\b(40[013])[\])]?[ :-]{1,3}(?:bad request|unauthorized|forbidden)|\b([45]\d\d)[\])]?[ :-]{1,3}\(?(?:request time-?out|too many requests|internal server error|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|client closed request|deadline exceeded|backend ?error|a timeout occurred|web server (?:is|returned)|origin is unreachable|site is overloaded)|\(error ([45]\d\d)\)|<Response \[([45]\d\d)\]>|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: |(?-i: [A-Z]))|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|\b(?:request failed|error|status): ([45]\d\d)\s*$|\(error ([45]\d\d)\)|<Response \[([45]\d\d)\]>|HttpError ([45]\d\d)\b|HTTP code: ([45]\d\d)\b|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: |(?-i: [A-Z]))|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b`)
+
+// statedPattern has the forms of programs that tell a status in a sentence, or with its name.
+var statedPattern = lazy(`(?i)\b(?:server|service|api|endpoint|gateway|proxy|hub|host|registry) (?:has )?(?:responded with|returned|answered|replied|sent|said)(?: with)?(?: an?)?(?: http| status| code| error)* ([45]\d\d)\b|\bHTTP(?:Error:| (?:response )?(?:status )?code:?| status:?) ([45]\d\d)\b|googleapi: Error ([45]\d\d)\b|\breceived ([45]\d\d) [\x60"]|\bresponse[a-z ]{0,20}[ :=]{1,3}([45]\d\d)\b|last exception: ([45]\d\d)\b|error\(([45]\d\d), '|'status': ([45]\d\d)\b|\b(404)[\])]?[ :-]{1,3}not found\b|\b(40[013])[\])]?[ :-]{1,3}(?:bad request|unauthorized|forbidden)|\b([45]\d\d)[\])]?[ :-]{1,3}\(?(?:request time-?out|too many requests|internal server error|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|client closed request|deadline exceeded|backend ?error|a timeout occurred|web server (?:is|returned)|origin is unreachable|site is overloaded)`)
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -54,6 +57,8 @@ func httpStatus(_, name string, message []byte, h heard) family {
 	switch name {
 	case "error_perm": // of FTP, which numbers as HTTP does, but 5xx are the client's there
 		return deterministic("class", "RequestRefused")
+	case "TransferEncodingError", "ContentLengthError": // of an answer that was cut short, whatever is the number that they give it
+		return family{}
 	case "Aborted": // Google's, whose status of 409 says less
 		return family{}
 	}
@@ -66,11 +71,19 @@ func httpStatus(_, name string, message []byte, h heard) family {
 	}
 	m := statusPattern().FindSubmatch(message)
 	if m == nil {
+		m = statedPattern().FindSubmatch(message)
+	}
+	if m == nil {
 		return family{}
 	}
 	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	if n == 403 && h.any(saysLimit) { // as GitHub and Google say it
+		n = 429
+	}
 	return status(n)
 }
+
+var saysLimit = phrases.list("rate limit exceeded", "ratelimitexceeded")
 
 // unavailable begins an error that TensorFlow expects to pass, whatever the status that it quotes: an upload that cannot be
 // resumed (410) can be begun again.

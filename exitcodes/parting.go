@@ -3,6 +3,7 @@ package exitcodes
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			text = []byte(message)
 		}
 		if f := familyOf(class, text); f.known() {
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || failed && (r.lastTry(l) || r.namesCode(l, who)))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
 			break
@@ -128,8 +129,14 @@ var noNames = map[string]bool{
 // speaksUp reports whether a line that tells of no error by its words may tell of one all the same: it is neither
 // information, nor goes on what is before it, nor takes its leave, nor advises.
 func speaksUp(l *line) bool {
-	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
+	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !broken(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
 		!(l.says(leaves...) && len(bytes.Fields(l.text)) <= 3)
+}
+
+// broken reports whether a line goes on the one before it behind a name in brackets that all of them have, as NLTK breaks its lines.
+func broken(text []byte) bool {
+	end := bytes.IndexByte(text[:min(len(text), 40)], ']')
+	return end > 0 && text[0] == '[' && bytes.HasPrefix(text[end+1:], []byte("   "))
 }
 
 // leaves begin short lines with which a program takes its leave.
