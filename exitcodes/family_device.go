@@ -12,7 +12,7 @@ var (
 		"hip", "miopen", "rocm")
 	saysDeviceError = phrases.list("gpuassert", "nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_",
 		"cuda driver error", "cuda error", "cudasuccess (", "triton error [cuda]", "unknown_cuda_error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error",
-		"cufft_", "cusparse", "error 8", "hip error", "hiperror", "miopenstatus")
+		"cufft_", "cusparse error", "error 8", "hip error", "hiperror", "miopenstatus")
 	saysFailedCall   = phrases.list(failedCall)
 	saysDeviceMisuse = phrases.list("arch_mismatch", "bad_param", "forward compatibility was attempted", "device-side assert", "insufficient for",
 		"invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch",
@@ -24,7 +24,7 @@ var (
 // deviceFamily knows what CUDA, its libraries and HIP say. Most of it is a device in a bad state, which a new process
 // does not inherit; what the program asked for wrongly it will ask for again.
 func deviceFamily(class, _ string, message []byte, h heard) family {
-	if !h.any(saysDevice) {
+	if !h.any(saysDevice) || compiled(message) {
 		return family{}
 	}
 	if !h.any(saysDeviceError) && !(h.any(saysFailedCall) && ofDevice(message)) && !strings.HasSuffix(class, "AcceleratorError") {
@@ -34,6 +34,13 @@ func deviceFamily(class, _ string, message []byte, h heard) family {
 		return deterministic("device", "CUDAUsage")
 	}
 	return transient("device", "CUDAError", RoleRoot)
+}
+
+// compiled reports whether a compiler speaks of the source that it reads, which may itself speak of errors.
+func compiled(message []byte) bool {
+	place, _, found := bytes.Cut(message[:min(len(message), 300)], []byte("error: "))
+	place = bytes.TrimRight(bytes.TrimSuffix(place, []byte("fatal ")), ": ")
+	return found && len(place) > 0 && (isDigit(place[len(place)-1]) || place[len(place)-1] == ')') && bytes.Contains(place, []byte(".")) && bytes.IndexByte(place, ' ') < 0
 }
 
 const failedCall = "() failed. status: "

@@ -203,22 +203,3 @@ func (r *reader) accusations() (lines []string) {
 	}
 	return lines
 }
-
-// unknownLine is the line that tells most where nothing is known: the last that names an exception or an error, or with
-// which a program says what it cannot do.
-func (r *reader) unknownLine() said {
-	for i := len(r.lines) - 1; i >= 0; i-- {
-		l := &r.lines[i]
-		stated := l.kind == kindOther && l.level == levelNone && i >= len(r.lines)-closing && states(l)
-		if (l.kind == kindLast || stated) && !r.inside[i] && !l.is(traitNoise|traitEcho) {
-			if at := r.rustPanic(i); at >= 0 {
-				return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
-			}
-			if m, ok := r.unforked(i); ok {
-				return said{match: m, known: true, at: i}
-			}
-			return said{exception: l.shown(), at: i, unknown: true}
-		}
-	}
-	return said{at: len(r.lines)}
-}

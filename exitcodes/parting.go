@@ -144,14 +144,14 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
 
 // advice begins lines about what to do.
-var advice = []string{"See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "https://", "http://"}
+var advice = []string{"Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
 
 // states reports whether a line is a statement of its own about something that it names: "config.yaml: line 4: no such key".
 func states(l *line) bool {
-	if l.level == levelInfo || indent(l.text) > 0 || l.kind == kindSurvived {
+	if l.level == levelInfo || indent(l.text) > 0 || l.kind == kindSurvived || l.says(advice...) {
 		return false
 	}
 	i := bytes.Index(l.text[:min(len(l.text), 40)], []byte(": "))

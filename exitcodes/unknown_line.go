@@ -1,0 +1,42 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strings"
+)
+
+// unknownLine is the line that tells most where nothing is known: the last that names an exception or an error, or with
+// which a program says what it cannot do.
+func (r *reader) unknownLine() said {
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		l := &r.lines[i]
+		stated := l.kind == kindOther && l.level == levelNone && i >= len(r.lines)-closing && states(l)
+		if (l.kind == kindLast || stated) && !r.inside[i] && !l.is(traitNoise|traitEcho) {
+			if at := r.rustPanic(i); at >= 0 {
+				return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
+			}
+			if m, ok := r.unforked(i); ok {
+				return said{match: m, known: true, at: i}
+			}
+			return said{exception: r.statement(i), at: i, unknown: true}
+		}
+	}
+	return said{at: len(r.lines)}
+}
+
+// statement is line i for a person, and the next one where line i is only a heading: the upper edge of a box, or an exception whose
+// message begins below its name.
+func (r *reader) statement(i int) string {
+	l := &r.lines[i]
+	if i+1 >= len(r.lines) || r.lines[i+1].blank() {
+		return l.shown()
+	}
+	next := strings.TrimSpace(strings.Trim(r.lines[i+1].shown(), "\u2502 |"))
+	if bytes.HasPrefix(l.text, []byte("\u256d\u2500")) {
+		return next
+	}
+	if class, message, ok := exceptionHead(l.text); ok && message == "" && looksRaised(class) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) {
+		return l.shown() + " " + next
+	}
+	return l.shown()
+}
