@@ -18,8 +18,8 @@ var (
 	// What the runtime says of most states of a device, whoever passes it on.
 	saysDeviceState = phrases.list("unspecified launch failure", "illegal memory access was", "misaligned address", "illegal instruction was", "hardware stack error",
 		"invalid program counter", "driver shutting down", "startup failure in cuda", "uncorrectable ecc error", "uncorrectable nvlink", "mps server", "launch timed out and was",
-		"context is destroyed", "busy or unavailable", "-capable device is detected", "system not yet initialized", "outside of cuda", "hardware resources required to create mps")
-	saysDeviceStart  = phrases.list("initialization error", "unknown error") // of CUDA
+		"devices are busy or unavailable", "device(s) is/are busy", "-capable device is detected", "system not yet initialized", "outside of cuda", "hardware resources required to create mps")
+	saysDeviceStart  = phrases.list("initialization error", "unknown error", "context is destroyed") // of CUDA
 	saysCUDA         = phrases.list("cuda", "rocm")
 	saysDeviceMisuse = phrases.list("arch_mismatch", "bad_param", "forward compatibility was attempted", "device-side assert", "insufficient for",
 		"invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch",
