@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A condition is what systems around a training say, each in its own words, when it passes: batch systems, clouds,
+// A condition is what systems around a training job say, each in its own words, when it passes: batch systems, clouds,
 // Kubernetes, databases, brokers. Each phrase is one of that system's, which no program says of its own arguments.
 type condition struct {
 	family

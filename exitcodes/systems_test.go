@@ -7,7 +7,7 @@ import (
 )
 
 // TestSystems has the wordings of testdata/systems.tsv, which are the numbers, names and texts of operating systems, libraries and
-// services by their own lists, end a process with code 1: as the last line, raised by an exception of a class that nobody knows,
+// services by their own lists, end a process with code 1: as the last line, raised by an exception of an unknown class,
 // and logged as an error. Who prints them does not matter.
 func TestSystems(t *testing.T) {
 	data, err := os.ReadFile("testdata/systems.tsv")
