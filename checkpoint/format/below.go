@@ -179,6 +179,9 @@ func signless(numberless string) string {
 func Versions(paths []string) bool {
 	kind := func(p string) string {
 		base := path.Base(p)
+		if isHash(base) { // a run's own name, which says nothing of the order of runs
+			return p
+		}
 		if t := titleOf(base); t.slot != "" && t.family == "" && !pastWords[t.slot] {
 			base = t.roles
 		}

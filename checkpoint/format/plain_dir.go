@@ -127,7 +127,10 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
 		kept := keptIn(files)
-		kept.kept = !isHash(name) // a random name is one of a save, and others have others
+		if isHash(name) && kept.step >= 0 {
+			return nil, nil // the file says of which step it is: the random name is that of a run, and others have others
+		}
+		kept.kept = !isHash(name) // it is one of a save
 		return kept, nil
 	case t.step < 0 && tensors == 1 && l.ofLightning(files):
 		return nil, nil // a directory in which Lightning keeps its best

@@ -106,8 +106,8 @@ if has("torch"):
         (f / "logs/text2image").mkdir(parents=True)
         (f / "README.md").write_text("# LoRA")
 
-    # Nothing says whether the weights and the state belong together; torchtune finds both by itself (--resume own).
-    @tree("torchtune, full, by epochs", ["65"])
+    # The state is written in place, the weights of each epoch beside it; torchtune finds both by its own settings.
+    @tree("torchtune, full, by epochs", ["recipe_state/recipe_state.pt"], 2)
     def _(f):
         for epoch in 0, 1:
             d = f / f"epoch_{epoch}"

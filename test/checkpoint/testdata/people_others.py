@@ -43,9 +43,8 @@ if has("torch"):
         save(f / "optimizer.pt", made["optimizer"])
         (f / "training_state.json").write_text(json.dumps({"step": 1200, "best": 0.5}))
 
-    @tree("a dataset of numpy's and of HDF5's", ["train_10000.h5"], 10000, "data")
+    @tree("a dataset of numpy's and of HDF5's", [], None, "data")
     def _(f):
-        # A person would begin from nothing. What an HDF5 file that Keras has not written is for is not known.
         (f / "data").mkdir()
         numpy.savez(f / "data/mnist.npz", x_train=numpy.zeros((9, 4)), y_train=numpy.zeros(9))
         if has("h5py"):
