@@ -94,10 +94,10 @@ func (r *reader) echoed(c int, s said) said {
 // tell what passes.
 func (r *reader) judgeChain(c *chain) said {
 	s := r.judgeNamed(c)
-	if c.cut == 0 || s.known && s.match.Rule.Verdict == Retry || !r.rules.families {
+	if !c.cut && !r.nameCut(c) || s.known && s.match.Rule.Verdict == Retry || !r.rules.families {
 		return s
 	}
-	for _, read := range []func() (said, bool){func() (said, bool) { return r.saidBefore(c.begin) }, func() (said, bool) { return r.raising(c.cut) }} {
+	for _, read := range []func() (said, bool){func() (said, bool) { return r.saidBefore(c.begin) }, func() (said, bool) { return r.raising(c.head) }} {
 		if t, found := read(); found && t.match.Rule.Verdict == Retry {
 			t.other = s.exception
 			return t

@@ -11,7 +11,7 @@ import (
 func (r *reader) raising(i int) (said, bool) {
 	place := -1
 	for j := len(r.lines) - 1; j >= i && place < 0; j-- {
-		if r.lines[j].contains(`File "`) {
+		if isFrame(r.lines[j].text) && !r.lines[j].contains(plumbing...) {
 			place = j
 		}
 	}
@@ -29,11 +29,27 @@ func (r *reader) raising(i int) (said, bool) {
 			}
 		}
 	}
-	if !talks(r.lines[place].text) {
+	met := source < len(r.lines) && r.lines[source].contains("TCPStore(", "next(rendezvous_iterator)")
+	if !met && !talks(r.lines[place].text) {
 		return said{}, false
 	}
 	f := transient("frame", ReasonPeerUnreachable, RoleSuspect)
 	return said{match: Match{Rule: f.rule(), Line: r.lines[place].shown()}, known: true, at: place}, true
+}
+
+// nameCut reports whether the output ends within the name of the exception with which the chain ends: "ssl.SSLErr".
+func (r *reader) nameCut(c *chain) bool {
+	m := c.last()
+	last := m.lines[len(m.lines)-1]
+	if looksRaised(m.class) || len(m.lines) > 1 || len(bytes.TrimSpace(r.lines[last].text)) != len(m.class) {
+		return false
+	}
+	for _, l := range r.lines[last+1:] {
+		if !l.blank() {
+			return false
+		}
+	}
+	return true
 }
 
 // raiseOf splits a line of source that raises an exception by the name of its class, which is empty where a variable has it.
@@ -58,7 +74,7 @@ func talks(frame []byte) bool {
 	path, rest, _ := bytes.Cut(frame, []byte(`",`))
 	_, name, _ := bytes.Cut(rest, []byte(", in "))
 	path = bytes.ReplaceAll(path, []byte(`\`), []byte("/"))
-	for _, judged := range []string{"raise_for_status", "http_error", "do_handshake"} {
+	for _, judged := range []string{"raise_for_status", "http_error"} {
 		if strings.Contains(string(name), judged) {
 			return false
 		}
@@ -71,7 +87,10 @@ func talks(frame []byte) bool {
 	return false
 }
 
+// plumbing are frames through which exceptions of others come.
+var plumbing = []string{"/contextlib.py\"", "File \"<string>\"", "/six.py\"", "/asyncio/", "/concurrent/futures/", "/tenacity/", "/backoff/", "/retrying.py\""}
+
 // talkers are the files of Python's library and the packages that talk to other machines.
-var talkers = []string{"/socket.py", "/ssl.py", "/http/client.py", "/httplib.py", "/urllib/request.py", "/urllib2.py", "/urllib3/", "/requests/",
+var talkers = []string{"/socket.py", "/ssl.py", "/http/client.py", "/httplib.py", "/urllib/request.py", "/urllib2.py", "/urllib3/", "/requests/adapters.py", "/requests/sessions.py", "/requests/models.py", "/requests/api.py",
 	"/httpx/", "/httpcore/", "/h11/", "/aiohttp/", "/botocore/httpsession.py", "/botocore/endpoint.py", "/grpc/_channel.py", "/websocket/",
 	"/websockets/", "/redis/connection.py", "/pymongo/", "/paramiko/", "/mlflow/utils/rest_utils.py", "/mlflow/store/tracking/rest_store.py", "/wandb/sdk/mailbox/", "/wandb/sdk/lib/mailbox.py", "/wandb/sdk/lib/sock_client.py"}

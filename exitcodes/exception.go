@@ -37,7 +37,8 @@ type chain struct {
 	warned  bool // and called it a warning
 	thread  bool // it ended a thread, not the program
 	frames  []int
-	cut     int // line with which the traceback begins that the output ends in, of an exception that is not named; 0 where there is none
+	head    int  // line with which its last traceback begins
+	cut     bool // the output ends in that one before the exception is named
 	// survived is set once the reader knows that training went on after it.
 	survived bool
 }

@@ -12,8 +12,8 @@ var (
 		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server", "eof occurred in violation of protocol", "server disconnected",
 		"transfer closed with", "not closed cleanly", "non-properly terminated", "ssl_error_syscall", "http2 framing layer", "send failure: ", "recv failure: ",
 		"error decoding response body", "session not active", "protocol banner",
-		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "forcibly closed",
-		"closed prematurely", "prematurely closed", "connection dropped", "connection interrupted", "not enough data for satisfy", "not enough data to satisfy",
+		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "workers died while running it", "request error for ", "transmission has been stuck", "forcibly closed",
+		"closed prematurely", "prematurely closed", "not enough data for satisfy", "not enough data to satisfy",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
@@ -23,7 +23,7 @@ var (
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
 		"temporary failure in name resolution", "unable to connect to", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
-		"network error (", "network error occurred", "a network error", "network connectivity", "network issues", "network problem",
+		"network error (connect", "network error (read", "network error (http", "network error (time", "network error occurred", "a network error", "network connectivity",
 		"dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
 		"stale file handle", "stale nfs file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
@@ -33,11 +33,11 @@ var (
 		"status code 429", "status code 50", "try again later", "try later", "try accessing the file again later",
 		"unable to handle the request", "unable to return a response", "standbyexception", "no locks available", "device or resource busy", "text file busy",
 		"nodes are busy", "already completing or completed", "could not get lock", "unable to acquire lock", "could not acquire lock", "failed to acquire lock", "deadlock detected", "table is locked", "can't open hfi unit", "too many users have viewed",
-		"overloaded_error", "is overloaded", "currently overloaded", "server overloaded", "too many clients", "too many connections",
+		"overloaded_error", "server is overloaded", "is currently overloaded", "server overloaded", "too many clients", "too many connections",
 		"connection slots are reserved", "deadlock found", "try restarting transaction", "loading the dataset in memory", "interrupted at shutdown",
-		"please retry in ", "please retry later", "please retry after", "please retry your", "please retry the", "please retry downloading", "please retry loading",
+		"please retry in ", "please retry later", "please retry after", "please retry your request", "please retry downloading", "please retry loading",
 		"lsf is down", "hash sum mismatch", "expected content and downloaded content", "too old resource version", "unable to provision requested",
-		"temporarily disabled", "currently loading", "in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources"}
+		"step creation temporarily disabled", "in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources"}
 
 	saysPeerLost    = phrases.list(append([]string{"connection closed"}, peerLostWords...)...) // as some say that are done, too
 	saysUnreachable = phrases.list(unreachableWords...)
@@ -48,10 +48,10 @@ var (
 	saysAllreduce   = phrases.list("allreduce failed")
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
 		"connection timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
-		"operation timeout", "collective timeout", "recv timeout", "send timeout", "error: timeout (", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long",
+		"operation timeout", "collective timeout", "recv timeout", "send timeout", "error: timeout (", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long", "took too long", "requesttimeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than"}, passingTimeouts...)...)
-	saysBusy = phrases.list(append([]string{"giving up after", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",
+	saysBusy = phrases.list(append([]string{"giving up after", "is currently loading", "will be automatically retried", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",
 		"retry limit", "exceeded maximum retries", "exceeded retries", "internal_error", "quota exceeded for quota metric",
 		"backend error", "backenderror", "too many retries", "an error occurred while downloading using", "encountered an internal error",
 		"max retries exceeded", "maximum number of retries", "download incomplete", "checksum mismatch while downloading", "did not match calculated checksum",

@@ -75,7 +75,7 @@ var (
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsTrying      = wordings.list("trying ")
-	wordsWhileTrying = wordings.list("you are trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
+	wordsWhileTrying = wordings.list("you are trying ", "timed out trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	// A condition that passes is an error by its words alone.
 	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords, passingConditions())...)
 	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "rrorcode", "curl: (", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",

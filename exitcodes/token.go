@@ -74,6 +74,8 @@ func (l *line) prefix(labels bool) bool {
 		return l.label()
 	case c == ' ':
 		return l.indentedClock()
+	case c == '#':
+		return l.buildStep()
 	case c == '(':
 		return l.actor()
 	case c == '|' || c == '-' || c == ':':

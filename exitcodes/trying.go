@@ -38,7 +38,7 @@ func (r *reader) saidBefore(to int) (said, bool) {
 		if f := familyOf("", l.text); f.verdict == Retry {
 			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
 		}
-		if !l.is(traitTracker) {
+		if !l.is(traitTracker) && (i < to-1 || !l.logged) { // the record to which the traceback belongs
 			return said{}, false
 		}
 	}
@@ -53,10 +53,11 @@ func (r *reader) lastWarned() (said, bool) {
 	}
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.blank() || l.kind == kindNoise || l.is(traitNoise) {
+		if l.blank() || indented(l.text) || l.kind == kindNoise || l.is(traitNoise) {
 			continue
 		}
-		if l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled) || r.inside[i] || l.is(traitWithout|traitTracker) {
+		trying := bytes.HasSuffix(bytes.TrimRight(l.text, " ."), []byte(", retrying")) || l.contains("will be automatically retried") // whatever its level
+		if !trying && (l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled)) || r.inside[i] || l.is(traitWithout|traitTracker) {
 			break
 		}
 		m := Match{Line: l.shown()}

@@ -13,6 +13,8 @@ import (
 
 // families judge an exception that no rule fits (docs/verdicts.md). Each appears where a rule's name would.
 var families = map[string]string{
+	"family.data":       "a file of the data that is empty: fatal",
+	"family.frame":      "the last frame of a traceback that was cut off, in code that talks to another machine: a retry",
 	"family.errno":      "the error number of a system call: what another try or another machine may not meet is a retry",
 	"family.http":       "the status of an HTTP response: too many requests and the server's own failures are a retry, the rest is fatal",
 	"family.rpc":        "the status of a gRPC call: one that passes, such as UNAVAILABLE, is a retry",
