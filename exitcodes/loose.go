@@ -49,11 +49,22 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		aborted := rule.Reason == "ChildKilled" && r.meter.afford(1, len(l.text)) && l.contains("Aborted", "SIGABRT", "on signal 6", "code -6", "code = -6")
 		switch {
 		case found && aborted && !told: // who aborts has said why, and so have those of whose death it aborts
+		case found && rule.Name == best.Rule.Name && indented(l.text) && r.listed(at, i): // it goes on what is said there
 		case !found || told && !aborted || r.rules.better(rule, &best.Rule):
 			best, at, found, told = Match{Rule: *rule, Line: r.withWhat(i)}, i, true, aborted
 		}
 	}
 	return best, at, found
+}
+
+// listed reports whether the lines between a head and line i all go on it, as a list of sizes that do not fit.
+func (r *reader) listed(head, i int) bool {
+	for head++; head < i; head++ {
+		if !indented(r.lines[head].text) {
+			return false
+		}
+	}
+	return true
 }
 
 // wentOn reports whether a shell that did not find a command went on to the next one, as a script does which loads modules where

@@ -107,9 +107,6 @@ const (
 // speaker is the first word of a line, which most commands begin with their name. Where it is no name, it is the line.
 func speaker(text []byte) string {
 	text = bytes.TrimLeft(text, " ")
-	if i := bytes.IndexByte(text[:min(len(text), 40)], ']'); i > 0 && text[0] == '[' {
-		return string(text[:i+1])
-	}
 	word := text
 	if i := bytes.IndexAny(text, " :["); i > 0 {
 		word = text[:i]

@@ -13,22 +13,6 @@ import (
 // maxReported bounds the ranks of a report that are judged; a node has no more.
 const maxReported = 128
 
-// ofEarlierRun reports whether training has made steps after a report: the output has those of several runs, and this one wrote no
-// report, or that is not what it ended of.
-func ofEarlierRun(output []byte, m *meter) bool {
-	root := bytes.Index(output, []byte(rootSection))
-	if root < 0 {
-		return false
-	}
-	end := bytes.Index(output[root:], []byte("\n===="))
-	if end < 0 {
-		return false
-	}
-	after := output[root+end+1:]
-	m.pass(4, len(after))
-	return showsSteps(after)
-}
-
 // reported splits a worker that reports about its own workers, as torchrun does, into those: one outcome each, with
 // the text that belongs to it. A death by signal, or a code that says retry by itself, needs no report. rest is o without
 // the report, in case that none of the ranks failed by itself.
@@ -39,7 +23,7 @@ func reported(o Outcome) (ranks []Outcome, rest Outcome) {
 		o.meter.pass(1, len(text))
 	}
 	failures = slices.DeleteFunc(failures, ReportedFailure.unreadable)
-	if len(failures) == 0 || o.Status.Signal != 0 || o.Status.Code >= CodeSignalBase || ofEarlierRun(o.Output[len(text):], o.meter) {
+	if len(failures) == 0 || o.Status.Signal != 0 || o.Status.Code >= CodeSignalBase {
 		return nil, o
 	}
 	if outlived(o, len(text)) {
