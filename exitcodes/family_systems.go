@@ -23,7 +23,7 @@ var conditions = []condition{
 	passes(transient("system", "Evicted", RoleRoot), // or is taken back
 		"reason: evicted", "reason=evicted", "pod was evicted", "job was evicted", "node is shutting down", "imminent node shutdown", "taintmanagereviction", "taint manager: deleting",
 		"in order to admit critical pod", "ephemeral local storage usage exceeds", "instance was preempted", "machine was preempted", "node was preempted", "vm was preempted",
-		"nodepreempted", "spotinstancetermination", "spot instance termination", "term_load: ", "job was preempted", "joblease", "state=preempted", "state preempted", "preempted by scheduler"),
+		"nodepreempted", "spotinstancetermination", "spot instance termination", "term_load: ", "job was preempted", "joblease", "state=preempted", "state preempted", "preempted by scheduler", "was preempted by ", "has been preempted", "to spot interruption", "by the spot interruption", "unhealthy maintenance", "host maintenance event"),
 	passes(transient("system", "LaunchFailed", RoleSuspect),
 		"failedcreatepodsandbox", "create pod sandbox", "networkpluginnotready", "runtime network not ready", "multi-attach error", "volume is already used by pod",
 		"slurmd could not", "communication connection failure", "communication shutdown failure", "message receive failure", "message send failure",
