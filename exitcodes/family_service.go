@@ -9,7 +9,7 @@ import (
 // saysCode is how the code of a service begins.
 var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:", "'code':", "error code", "errorcode", "response code ", "api error ", "error from server (", "name='aws_", "eason: ", "eason\": ", "slowdown: ", "internalerror: ", "throttling")
 
-var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|\n\s*Code: (\d{3})\b|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'|'[Cc]ode': ?'([A-Za-z.]+)'|ErrorCode=([A-Za-z]+)|[Ee]rror response code ([A-Z][A-Za-z]+)|api error ([A-Z][A-Za-z]+):|code: ([A-Z][A-Za-z]+), message|[Rr]eason"?: "?([A-Z][A-Za-z]+)|^(SlowDown|InternalError|Throttling\w*): `)
+var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|\n\s*Code: (\d{3})\b|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'|'[Cc]ode': ?'([A-Za-z.]+)'|ErrorCode=([A-Za-z]+)|[Ee]rror response code ([A-Z][A-Za-z]+)|api error ([A-Z][A-Za-z]+):|code: ([A-Z][A-Za-z]+), message|[Rr]eason"?: "?([A-Z][A-Za-z.]+)|^(SlowDown|InternalError|Throttling\w*): `)
 
 // serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
 func serviceCode(_, _ string, message []byte, h heard) family {
