@@ -80,7 +80,7 @@ var hint = []byte("[Hint: ")
 
 const (
 	maxMessageText = 1536 // bytes of a message that are read
-	familyPasses   = 8    // over them: to lower case, the phrases, and at most six expressions
+	familyPasses   = 10   // over them: to lower case, the phrases, and at most eight expressions
 )
 
 // phrases are what messages say about conditions; each family has lists of its own.

@@ -46,10 +46,10 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|\b(?:request failed|error|status): ([45]\d\d)\s*$|\(error ([45]\d\d)\)|<Response \[([45]\d\d)\]>|HttpError ([45]\d\d)\b|HTTP code: ([45]\d\d)\b|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: |(?-i: [A-Z]))|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|[a-z.], ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|\b(?:request failed|error|status): ([45]\d\d)\s*$|\(error ([45]\d\d)\)|<Response \[([45]\d\d)\]>|HttpError ([45]\d\d)\b|HTTP code: ([45]\d\d)\b|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: |(?-i: [A-Z]))|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|[a-z.], ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b` + "|" + statedForms)
 
-// statedPattern has the forms of programs that tell a status in a sentence, or with its name.
-var statedPattern = lazy(`(?i)["'](?:code|status)["']: ?([45]\d\d)\b|\b([45]\d\d):? (?:GET|PUT|POST|HEAD|DELETE|PATCH) https?:|\b(?:server|service|api|endpoint|gateway|proxy|hub|host|registry) (?:has )?(?:responded with|returned|answered|replied|sent|said)(?: with)?(?: an?)?(?: http| status| code| error)* ([45]\d\d)(?: error| status|[.,:;)]|\s*$)|\bHTTP(?:Error:| (?:response )?(?:status )?code:?| status:?) ([45]\d\d)\b|googleapi: Error ([45]\d\d)\b|\breceived ([45]\d\d) [\x60"]|\bresponse from [a-z ]{0,16}: ?([45]\d\d)\b|last exception: ([45]\d\d)\b|error\(([45]\d\d), '|'status': ([45]\d\d)\b|\b(404)[\])]?[ :-]{1,3}not found\b|\b(40[013])[\])]?[ :-]{1,3}(?:bad request|unauthorized|forbidden)|\b([45]\d\d)[\])]?[ :-]{1,3}\(?(?:request time-?out|too many requests|internal server error|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|client closed request|deadline exceeded|backend ?error|a timeout occurred|web server (?:is|returned)|origin is unreachable|site is overloaded)`)
+// statedForms has the forms of programs that tell a status in a sentence, or with its name.
+const statedForms = `["'](?:code|status)["']: ?([45]\d\d)\b|\b([45]\d\d):? (?:GET|PUT|POST|HEAD|DELETE|PATCH) https?:|\b(?:server|service|api|endpoint|gateway|proxy|hub|host|registry) (?:has )?(?:responded with|returned|answered|replied|sent|said)(?: with)?(?: an?)?(?: http| status| code| error)* ([45]\d\d)(?: error| status|[.,:;)]|\s*$)|\bHTTP(?:Error:| (?:response )?(?:status )?code:?| status:?) ([45]\d\d)\b|googleapi: Error ([45]\d\d)\b|\breceived ([45]\d\d) [\x60"]|\bresponse from [a-z ]{0,16}: ?([45]\d\d)\b|last exception: ([45]\d\d)\b|error\(([45]\d\d), '|'status': ([45]\d\d)\b|\b(404)[\])]?[ :-]{1,3}not found\b|\b(40[013])[\])]?[ :-]{1,3}(?:bad request|unauthorized|forbidden)|\b([45]\d\d)[\])]?[ :-]{1,3}\(?(?:request time-?out|too many requests|internal server error|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|client closed request|deadline exceeded|backend ?error|a timeout occurred|web server (?:is|returned)|origin is unreachable|site is overloaded)`
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -70,9 +70,6 @@ func httpStatus(_, name string, message []byte, h heard) family {
 		return status(n)
 	}
 	m := statusPattern().FindSubmatch(message)
-	if m == nil {
-		m = statedPattern().FindSubmatch(message)
-	}
 	if m == nil {
 		return family{}
 	}
@@ -99,13 +96,10 @@ func status(n int) family {
 	return family{}
 }
 
-var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |^(?:[A-Z][\w ]{1,30}: )?(Unavailable|Aborted|Deadline exceeded): |^\((Unavailable|ExecutionTimeout)\) |code = ([A-Z][A-Za-z]+) desc =`)
+var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |^(?:[A-Z][\w ]{1,30}: )?(Unavailable|Aborted|Deadline exceeded): |^\((Unavailable|ExecutionTimeout)\) |code = ([A-Z][A-Za-z]+) desc =` + "|" + statedStates)
 
-// saysRPC are the names of the states that pass; statedRPC has the forms in which others than Google's libraries tell one.
-var (
-	saysRPC   = phrases.list("unavailable", "aborted", "cancelled", "deadline_exceeded", "deadlineexceeded")
-	statedRPC = lazy(`(?:^|[\s:"'(\[{])(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): |\b(?:status|code):? (UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED|Unavailable|Aborted|DeadlineExceeded)\b|failed: (UNAVAILABLE|DEADLINE_EXCEEDED)$|"status": ?"(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED)"`)
-)
+// statedStates has the forms in which others than Google's libraries tell a state of gRPC that passes.
+const statedStates = `(?:^|[\s:"'(\[{])(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): |\b(?:status|code):? (UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED|Unavailable|Aborted|DeadlineExceeded)\b|failed: (UNAVAILABLE|DEADLINE_EXCEEDED)$|"status": ?"(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED)"`
 
 var wordBreak = strings.NewReplacer("_", "", " ", "")
 
@@ -113,11 +107,7 @@ var wordBreak = strings.NewReplacer("_", "", " ", "")
 // RESOURCE_EXHAUSTED say nothing by themselves.
 func rpcStatus(class, name string, message []byte, h heard) family {
 	code := ""
-	m := rpcPattern().FindSubmatch(message)
-	if m == nil && h.any(saysRPC) {
-		m = statedRPC().FindSubmatch(message)
-	}
-	if m != nil {
+	if m := rpcPattern().FindSubmatch(message); m != nil {
 		code = strings.ToUpper(wordBreak.Replace(string(bytes.Join(m[1:], nil))))
 	} else if strings.Contains(class, "errors_impl.") || strings.Contains(class, "api_core") || strings.Contains(class, "grpc") {
 		code = strings.ToUpper(strings.TrimSuffix(name, "Error"))
