@@ -8,7 +8,7 @@ import (
 )
 
 // saysErrno is how the number of an error begins.
-var saysErrno = phrases.list("os { code", "error, code: ", "(1", "(2", "(3", "(4", "(5", "(6", "(7", "(os error", "name: e", "rrno", "winerror ", "wsa")
+var saysErrno = phrases.list("os { code", "error, code: ", "(1", "(2", "(3", "(4", "(5", "(6", "(7", "(os error", "name: e", "rrno", "winerror ", "wsa", "error: 1", "code: 1", "code 1")
 
 var errnoPattern = lazy(`\[Errno (-?\d+)\]|\[(\d+)\]$|\bOs \{ code: (\d+)|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]|(?i:socket (?:recv|send|connect) error, code): (\d+)`)
 

@@ -99,7 +99,7 @@ func status(n int) family {
 var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |^(?:[A-Z][\w ]{1,30}: )?(Unavailable|Aborted|Deadline exceeded): |^\((Unavailable|ExecutionTimeout)\) |code = ([A-Z][A-Za-z]+) desc =` + "|" + statedStates)
 
 // statedStates has the forms in which others than Google's libraries tell a state of gRPC that passes.
-const statedStates = `(?:^|[\s:"'(\[{])(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): |\b(?:status|code):? (UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED|Unavailable|Aborted|DeadlineExceeded)\b|failed: (UNAVAILABLE|DEADLINE_EXCEEDED)$|"status": ?"(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED)"`
+const statedStates = `(?:^|[\s:"'(\[{])(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): |\b(?:status|code):? (UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED|Unavailable|Aborted|DeadlineExceeded)\b|failed: (UNAVAILABLE|DEADLINE_EXCEEDED)\s*$|"status": ?"(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED)"`
 
 var wordBreak = strings.NewReplacer("_", "", " ", "")
 

@@ -18,12 +18,12 @@ func passes(f family, words ...string) condition { return condition{f, words, ph
 var conditions = []condition{
 	passes(transient("system", "NodeFailed", RoleRoot), // a machine is gone, or cannot start what it was asked to
 		"node_fail", "boot_fail", "node failure on ", "nodelost", "node was lost", "node is lost", "node no longer exists", "nodeunusable", "host ec2 (instance",
-		"compute target became unusable", "on a *lost* node", "exitcode: -100", "exit status: -100", "slice failure", "slice health check", "core halted", "node is not ready", "nodenotready", "allocate unhealthy devices", "devices unavailable for", "podgc:",
+		"compute target became unusable", "on a *lost* node", "exitcode: -100", "exit status: -100", "slice failure", "slice health check", "core halted", "node is not ready", "\" is not ready", "nodenotready", "allocate unhealthy devices", "devices unavailable for", "podgc:",
 		"required node not available (down", "containerstatusunknown", "container could not be located when"),
 	passes(transient("system", "Evicted", RoleRoot), // or is taken back
 		"reason: evicted", "reason=evicted", "pod was evicted", "job was evicted", "node is shutting down", "imminent node shutdown", "taintmanagereviction", "taint manager: deleting",
 		"in order to admit critical pod", "ephemeral local storage usage exceeds", "instance was preempted", "machine was preempted", "node was preempted", "vm was preempted",
-		"nodepreempted", "spotinstancetermination", "spot instance termination", "term_load: ", "job was preempted", "joblease", "state=preempted", "state preempted", "preempted by scheduler", "was preempted by ", "has been preempted", "to spot interruption", "by the spot interruption", "unhealthy maintenance", "host maintenance event"),
+		"nodepreempted", "spotinstancetermination", "spot instance termination", "term_load: ", "job was preempted", "joblease", "state=preempted", "state preempted", "preempted by scheduler", "preempted by ", "has been preempted", "to spot interruption", "by the spot interruption", "unhealthy maintenance", "host maintenance event"),
 	passes(transient("system", "LaunchFailed", RoleSuspect),
 		"failedcreatepodsandbox", "create pod sandbox", "networkpluginnotready", "runtime network not ready", "multi-attach error", "volume is already used by pod",
 		"slurmd could not", "communication connection failure", "communication shutdown failure", "message receive failure", "message send failure",
@@ -56,7 +56,7 @@ var conditions = []condition{
 		"internal error occurred: failed", "internal error occurred for the current", "internal error encountered.", "internal error. please try again", "internal error on launch", "encountered an internal error", "send request failed",
 		"unable to execute http request", "from the connection pool", "from the pool within", "over the account limit", "server not initialized yet", "operationtimedout", "within the specified time",
 		": rate exceeded", "exceeds the rate limit", "exceeded the rate limit", "sharingviolation", "beingdeleted", "client closed request", "metadata service. status: 5",
-		"no healthy upstream", "upstream request timeout", "goaway", "too_many_pings", "enhance_your_calm", "could only be written to 0 of", "could only be replicated to 0",
+		"no healthy upstream", "server is shutting down", "upstream request timeout", "goaway", "too_many_pings", "enhance_your_calm", "could only be written to 0 of", "could only be replicated to 0",
 		"all datanodes", "sparkcontext was shut down", "find coarsegrainedscheduler", "layer verification failed", "layer: unexpected eof", "image configuration: ",
 		"error in the pull function", "timeout awaiting response headers", "hyper::error(incompletemessage)", "httptimeouterror", "kind: timeout"),
 	passes(transient("system", ReasonPeerLost, RoleCascade),
@@ -74,6 +74,7 @@ var conditions = []condition{
 		"network location cannot be reached", "resolve proxy", "host resolution failure", "temporary error during hostname resolution", "maxstartups", "stdio forwarding failed",
 		"machine is not on the network"),
 	passes(transient("system", "ChildKilled", RoleSuspect), "terminated abruptly", "was unexpectedly terminated", "exit code is 137", "container killed on request"),
+	passes(transient("system", "GPULost", RoleRoot), "nvml: irq issue", "nvml: in use by another", "nvml: insufficient resources"),
 	passes(transient("system", "AddressInUse", RoleRoot), "only one usage of each socket address", "port is already allocated"),
 	passes(transient("system", "ResourceBusy", RoleRoot), "no buffer space available", "can't start new thread", "interrupted system call", "too many open files in system", "resource deadlock", "insufficient system resources", "lacked sufficient buffer space"),
 	passes(transient("system", "Timeout", RoleSuspect), "semaphore timeout period", "timer expired"),

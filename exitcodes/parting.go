@@ -83,7 +83,7 @@ func (r *reader) numbered(l *line) family {
 	if l.level == levelInfo || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 		return family{}
 	}
-	if f := familyOf("", l.text); f.name == "family.http" || f.name == "family.errno" || f.name == "family.service" {
+	if f := familyOf("", l.text); f.name == "family.http" || f.name == "family.errno" || f.name == "family.service" || f.name == "family.rpc" {
 		return f
 	}
 	return family{}
