@@ -61,6 +61,7 @@ test-operators:
 test-long:
 	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./observe ./supervisor/hang ./test/hang ./test/page ./test/release/... \
 	  + $(RUNS) -run 'TestTroubles|TestAllSaveAtTheSameStep' ./test/rounds \
+	  + $(RUNS) -run TestSaid ./test/examples/slurm \
 	  + $(RUNS) -timeout 60m -run 'TestPlanted|TestClock' ./test/chaos + $(RUNS) -timeout 60m ./test/leaks
 
 # Jobs that are broken on purpose, as many as begin within MINUTES; SEED is the first one's, and JOBS how many. What goes

@@ -69,12 +69,12 @@ func raiseOf(source []byte) (class string, message []byte, ok bool) {
 	return class, message[:min(len(message), maxMessageText)], true
 }
 
-// talks reports whether a frame is in code that only talks to another machine, and not where that judges an answer.
+// talks reports whether a frame is in code that only talks to another machine, and not where that judges an answer or is imported.
 func talks(frame []byte) bool {
 	path, rest, _ := bytes.Cut(frame, []byte(`",`))
 	_, name, _ := bytes.Cut(rest, []byte(", in "))
 	path = bytes.ReplaceAll(path, []byte(`\`), []byte("/"))
-	for _, judged := range []string{"raise_for_status", "http_error"} {
+	for _, judged := range []string{"raise_for_status", "http_error", "<module>"} {
 		if strings.Contains(string(name), judged) {
 			return false
 		}

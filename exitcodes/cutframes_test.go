@@ -44,6 +44,7 @@ func TestCutFrames(t *testing.T) {
 		"through others":               {head + send + "  File \"/usr/lib/python3.11/contextlib.py\", line 155, in __exit__\n    self.gen.throw(typ, value, traceback)\n  File \"<string>\", line 3, in raise_from\n", Retry, "in send"},
 		"a place cut off":              {head + send + call + "  File \"/v/requests/sess", Retry, "in send"},
 		"of a record":                  {"2026-01-01 10:00:00,230\tERROR runner.py:521 -- Task failed: Socket closed\n2026-01-01 10:00:00,231\tERROR runner.py:522 -- Trial 1: cannot process it.\n" + head + own, Retry, "Socket closed"},
+		"an import":                    {head + "  File \"/v/urllib3/__init__.py\", line 42, in <module>\n    from .connectionpool import HTTPConnectionPool\n", Fatal, ""},
 		"a file of that name":          {head + "  File \"/app/requests.py\", line 3, in send\n    f()\n", Fatal, ""},
 		"after a bug":                  {head + cause + head + own + "    f()\n", Fatal, "KeyError: 'lr'"},
 	} {

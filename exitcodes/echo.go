@@ -6,13 +6,27 @@ import "bytes"
 var wordsOutcome = wordings.list("failed", "exit", "ended", "finished", "terminated", "aborted", "crashed", "returned", "completed", "end time", "end: ", "elapsed")
 
 // A line that gives an exit code, and no reason beside it. What is 400 and above is a server's status.
-var outcomeCode = lazy(`(?i)(?:\bexit(?:ed)?|\breturn(?:ed)?|\bfinished|\bended|\bterminated|\bfailed|\bcompleted|\bstopped)\b[^:]{0,60}?\b(?:with|code|status|exit_code|exitcode)[ :=]*(?:[1-9]\d?|1\d\d|2[0-5]\d)["'.,)!]*(?:,? (?:last available|see |check |after \d).*)?$|^exit_?code:? \d+$`)
+var outcomeCode = lazy(`(?i)(?:\bexit(?:ed)?|\breturn(?:ed)?|\bfinished|\bended|\bterminated|\bfailed|\bcompleted|\bstopped)\b` +
+	`[^:]{0,60}?\b(?:with|code|status|exit_code|exitcode)[ :=]*` + anExitCode + `["'.,)!]*(?:,? (?:last available|` + seeAlso + `after \d).*)?$` +
+	`|^exit_?code:? \d+$`)
 
 // A line that says that a part of the run has failed, and no reason either.
-var outcomeAlone = lazy(`(?i)(?:^|\berror - )\W*(?:(?:error|fatal|critical|failure|failed)\W+)?(?:the |a |your )?(?:training|job|task|step|run|script|command|process|program|pipeline|workflow|flow|experiment|trial|container|pod|stage|main)\b(?: ?["'<\[#]?[\w./:-]+["'>\]]?){0,2}? (?:has |have )?(?:failed|exited|ended|finished|terminated|aborted|crashed)(?: with (?:exception|errors?))?\W*(?:,? ?(?:see |check |look |after \d|at \d|sending ).*)?$`)
+var outcomeAlone = lazy(`(?i)(?:^|\berror - )\W*(?:(?:error|fatal|critical|failure|failed)\W+)?(?:the |a |your )?` + partOfARun + itsName +
+	` (?:has |have )?(?:failed|exited|ended|finished|terminated|aborted|crashed)(?: with (?:exception|errors?))?` +
+	`\W*(?:,? ?(?:` + seeAlso + `look |after \d|at \d|sending ).*)?$`)
 
 // A line that tells when it ended, or how long it took.
-var outcomeTime = lazy(`(?i)^\W*(?:job |run |training |script )?(?:end|ended|end time|finish|finished|elapsed|elapsed time|done)\b[ :@a-z]{0,8}\d[\d :.,/TZ+-]*(?:with status \d+|s|sec|seconds)?\W*$`)
+var outcomeTime = lazy(`(?i)^\W*(?:job |run |training |script )?(?:end|ended|end time|finish|finished|elapsed|elapsed time|done)\b` +
+	`[ :@a-z]{0,8}` + aTime + `(?:with status \d+|s|sec|seconds)?\W*$`)
+
+// What these are made of.
+const (
+	anExitCode = `(?:[1-9]\d?|1\d\d|2[0-5]\d)`
+	seeAlso    = `see |check |` // where there is more
+	partOfARun = `(?:training|job|task|step|run|script|command|process|program|pipeline|workflow|flow|experiment|trial|container|pod|stage|main)\b`
+	itsName    = `(?: ?["'<\[#]?[\w./:-]+["'>\]]?){0,2}?`
+	aTime      = `\d[\d :.,/TZ+-]*`
+)
 
 // tellsOutcome reports whether a line says of a run, or a part of one, only that it has failed or ended, as whatever has started it
 // does. Why stands before it.

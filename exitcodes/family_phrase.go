@@ -24,10 +24,10 @@ var (
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
 		"temporary failure in name resolution", "unable to connect to", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
 		"network error (connect", "network error (read", "network error (http", "network error (time", "network error occurred", "a network error", "network connectivity",
-		"dns lookup failed", "name resolution failed", "unresponsive"}
+		"host name lookup failure", "srv lookup failed", "dns resolution failed", "slurm_persist_conn_open", "dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
-		"stale file handle", "stale nfs file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
-	inUseWords = []string{"cannot find empty port", "find a free port", "no free port", "address already in use", "!= (-1) bind failed"}
+		"corrupted on transfer", "stale file handle", "stale nfs file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
+	inUseWords = []string{"cannot find empty port", "find a free port", "find a free tcp port", "no free port", "address already in use", "!= (-1) bind failed"}
 	busyWords  = []string{"toomanyrequests", "too many requests", "service unavailable", "serviceunavailable", "bad gateway", "gateway time", "internal server error",
 		"server is busy", "temporarily unable", "temporarily unavailable", "store unavailable", "backend unavailable", "database is locked", "rate limit exceeded",
 		"status code 429", "status code 50", "try again later", "try later", "try accessing the file again later",

@@ -257,7 +257,7 @@ func (s *Supervisor) hangs(h *health, r *hang.Report) {
 		s.step(node.Hung{Why: r.Silent(), Standing: r.Standings(), Exiting: r.Exiting, Failed: h.endings.Failed()})
 		return
 	}
-	s.log.Warn("the workers appear to hang; --hang act would restart them", "silence", r.String(), "limit", r.Limit)
+	s.log.Warn("the workers appear to hang, and are left alone", "silence", r.String(), "limit", r.Limit, "setting", node.SettingHang)
 	state, round := h.state, s.round.start.Round.Number
 	s.beside(func() func() {
 		s.keep(round, evidenceFile{"state.txt", state.text(r)})

@@ -33,7 +33,7 @@ func (s *Supervisor) lingers(h *health, i int) {
 	why := fmt.Sprintf("%s has failed and does not end; it does nothing for %v since it said %q",
 		w.name(i), time.Since(h.endings.Since(i)).Round(time.Second), h.final[i])
 	if s.cfg.Hang.Mode == hang.Observe {
-		s.log.Warn("a worker appears to hang at its exit; --hang act would end it", "why", why)
+		s.log.Warn("a worker appears to hang at its exit, and is left alone", "why", why, "setting", node.SettingHang)
 		return
 	}
 	pids := s.pids()

@@ -26,13 +26,11 @@ var elementSizes = map[string]int64{
 	"UntypedStorage": 1, "_UntypedStorage": 1,
 }
 
-// TorchLegacyEnd reads the five pickles of a legacy file and follows the storages behind them to the end of the file:
-// each is the number of its elements in eight bytes, and they (_legacy_save in torch/serialization.py).
-func TorchLegacyEnd(r io.ReaderAt, size int64) error {
-	w := newWindow(r, 0, size)
-	sizes := make(map[string]storage)
-	var keys []string
-	for n := range 5 {
+// legacyPickles reads the five pickles of a legacy file: which storages its state names, and in which order they are behind
+// the pickles. n is the pickle that it came to.
+func legacyPickles(w *window) (sizes map[string]storage, keys []string, n int, err error) {
+	sizes = map[string]storage{}
+	for n = range 5 {
 		p := pickle{w: w}
 		switch n {
 		case 3:
@@ -48,16 +46,25 @@ func TorchLegacyEnd(r io.ReaderAt, size int64) error {
 				}
 			}
 		}
-		err := p.walk()
-		if w.err == errShort {
-			return problem.New(problem.Truncated, "it ends at byte %d, within pickle %d of 5", size, n+1)
+		if err = p.walk(); err != nil || w.err != nil {
+			break
 		}
-		if err == errTooMuch {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	}
+	return sizes, keys, n, err
+}
+
+// TorchLegacyEnd reads the five pickles of a legacy file and follows the storages behind them to the end of the file:
+// each is the number of its elements in eight bytes, and they (_legacy_save in torch/serialization.py).
+func TorchLegacyEnd(r io.ReaderAt, size int64) error {
+	w := newWindow(r, 0, size)
+	sizes, keys, n, err := legacyPickles(w)
+	switch {
+	case w.err == errShort:
+		return problem.New(problem.Truncated, "it ends at byte %d, within pickle %d of 5", size, n+1)
+	case err == errTooMuch:
+		return nil
+	case err != nil:
+		return err
 	}
 	if len(keys) > maxKeys || len(sizes) > maxKeys {
 		return nil
@@ -127,36 +134,23 @@ func (f *legacyStorages) element(s storage, index int64) (n int64, ok bool, err 
 func (f *legacyStorages) find() error {
 	f.places = map[string]int64{}
 	w := newWindow(f.r, 0, f.size)
-	sizes := map[string]int64{} // in bytes; of a storage of no known class there is none
-	var keys []string
-	for n := range 5 {
-		p := pickle{w: w}
-		switch n {
-		case 3:
-			p.storages = func(s storage) {
-				_, class, _ := strings.Cut(s.class, " ")
-				if element, known := elementSizes[class]; known && s.count >= 0 && s.count <= f.size/element && len(sizes) <= maxKeys {
-					sizes[s.key] = s.count * element
-				}
-			}
-		case 4:
-			p.fresh = func(key string) { keys = append(keys, key) }
-		}
-		switch err := p.walk(); {
-		case w.err != nil && w.err != errShort:
-			return w.err
-		case err != nil, len(keys) > maxKeys:
-			return nil
-		}
+	sizes, keys, _, err := legacyPickles(w)
+	switch {
+	case w.err != nil && w.err != errShort:
+		return w.err
+	case err != nil, len(keys) > maxKeys:
+		return nil
 	}
 	for _, key := range keys {
-		size, known := sizes[key]
+		s := sizes[key]
+		_, class, _ := strings.Cut(s.class, " ")
+		element, known := elementSizes[class]
 		w.skip(8)
-		if !known || w.err != nil {
+		if !known || s.count < 0 || s.count > f.size/element || w.err != nil {
 			return nil
 		}
 		f.places[key] = w.offset()
-		w.skip(uint64(size))
+		w.skip(uint64(s.count * element))
 	}
 	return nil
 }

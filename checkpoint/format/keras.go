@@ -8,44 +8,42 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/file"
 )
 
-// checkKeras looks at a .keras file and counts it into the checkpoint.
-func checkKeras(l *look, c *Checkpoint, path string) error {
-	if _, err := l.parts(c, []string{path}, false); err != nil || l.Level < Ends {
-		return err
+// kerasNames are the groups in the weights of a .keras file, as far as the level looks.
+func (l *look) kerasNames(r io.ReaderAt, size int64) (names []string, err error) {
+	z, err := file.OpenZip(r, size)
+	if err != nil {
+		return nil, err
 	}
-	var names []string
-	err := l.inside(path, func(r io.ReaderAt, size int64) (err error) {
-		z, err := file.OpenZip(r, size)
-		if err != nil {
-			return err
-		}
-		if l.Level >= Manifests || z.DirectorySize() <= maxEndsDirectory {
-			names, err = file.Keras(r, size)
-		}
-		if err == nil && l.Level >= Everything {
-			err = file.VerifyZip(z, l.progress)
-		}
-		return err
-	})
-	if err == nil {
-		c.kerasResumable(path, names)
+	if l.Level >= Manifests || z.DirectorySize() <= maxEndsDirectory {
+		names, err = file.Keras(r, size)
 	}
-	return err
+	if err == nil && l.Level >= Everything {
+		err = file.VerifyZip(z, l.progress)
+	}
+	return names, err
 }
 
-// checkHDF5 looks at a .h5 file and counts it into the checkpoint. HDF5 has no checksums of its data unless asked for.
+// hdf5Names are those in the root of a .h5 file, where the level looks at them. HDF5 has no checksums of its data unless
+// asked for.
+func (l *look) hdf5Names(r io.ReaderAt, size int64) (names []string, err error) {
+	h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
+	if err != nil || l.Level < Manifests {
+		return nil, err
+	}
+	if names, err = h.KerasNames(r); err != nil {
+		return nil, err
+	}
+	return names, file.ZeroHalf(r, size)
+}
+
+// checkHDF5 looks at a .h5 file and counts it into the checkpoint.
 func checkHDF5(l *look, c *Checkpoint, path string) error {
 	if _, err := l.parts(c, []string{path}, false); err != nil || l.Level < Ends {
 		return err
 	}
 	var names []string
-	err := l.inside(path, func(r io.ReaderAt, size int64) error {
-		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
-		if err == nil && l.Level >= Manifests {
-			if names, err = h.KerasNames(r); err == nil {
-				err = file.ZeroHalf(r, size)
-			}
-		}
+	err := l.inside(path, func(r io.ReaderAt, size int64) (err error) {
+		names, err = l.hdf5Names(r, size)
 		return err
 	})
 	if err == nil {

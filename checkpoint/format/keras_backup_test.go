@@ -122,6 +122,13 @@ func TestKerasFiles(t *testing.T) {
 	}
 	hole := model("layers", "optimizer")
 	copy(hole[bytes.Index(hole, []byte("layers")):], "Layers")
+	inKeras := func(l *look, c *Checkpoint, _ string) error {
+		in, err := l.contentIn("model.keras")
+		if in.alone {
+			c.weightsOnly("weights")
+		}
+		return err
+	}
 	for _, test := range []struct {
 		name  string
 		check func(*look, *Checkpoint, string) error
@@ -129,12 +136,12 @@ func TestKerasFiles(t *testing.T) {
 		level Level
 		want  problem.Reason
 	}{
-		{"a model", checkKeras, model("layers", "optimizer"), Everything, ""},
-		{"a model with another byte", checkKeras, hole, Everything, problem.HashMismatch},
-		{"a model without an optimizer", checkKeras, model("layers"), Manifests, problem.WeightsOnly},
-		{"a model that was cut", checkKeras, model("layers")[:300], Ends, problem.Truncated},
-		{"a model whose saving failed", checkKeras, filetest.Zip(small...), Ends, problem.ZipMissingRecords},
-		{"weights, and two names", checkKeras, filetest.HDF5("layers"), Ends, problem.BadZip},
+		{"a model", inKeras, model("layers", "optimizer"), Everything, ""},
+		{"a model with another byte", inKeras, hole, Everything, problem.HashMismatch},
+		{"a model without an optimizer", inKeras, model("layers"), Manifests, problem.WeightsOnly},
+		{"a model that was cut", inKeras, model("layers")[:300], Ends, problem.Truncated},
+		{"a model whose saving failed", inKeras, filetest.Zip(small...), Ends, problem.ZipMissingRecords},
+		{"weights, and two names", inKeras, filetest.HDF5("layers"), Ends, problem.BadZip},
 		{"a whole model of Keras 2", checkHDF5, filetest.HDF5("model_weights", "optimizer_weights"), Manifests, ""},
 		{"one without an optimizer", checkHDF5, filetest.HDF5("model_weights"), Manifests, problem.WeightsOnly},
 		{"weights of Keras 2", checkHDF5, filetest.HDF5("dense", "top_level_model_weights"), Manifests, problem.WeightsOnly},
@@ -145,6 +152,7 @@ func TestKerasFiles(t *testing.T) {
 	} {
 		d := newDisk(t)
 		d.play(write("file", test.data))
+		d.play(write("model.keras", test.data))
 		c := &Checkpoint{Complete: true, Resumable: true}
 		if err := test.check(newLook(t.Context(), d.fs(), Options{Level: test.level}), c, "file"); err != nil {
 			c.fail(problem.Of(err, problem.MissingShard))

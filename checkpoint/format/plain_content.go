@@ -60,24 +60,18 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		return l.safetensorsContent(r, size)
 	case ext == ".keras":
 		c := Checkpoint{Resumable: true}
-		names, err := file.Keras(r, size)
+		names, err := l.kerasNames(r, size)
 		if err == nil {
 			c.kerasResumable(name, names)
 		}
 		return content{step: -1, tensors: true, alone: !c.Resumable, optimizer: c.Resumable && len(names) > 0}, err
 	case bytes.HasPrefix(head, []byte("\x89HDF\r\n\x1a\n")) || ext == ".h5" || ext == ".hdf5":
-		c, alone, optimizer := Checkpoint{Resumable: true}, false, false
-		h, err := file.ReadHDF5(r, size, l.Level >= Manifests)
-		if err == nil && l.Level >= Manifests {
-			var names []string
-			if names, err = h.KerasNames(r); err == nil {
-				c.kerasResumable(name, names)
-				alone = !c.Resumable || len(names) > 0 && !slices.ContainsFunc(names, ofTraining)
-				optimizer = slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "optimizer") })
-				err = file.ZeroHalf(r, size)
-			}
-		}
-		return content{step: -1, tensors: true, alone: alone, optimizer: optimizer}, err
+		c := Checkpoint{Resumable: true}
+		names, err := l.hdf5Names(r, size)
+		c.kerasResumable(name, names)
+		in.tensors, in.alone = true, !c.Resumable || len(names) > 0 && !slices.ContainsFunc(names, ofTraining)
+		in.optimizer = slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "optimizer") })
+		return in, err
 	case torch && form == file.TorchZip:
 		z, err := file.OpenZip(r, size)
 		if err != nil {

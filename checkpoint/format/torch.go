@@ -14,14 +14,8 @@ import (
 // maxEndsDirectory bounds what is read of a zip's directory, or of a header, at the level Ends.
 const maxEndsDirectory = 64 << 10
 
-// checkTorch looks at one file that torch.save or torch.jit.save wrote, a zip or the legacy form, or at a plain pickle,
-// and counts it into the checkpoint. A TorchScript archive is weights alone.
-func checkTorch(l *look, c *Checkpoint, path string) error {
-	_, err := checkTorchAll(l, c, []string{path})
-	return err
-}
-
-// checkTorchAll does so for several files, which all have to be there.
+// checkTorchAll looks at files that torch.save or torch.jit.save wrote, a zip or the legacy form, or at plain pickles, and
+// counts them into the checkpoint: all have to be there. A TorchScript archive is weights alone.
 func checkTorchAll(l *look, c *Checkpoint, paths []string) ([]part, error) {
 	found, err := l.parts(c, paths, false)
 	if err != nil || l.Level < Ends {

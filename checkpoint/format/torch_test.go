@@ -58,7 +58,7 @@ func TestCheckTorch(t *testing.T) {
 				read := 0
 				o := Options{Level: level, Read: func(n int) { read += n }}
 				c, got := torchLook(newLook(context.Background(), d.fs(), o), func(l *look, c *Checkpoint) error {
-					return checkTorch(l, c, "x.pt")
+					return checkOne(l, c, "x.pt")
 				})
 				want := test.want
 				if level < test.at {
@@ -78,6 +78,11 @@ func TestCheckTorch(t *testing.T) {
 	}
 }
 
+func checkOne(l *look, c *Checkpoint, path string) error {
+	_, err := checkTorchAll(l, c, []string{path})
+	return err
+}
+
 // The samples of real versions of torch, by way of a directory.
 func TestCheckTorchSamples(t *testing.T) {
 	root := filepath.Join("..", "file", "testdata", "torch")
@@ -88,7 +93,7 @@ func TestCheckTorchSamples(t *testing.T) {
 	for _, path := range paths {
 		name, _ := filepath.Rel(root, path)
 		l := newLook(context.Background(), os.DirFS(root), Options{Level: Everything})
-		_, got := torchLook(l, func(l *look, c *Checkpoint) error { return checkTorch(l, c, filepath.ToSlash(name)) })
+		_, got := torchLook(l, func(l *look, c *Checkpoint) error { return checkOne(l, c, filepath.ToSlash(name)) })
 		want := map[string]problem.Reason{
 			"interrupted.pt": problem.ZipMissingRecords, "script.pt": problem.WeightsOnly,
 		}[filepath.Base(path)]
@@ -143,7 +148,7 @@ func TestCheckTorchTimeout(t *testing.T) {
 	d.play(write("x.pt", filetest.Torch(make([]byte, 2<<20))))
 	ctx, cancel := context.WithCancel(context.Background())
 	o := Options{Level: Everything, Read: func(int) { cancel() }}
-	_, got := torchLook(newLook(ctx, d.fs(), o), func(l *look, c *Checkpoint) error { return checkTorch(l, c, "x.pt") })
+	_, got := torchLook(newLook(ctx, d.fs(), o), func(l *look, c *Checkpoint) error { return checkOne(l, c, "x.pt") })
 	if got != problem.CheckTimeout {
 		t.Errorf("%q, want %q", got, problem.CheckTimeout)
 	}

@@ -25,7 +25,7 @@ func sample() Event {
 func TestSchemaPage(t *testing.T) {
 	const page = "../../docs/events.schema.json"
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(page, Schema(), 0o644); err != nil {
+		if err := os.WriteFile(page, schema(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +33,7 @@ func TestSchemaPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, Schema()) {
+	if !bytes.Equal(got, schema()) {
 		t.Errorf("%s is not what the types say; UPDATE_GOLDEN=1 go test ./observe/event rewrites it", page)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/exitcodes/replace"
 	"github.com/gangrun/gangrun/internal/shared"
 	"github.com/gangrun/gangrun/observe/account"
 	"github.com/gangrun/gangrun/observe/event"
@@ -85,9 +86,10 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
+// write replaces a file as the kubelet does: whoever reads it meanwhile finds it whole.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := replace.File(path, 0o600, replace.Bytes([]byte(text))); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -31,8 +30,8 @@ type Torchrun struct {
 	last      supervisor.Round
 }
 
-// MakeDirectory makes the directory of this run's logs: in --log-dir, or in a temporary one. The error is about
-// --log-dir; a machine without a temporary directory trains without logs.
+// MakeDirectory makes the directory of this run's logs: where it was asked for, or in a temporary one. The error is about
+// the former; a machine without a temporary directory trains without logs.
 func (t *Torchrun) MakeDirectory() error {
 	if t.Options.LogDir == torchrun.NoLogs {
 		return nil
@@ -50,10 +49,7 @@ func (t *Torchrun) MakeDirectory() error {
 	if err == nil {
 		t.directory, err = os.MkdirTemp(base, torchrun.RunPattern(t.RunID))
 	}
-	if err != nil {
-		return fmt.Errorf("--log-dir: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Directory is where this run's logs are; empty for none.

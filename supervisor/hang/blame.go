@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -37,13 +38,16 @@ type Collectives struct {
 // Blame says which worker the others wait for, and what tells it from them. Where nothing does it is -1, and why says what
 // that may mean.
 func Blame(stands []Stand) (guilty int, why string) {
+	nobody := "" // why it can be none of them alone
 	for _, tells := range []func([]Stand) (int, string){byTrouble, byCollectives, byGroups, Differ, byStep, byPlace, byWaiting} {
-		if guilty, why := tells(stands); guilty >= 0 {
+		guilty, why := tells(stands)
+		if guilty >= 0 {
 			return guilty, why
 		}
+		nobody = cmp.Or(nobody, why)
 	}
-	if _, why := Differ(stands); why != "" {
-		return -1, why
+	if nobody != "" {
+		return -1, nobody
 	}
 	if len(stands) == 1 {
 		return alone(stands[0])

@@ -59,6 +59,9 @@ func (n *Node) finish() {
 	m.FinishedAt = n.now
 	n.endWith(m)
 	n.do(Record{m})
+	if m.Verdict == exitcodes.Success {
+		n.unrehearsed()
+	}
 	if n.beginHooks() {
 		return
 	}

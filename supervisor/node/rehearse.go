@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -39,4 +40,24 @@ func (n *Node) nextKill() (next time.Time) {
 		}
 	}
 	return next
+}
+
+// unrehearsed says which failures never came in a run that succeeded: whoever asked for them has seen nothing.
+func (n *Node) unrehearsed() {
+	for _, k := range n.rehearsal {
+		i := slices.IndexFunc(n.workers, func(w worker) bool { return w.Rank == k.Rank })
+		if i < 0 {
+			continue // it runs elsewhere
+		}
+		w, why := &n.workers[i], ""
+		switch {
+		case k.AtStep == nil:
+			why = fmt.Sprintf("it ended before %v", k.After)
+		case w.report.Step == nil:
+			why = "it reported no step; one that it only prints does not count"
+		default:
+			why = fmt.Sprintf("the last step that it reported was %d", *w.report.Step)
+		}
+		n.log(slog.LevelWarn, "the failure that was to be rehearsed did not come", "worker", w.String(), "why", why)
+	}
 }

@@ -195,7 +195,7 @@ func TestExpedite(t *testing.T) {
 	w := newWorld(t, Policy{SaveGrace: 600 * s}, ranks(2)...).start(0, 0)
 	w.at(1*s, Stop{Suspend: true}).took()
 	w.at(2*s, Stop{Expedite: true, Why: "the store is out of reach"})
-	if !w.logged("no more time than --restart-grace") {
+	if !w.logged("no more time than a stop before a restart") {
 		t.Error("nothing is said")
 	}
 	w.wants("")

@@ -221,7 +221,7 @@ func (n *Node) stopOrdered(s Stop) {
 func (n *Node) expedite(why string) {
 	until := n.now.Add(n.policy.RestartGrace)
 	if n.stopsSlowly(until) {
-		n.log(slog.LevelWarn, "what still runs gets no more time than --restart-grace", "why", why)
+		n.log(slog.LevelWarn, "what still runs gets no more time than a stop before a restart", "why", why, "setting", SettingRestartGrace)
 	}
 	n.expedited = true
 	if n.state == Clearing {

@@ -39,7 +39,7 @@ type Reached struct {
 // JudgeStore says what the tries mean. Nothing here makes a node sick: the host of the store may start later than this
 // node, and a name often resolves only once its pod runs. The node waits for the store as it does without this.
 func JudgeStore(tries []Reached) Result {
-	const waits = "the node waits for it (--store-timeout)"
+	const waits = "the node waits for it"
 	if len(tries) == 0 {
 		return ok(ProbeStore, "none to reach: one node")
 	}
@@ -98,7 +98,7 @@ func JudgeLimits(l Limits, known bool) Result {
 
 // JudgeCommand says what a command of one's own has found. It alone says whether the machine is sick.
 func JudgeCommand(name string, o Output) Result {
-	const do = "look at what --preflight-command found"
+	const do = "look at what the command found"
 	said := ""
 	if line := lastLine(o.Text); line != "" {
 		said = ": " + line

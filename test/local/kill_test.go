@@ -25,22 +25,24 @@ func TestKillRankByStep(t *testing.T) {
 		steps      []string // that rank 1 reports, before it waits
 		code       int
 		says       string
+		never      bool // it is not rehearsed
 	}{
-		{"the step", "1@step=3", []string{"1", "2", "3"}, 137, "rank 1 was killed by SIGKILL"},
-		{"beyond it", "1@step=3", []string{"1", "5"}, 137, "rank 1 was killed by SIGKILL"},
-		{"step 0", "1@step=0", []string{"0"}, 137, "rank 1 was killed by SIGKILL"},
-		{"not so far", "1@step=3", []string{"1", "2", "end"}, 0, ""},
-		{"the other rank only", "0@step=3", []string{"1", "2", "3", "end"}, 0, ""},
-		{"a signal", "1@step=3:SIGSEGV", []string{"3"}, 139, "rank 1 was killed by SIGSEGV"},
-		{"a signal's short name", "1@step=3:segv", []string{"3"}, 139, "rank 1 was killed by SIGSEGV"},
-		{"a signal's number", "1@step=3:11", []string{"3"}, 139, "rank 1 was killed by SIGSEGV"},
-		{"a signal that is answered", "1@step=3:SIGUSR1", []string{"3"}, 0, "[1] got signal 10"},
+		{"the step", "1@step=3", []string{"1", "2", "3"}, 137, "rank 1 was killed by SIGKILL", false},
+		{"beyond it", "1@step=3", []string{"1", "5"}, 137, "rank 1 was killed by SIGKILL", false},
+		{"step 0", "1@step=0", []string{"0"}, 137, "rank 1 was killed by SIGKILL", false},
+		{"not so far", "1@step=3", []string{"1", "2", "end"}, 0, "the last step that it reported was 2", true},
+		{"the other rank only", "0@step=3", []string{"1", "2", "3", "end"}, 0, "it reported no step", true},
+		{"no time for it", "1@1h", []string{"1", "end"}, 0, "it ended before 1h0m0s", true},
+		{"a signal", "1@step=3:SIGSEGV", []string{"3"}, 139, "rank 1 was killed by SIGSEGV", false},
+		{"a signal's short name", "1@step=3:segv", []string{"3"}, 139, "rank 1 was killed by SIGSEGV", false},
+		{"a signal's number", "1@step=3:11", []string{"3"}, 139, "rank 1 was killed by SIGSEGV", false},
+		{"a signal that is answered", "1@step=3:SIGUSR1", []string{"3"}, 0, "[1] got signal 10", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			res := job{flags: []string{"-n", "2", "--no-restart", "--kill-rank", tt.kill}, worker: python(t, "steps.py", tt.steps...)}.run(t)
 			res.want(t, tt.code)
-			if !strings.Contains(res.Stdout+res.Stderr, tt.says) || strings.Contains(res.Stderr, "rehearsing") == (tt.says == "") {
+			if !strings.Contains(res.Stdout+res.Stderr, tt.says) || strings.Contains(res.Stderr, "rehearsing") == tt.never || strings.Contains(res.Stderr, "did not come") != tt.never {
 				t.Errorf("%s\n%s", res.Stdout, res.Stderr)
 			}
 		})

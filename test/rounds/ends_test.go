@@ -56,6 +56,16 @@ func cause(e harness.Ended) string {
 	return text
 }
 
+// succeed waits until all have succeeded, in a round, after so many restarts and preemptions of the job.
+func (p *party) succeed(nodes []*node, round, restarts, preemptions int) {
+	p.t.Helper()
+	for _, e := range p.all(nodes, succeeded) {
+		if *e.Round != round || e.Restarts.Used != restarts || e.Restarts.Preemptions != preemptions {
+			p.t.Errorf("%s ends in round %d, restarts %+v; want round %d, restarts %d, preemptions %d", e.Node, *e.Round, *e.Restarts, round, restarts, preemptions)
+		}
+	}
+}
+
 // finish lets all workers succeed.
 func finish(workers []*worker) {
 	for _, w := range workers {

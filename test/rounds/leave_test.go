@@ -27,11 +27,7 @@ func TestNodeIsPreempted(t *testing.T) {
 	second := p.round(1, 3)
 	p.is(second, names(first)...)
 	finish(second)
-	for _, e := range p.all(nodes, succeeded) {
-		if *e.Round != 1 || e.Restarts.Used != 0 || e.Restarts.Preemptions != 1 {
-			t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
-		}
-	}
+	p.succeed(nodes, 1, 0, 1)
 }
 
 // TestAllArePreempted asks all nodes to stop, as when a whole job is drained. The job is suspended, and the same nodes,
@@ -53,11 +49,7 @@ func TestAllArePreempted(t *testing.T) {
 	second := p.round(1, 3)
 	p.is(second, names(first)...)
 	finish(second)
-	for _, e := range p.all(nodes, succeeded) {
-		if *e.Round != 1 || e.Restarts.Used != 0 {
-			t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
-		}
-	}
+	p.succeed(nodes, 1, 0, 1)
 	if after := p.record(); after.RunUID != before.RunUID {
 		t.Errorf("run %s became %s", before.RunUID, after.RunUID)
 	}

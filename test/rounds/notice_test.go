@@ -34,11 +34,7 @@ func TestAllGetNotice(t *testing.T) {
 	second := p.round(1, 3)
 	p.is(second, names(first)...)
 	finish(second)
-	for _, e := range p.all(nodes, succeeded) {
-		if *e.Round != 1 || e.Restarts.Used != 0 {
-			t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
-		}
-	}
+	p.succeed(nodes, 1, 0, 1)
 }
 
 // TestOneGetsNotice is a spot instance that goes. The others continue with its replacement, and it costs no restart.
@@ -53,11 +49,7 @@ func TestOneGetsNotice(t *testing.T) {
 	second := p.round(1, 3)
 	p.is(second, names(first)...)
 	finish(second)
-	for _, e := range p.all(nodes, succeeded) {
-		if *e.Round != 1 || e.Restarts.Used != 0 || e.Restarts.Preemptions != 1 {
-			t.Errorf("%s ends in round %d, restarts %+v", e.Node, *e.Round, *e.Restarts)
-		}
-	}
+	p.succeed(nodes, 1, 0, 1)
 }
 
 // TestNoticeWhileWaiting is given to nodes that have no workers, by a signal and by their time limit: they leave at once.

@@ -1,6 +1,19 @@
 package command
 
-import "testing"
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gangrun/gangrun/supervisor/node"
+)
 
 // TestFlagsAreNamedOnce has each command read its flags: the library that reads them panics where two have one name.
 func TestFlagsAreNamedOnce(t *testing.T) {
@@ -8,5 +21,66 @@ func TestFlagsAreNamedOnce(t *testing.T) {
 		if code := Run([]string{"gangrun", command, "--no-such-flag"}); code != 64 {
 			t.Errorf("%s: exits with %d", command, code)
 		}
+	}
+}
+
+// TestFlagOfALine: a line of the log about a setting has its flag, and says nothing else of it.
+func TestFlagOfALine(t *testing.T) {
+	for _, format := range []string{logLines, logText, logJSON} {
+		o := defaultOptions()
+		o.logFormat = format
+		var b bytes.Buffer
+		log := slog.New(o.logHandler(&b)).With("rank", 1)
+		log.Warn("they hang", "why", "no step", "setting", node.SettingHang)
+		log.Warn("no flag", "why", "no step")
+		text := b.String()
+		if strings.Count(text, "they hang (--hang act") != 1 || strings.Count(text, "no step") != 2 || strings.Count(text, "--") != 1 || strings.Contains(text, "setting") {
+			t.Errorf("%s: %s", format, text)
+		}
+	}
+}
+
+// TestFlagsAreNamedHere: what the packages below print names no flag. Command lines are the subject of torchrun
+// and gang, so there only sentences count.
+func TestFlagsAreNamedHere(t *testing.T) {
+	flags := map[string]bool{}
+	for _, s := range append(defaultOptions().runSettings(), defaultOptions().launchSettings()...) {
+		flags["--"+s.name] = true
+	}
+	for _, flag := range settingFlags {
+		if name, _, _ := strings.Cut(flag, " "); !flags[name] {
+			t.Errorf("%s is no flag", name)
+		}
+	}
+	named, read := regexp.MustCompile(`--[a-z][a-z-]*`), 0
+	for _, top := range []string{"supervisor", "rendezvous"} {
+		err := filepath.WalkDir(filepath.Join("../../..", top), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "supervisor/torchrun/") {
+				return err
+			}
+			lines := strings.Contains(path, "supervisor/gang/")
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			read++
+			ast.Inspect(file, func(n ast.Node) bool {
+				if text, is := n.(*ast.BasicLit); is && text.Kind == token.STRING {
+					for _, name := range named.FindAllString(text.Value, -1) {
+						if flags[name] && (!lines || strings.Contains(text.Value, " ")) {
+							t.Errorf("%s prints %s: %s", path, name, text.Value)
+						}
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read < 100 {
+		t.Errorf("%d files read", read)
 	}
 }

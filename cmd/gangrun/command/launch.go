@@ -197,7 +197,7 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 		return nil, err
 	}
 	if err := g.MakeDirectory(); err != nil {
-		return nil, &configError{err.Error()}
+		return nil, &configError{"--log-dir: " + err.Error()}
 	}
 	timers := o.timers(g)
 	o.live = !g.Terminal || nproc > 1 // what a rank that has the terminal shows there does not go through gangrun

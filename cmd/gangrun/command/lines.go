@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/gangrun/gangrun/supervisor/node"
 )
 
 // lines is gangrun's own log for people: a short line for each record, without a time, coloured where that is of use.
@@ -127,15 +129,50 @@ func (h once) Handle(ctx context.Context, r slog.Record) error {
 	if !said {
 		return h.Handler.Handle(ctx, r)
 	}
-	short := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key != "evidence" {
-			short.AddAttrs(a)
-		}
-		return true
-	})
-	return h.Handler.Handle(ctx, short)
+	return h.Handler.Handle(ctx, without("evidence", r))
 }
 
 func (h once) WithAttrs(attrs []slog.Attr) slog.Handler { return once{h.Handler.WithAttrs(attrs)} }
 func (h once) WithGroup(name string) slog.Handler       { return once{h.Handler.WithGroup(name)} }
+
+// without is the record less an attribute.
+func without(key string, r slog.Record) slog.Record {
+	short := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key != key {
+			short.AddAttrs(a)
+		}
+		return true
+	})
+	return short
+}
+
+// flagged adds the flag of the setting that a line is about.
+type flagged struct{ slog.Handler }
+
+// settingFlags are the flags of settings that lines of the log are about, and what they would do where that helps.
+var settingFlags = map[node.Setting]string{
+	node.SettingHang:         "--hang act ends what hangs",
+	node.SettingRestartGrace: "--restart-grace",
+}
+
+func (h flagged) Handle(ctx context.Context, r slog.Record) error {
+	flag, key := "", ""
+	r.Attrs(func(a slog.Attr) bool {
+		if s, is := a.Value.Any().(node.Setting); is {
+			flag, key = settingFlags[s], a.Key
+		}
+		return flag == ""
+	})
+	if flag == "" {
+		return h.Handler.Handle(ctx, r)
+	}
+	r = without(key, r)
+	r.Message += " (" + flag + ")"
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h flagged) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return flagged{h.Handler.WithAttrs(attrs)}
+}
+func (h flagged) WithGroup(name string) slog.Handler { return flagged{h.Handler.WithGroup(name)} }

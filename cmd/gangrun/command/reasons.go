@@ -47,7 +47,7 @@ var reasonAdvice = map[string]advice{
 		"the message has the line that decided; gangrun explain --log FILE shows the rule"},
 	exitcodes.ReasonExitHookFailed: {"training succeeded, and a command of --on-exit or --on-job-end did not",
 		"fix the hook; with --hook-failure ignore it is only reported"},
-	exitcodes.ReasonNotExecutable: {"the command is there but cannot be executed", "chmod +x it; check its architecture and its first line (#!)"},
+	exitcodes.ReasonNotExecutable: {"the command is there but cannot be executed", "chmod +x it, or put its interpreter before it (python3 train.py); check its architecture and its first line (#!)"},
 	exitcodes.ReasonNotFound:      {"the command, or the interpreter that its script names, does not exist", "check its spelling and PATH inside the image; a script needs its interpreter before it: python3 train.py"},
 	exitcodes.ReasonOOMKilled: {"the kernel killed a process because the container was at its memory limit",
 		"raise the container's memory limit, or use less: fewer data loader workers, a smaller prefetch factor, files in /dev/shm count too"},

@@ -105,7 +105,9 @@ func sameFile(a, b *os.File) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-func (o *options) logHandler(w io.Writer) slog.Handler {
+func (o *options) logHandler(w io.Writer) slog.Handler { return flagged{o.logForm(w)} }
+
+func (o *options) logForm(w io.Writer) slog.Handler {
 	options := &slog.HandlerOptions{Level: o.logLevel}
 	switch {
 	case o.quiet:

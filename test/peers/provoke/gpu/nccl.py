@@ -8,17 +8,11 @@ import signal
 import sys
 import time
 
+from loop import once, resumed, save, steps
+
 rank = int(os.environ['RANK'])
 if sys.argv[1] != 'nccl_duplicate':
     os.environ.update(NCCL_HOSTID=f'host{rank}', NCCL_SOCKET_IFNAME='lo', NCCL_IB_DISABLE='1')
-
-
-def steps(n, f=None, pause=0.05):
-    for i in range(1, n + 1):
-        if f:
-            f(i)
-        print(f'step {i} loss {1.0 / i:.4f}', flush=True)
-        time.sleep(pause)
 
 
 def group(seconds=20):
@@ -34,7 +28,28 @@ def reduce(torch, dist):
     t = torch.ones(1024, device='cuda')
     dist.all_reduce(t)
     torch.cuda.synchronize()
-    return t
+
+
+def trained(seconds, n):
+    """A group that has come through some steps."""
+    torch, dist = group(seconds)
+    steps(n, lambda i: reduce(torch, dist))
+    return (torch, dist)
+
+
+def on(torch, dist):
+    for _ in range(100):
+        reduce(torch, dist)
+
+
+def differ(torch, dist):
+    """Each rank calls another collective."""
+    if rank == 1:
+        t = torch.ones(2048, device='cuda')
+        dist.all_gather_into_tensor(t, torch.ones(1024, device='cuda'))
+    else:
+        dist.all_reduce(torch.ones(1024, device='cuda'))
+    torch.cuda.synchronize()
 
 
 def nccl_duplicate():
@@ -43,8 +58,7 @@ def nccl_duplicate():
 
 
 def nccl_watchdog():
-    torch, dist = group(15)
-    steps(5, lambda i: reduce(torch, dist))
+    torch, dist = trained(15, 5)
     if rank == 1:
         time.sleep(100)
     reduce(torch, dist)
@@ -52,55 +66,42 @@ def nccl_watchdog():
 
 
 def nccl_mismatch():
-    torch, dist = group(15)
-    steps(5, lambda i: reduce(torch, dist))
-    if rank == 1:
-        t = torch.ones(2048, device='cuda')
-        dist.all_gather_into_tensor(t, torch.ones(1024, device='cuda'))
-    else:
-        dist.all_reduce(torch.ones(1024, device='cuda'))
-    torch.cuda.synchronize()
+    torch, dist = trained(15, 5)
+    differ(torch, dist)
     dist.barrier()
     torch.cuda.synchronize()
 
 
 def nccl_size():
-    torch, dist = group(15)
-    steps(3, lambda i: reduce(torch, dist))
+    torch, dist = trained(15, 3)
     dist.all_reduce(torch.ones(1024 if rank else 1 << 24, device='cuda'))
     torch.cuda.synchronize()
     steps(3, lambda i: reduce(torch, dist))
 
 
 def nccl_raises():
-    torch, dist = group(60)
-    steps(5, lambda i: reduce(torch, dist))
+    torch, dist = trained(60, 5)
     if rank == 1:
         raise ValueError('batch 17 has no labels')
-    for i in range(100):
-        reduce(torch, dist)
+    on(torch, dist)
 
 
 def nccl_hang():
-    torch, dist = group(600)
-    steps(30, lambda i: reduce(torch, dist))
+    torch, dist = trained(600, 30)
     if rank == 1:
         time.sleep(1000)
     steps(30, lambda i: reduce(torch, dist))
 
 
 def nccl_oom():
-    torch, dist = group(60)
-    steps(5, lambda i: reduce(torch, dist))
+    torch, dist = trained(60, 5)
     if rank == 1:
         k = [torch.empty(20 << 30, dtype=torch.uint8, device='cuda') for _ in range(8)]
-    for i in range(100):
-        reduce(torch, dist)
+    on(torch, dist)
 
 
 def nccl_store_gone():
-    torch, dist = group(60)
-    steps(3, lambda i: reduce(torch, dist))
+    torch, dist = trained(60, 3)
     if rank == 0:
         os._exit(0)
     time.sleep(2)
@@ -123,14 +124,10 @@ def nccl_train():
     torch.manual_seed(1)
     m = DDP(torch.nn.Linear(64, 64).cuda())
     o = torch.optim.Adam(m.parameters(), 0.001)
-    first = 1
-    path = os.environ.get('GANGRUN_RESUME_PATH')
-    if path:
-        st = torch.load(path, map_location='cuda')
-        m.load_state_dict(st['model'])
-        o.load_state_dict(st['optimizer'])
-        first = st['step'] + 1
-        print('resumed from step', first - 1, flush=True)
+    state, first = resumed(torch)
+    if state:
+        m.load_state_dict(state['model'])
+        o.load_state_dict(state['optimizer'])
     for i in range(first, 61):
         x = torch.randn(32, 64, generator=torch.Generator().manual_seed(1000 * i + rank)).cuda()
         o.zero_grad()
@@ -138,23 +135,19 @@ def nccl_train():
         l.backward()
         o.step()
         print(f'step {i} loss {l.item():.8f}', flush=True)
-        if i == 37 and rank == 1 and (mark != '-') and (not os.path.exists(mark)):
-            open(mark, 'w').close()
+        if i == 37 and rank == 1 and mark != '-' and once(mark):
             os.kill(os.getpid(), 9)
         if i % 10 == 0 and rank == 0:
-            torch.save({'model': m.state_dict(), 'optimizer': o.state_dict(), 'step': i}, f'{root}/step_{i}.pt.tmp')
-            os.replace(f'{root}/step_{i}.pt.tmp', f'{root}/step_{i}.pt')
+            save(torch, root, m, o, i)
         dist.barrier()
     dist.destroy_process_group()
 
 
 def nccl_frozen():
-    torch, dist = group(12)
-    steps(5, lambda i: reduce(torch, dist))
+    torch, dist = trained(12, 5)
     if rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
-    for i in range(100):
-        reduce(torch, dist)
+    on(torch, dist)
 
 
 def nccl_ifname():
@@ -219,28 +212,16 @@ def nccl_uneven():
 
 
 def nccl_differ():
-    torch, dist = group(600)
-    steps(30, lambda i: reduce(torch, dist))
-    if rank == 1:
-        t = torch.ones(2048, device='cuda')
-        dist.all_gather_into_tensor(t, torch.ones(1024, device='cuda'))
-    else:
-        dist.all_reduce(torch.ones(1024, device='cuda'))
-    torch.cuda.synchronize()
+    torch, dist = trained(600, 30)
+    differ(torch, dist)
     steps(30, lambda i: reduce(torch, dist))
 
 
 def nccl_train_hang():
     """Hangs once at step 37; resumes from its checkpoint."""
     torch, dist = group(600)
-    mark = sys.argv[3] if len(sys.argv) > 3 else 'mark'
-    root = 'ck'
-    os.makedirs(root, exist_ok=True)
-    path = os.environ.get('GANGRUN_RESUME_PATH')
-    first = 1
-    if path:
-        first = torch.load(path)['step'] + 1
-        print('resumed from step', first - 1, flush=True)
+    os.makedirs('ck', exist_ok=True)
+    _, first = resumed(torch)
     w = torch.nn.Linear(4, 4).cuda()
     o = torch.optim.Adam(w.parameters())
     for i in range(first, 81):
@@ -251,10 +232,8 @@ def nccl_train_hang():
         print(f'step {i} loss 0.1', flush=True)
         time.sleep(0.05)
         if i % 10 == 0 and rank == 0:
-            torch.save({'model': w.state_dict(), 'optimizer': o.state_dict(), 'step': i}, f'{root}/t')
-            os.replace(f'{root}/t', f'{root}/step_{i}.pt')
-        if i == 37 and rank == 1 and (not os.path.exists('mark')):
-            open('mark', 'w').close()
+            save(torch, 'ck', w, o, i)
+        if i == 37 and rank == 1 and once('mark'):
             time.sleep(1000)
     dist.destroy_process_group()
 

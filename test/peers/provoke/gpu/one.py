@@ -1,19 +1,12 @@
 """One way to die on a GPU, in one process: python3 one.py NAME. jax_alone wants RANK, WORLD_SIZE and JPORT, a free port."""
 
 import os
-import signal
 import sys
 import time
 
+from loop import once, steps
+
 rank, world = int(os.environ.get('RANK', '0')), int(os.environ.get('WORLD_SIZE', '1'))
-
-
-def steps(n, f=None, pause=0.05):
-    for i in range(1, n + 1):
-        if f:
-            f(i)
-        print(f'step {i} loss {1.0 / i:.4f}', flush=True)
-        time.sleep(pause)
 
 
 def full():
@@ -226,16 +219,19 @@ def big_restart():
     print('free GiB', free >> 30, flush=True)
     keep = [torch.empty(10 << 30, dtype=torch.uint8, device='cuda') for _ in range(int(total * 0.93) // (10 << 30))]
     steps(25)
-    if not os.path.exists('mark'):
-        open('mark', 'w').close()
+    if once('mark'):
         os.kill(os.getpid(), 9)
+
+
+def device_ok():
+    import torch
+    print(torch.ones(1, device='cuda'))
 
 
 def context_full():
     import subprocess
     keep = full()
-    if len(sys.argv) == 2:
-        sys.exit(subprocess.call([sys.executable, __file__, 'device_ok', 'x']))
+    sys.exit(subprocess.call([sys.executable, __file__, 'device_ok']))
 
 
 def tqdm_oom():
@@ -270,7 +266,8 @@ def conv():
 
 
 def triton_type():
-    import torch, tk
+    import torch
+    import kernels
     kernels.bad2[1,](torch.ones(8, device='cuda'), BLOCK=7)
 
 

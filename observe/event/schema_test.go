@@ -24,8 +24,8 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[exitcodes.Verdict](): {"success", "retry", "fatal", "preempted", "suspended"},
 }
 
-// Schema is the JSON Schema (2020-12) of one event, from the types of this package.
-func Schema() []byte {
+// schema is the JSON Schema (2020-12) of one event, from the types of this package.
+func schema() []byte {
 	s := schemaOf(reflect.TypeFor[Event]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "An event of gangrun, version 1"

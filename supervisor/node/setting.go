@@ -1,0 +1,11 @@
+package node
+
+// Setting, as an attribute of a line of the log, has decided what the line tells. How a person changes it is for the program
+// to add, which has the flags.
+type Setting string
+
+// The settings that lines of the log are about.
+const (
+	SettingHang         Setting = "hang"          // what is done to workers that hang
+	SettingRestartGrace Setting = "restart-grace" // how long a stop before a restart may take
+)
