@@ -19,7 +19,7 @@ func TestDeviceMemory(t *testing.T) {
 		"tensorflow.python.framework.errors_impl.ResourceExhaustedError: /ckpt/model.index; No space left on device":                false,
 	} {
 		for _, framed := range []string{"", "Traceback (most recent call last):\n  File \"/app/train.py\", line 7, in <module>\n    main()\n"} {
-			for before, want := range map[string]Verdict{"": Fatal, keras: Retry, steps: Retry, "step 1200: train loss 2.31, val loss 2.40\n": Retry, "{'loss': 1.51, 'epoch': 0.01}\n": Retry, "step 0: train loss 9.31\n": Fatal, "epochs 10, loss mse\n": Fatal} {
+			for before, want := range map[string]Verdict{"": Fatal, keras: Retry, steps: Retry, "step 1200: train loss 2.31, val loss 2.40\n": Retry, "{'loss': 1.51, 'epoch': 0.01}\n": Retry, "step 0: train loss 9.31\n": Fatal, "Epoch: [1][ 990/1000]\tTime 0.1\tLoss 1.23\n": Retry, "Epoch: [0][0/1000]\tTime 0.1\tLoss 7.23\n": Fatal, "epochs 10, loss mse\n": Fatal} {
 				f := Judge(exited(1).printing(before+framed+said+"\n"), BuiltinRules())
 				if !full {
 					want = Fatal

@@ -46,7 +46,7 @@ const maxStepLine = 400
 
 var (
 	someLoss  = lazy(`(?i)loss\w*["')\]]*\s*[:=]?\s*\d+\.\d`)
-	laterStep = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*\s*[:=#\[(]*\s*0*(?:[1-9]|0\.\d*[1-9])`)
+	laterStep = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])`)
 )
 
 // showsSteps is trained for text that is read for nothing else: a bar, or three lines that count steps.
