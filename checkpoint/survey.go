@@ -43,7 +43,23 @@ func survey(ctx context.Context, fsys fs.FS, o format.Options, verify func(forma
 		switch {
 		case len(states) == 0 || o.Format == "" && !slices.ContainsFunc(states, func(c format.Checkpoint) bool { return !poor(c) || !above.silent && teller(c) }):
 			above.add(n, looked)
+		case above.further(states):
+			return above.level, append(above.all, above.refused(states)...), nil
 		case above.silent && above.before(states) && (len(above.known) == 0 || !onlyParts(states)):
+			if chief := format.ChiefPart(found.Below); o.Format == "" && found.Apart && chief != "" {
+				if parts, ok := partsTogether(looked, chief); ok {
+					found.Apart = false
+					look(found)
+					return calls - 1, parts, nil
+				}
+			}
+			if o.Format == "" && format.OfRanks(found.Below) {
+				return n, ranksTogether(looked, len(found.Below)), nil
+			}
+			below, err := deeper(d, found, looked, look)
+			if err != nil || below != nil {
+				return calls - 1, below, err
+			}
 			if n == 0 || o.Format != "" || found.Apart {
 				return n, looked, nil
 			}
@@ -53,6 +69,8 @@ func survey(ctx context.Context, fsys fs.FS, o format.Options, verify func(forma
 			}
 			looked = look(*both)
 			return calls - 1, looked, nil
+		case above.milestones(found, states):
+			return n, append(looked, above.all...), nil
 		default:
 			return above.level, append(above.all, above.refused(states)...), nil
 		}

@@ -57,6 +57,9 @@ func TestTogether(t *testing.T) {
 		unit     format.Unit
 		veto     bool
 	}{
+		"pickles for arrays": {now: apart(wrote{"w.npy", modelOnly()}, wrote{"w_opt.npy", adamOnly()}, wrote{"w_data.dat", pickled("iter", numberIn(40))}), path: "w_opt.npy", step: 40},
+		"a copy below of what is further": {old: apart(wrote{"autobackups/01/w.npy", modelOnly()}, wrote{"autobackups/01/data.dat", pickled("iter", numberIn(30), "optimizer", optimizerIn)}),
+			now: apart(wrote{"a.npy", modelOnly()}, wrote{"b.npy", modelOnly()}, wrote{"data.dat", pickled("iter", numberIn(40))}), path: "data.dat", step: 40},
 		"statistics":                      {now: apart(model, adam, json("stats.json", `{"step": 340, "loss": 0.5}`)), path: "model.pth", step: 340},
 		"statistics of an hour ago":       {old: apart(json("stats.json", `{"step": 340}`)), now: apart(model, adam), path: "model.pth", step: -1},
 		"a configuration that says it":    {now: apart(model, adam, json("config.json", `{"dim": 64, "epochs": 90, "epoch": 3}`)), path: "model.pth", step: 3, unit: format.UnitEpoch},

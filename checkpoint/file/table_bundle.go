@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -18,6 +19,9 @@ type Bundle struct {
 	Ends []int64
 	// Tensors are all that have bytes of their own, when they were asked for.
 	Tensors []BundleTensor
+	// Layers is set where its names are of the layers of a model that was saved by itself (Keras's Model.save_weights), and none
+	// is of an optimizer or of a count.
+	Layers bool
 }
 
 // BundleTensor is one tensor in a data file.
@@ -45,6 +49,7 @@ const (
 func ReadBundle(ctx context.Context, r io.ReaderAt, size int64, tensors bool) (*Bundle, error) {
 	var b *Bundle
 	count := 0
+	layers, more := false, false
 	err := ReadTable(ctx, r, size, func(key, value []byte) error {
 		if b == nil {
 			if len(key) != 0 {
@@ -57,6 +62,8 @@ func ReadBundle(ctx context.Context, r io.ReaderAt, size int64, tensors bool) (*
 			b = &Bundle{Shards: int(shards), Ends: make([]int64, shards)}
 			return nil
 		}
+		layers = layers || bytes.HasPrefix(key, []byte("layer_with_weights"))
+		more = more || tellsTraining(key)
 		t, sliced, ok := bundleEntry(value)
 		if !ok {
 			return problem.New(problem.BadIndex, "its entry of %.64q is malformed", key)
@@ -84,7 +91,19 @@ func ReadBundle(ctx context.Context, r io.ReaderAt, size int64, tensors bool) (*
 	if b == nil {
 		return nil, problem.New(problem.BadIndex, "it has no header")
 	}
+	b.Layers = layers && !more
 	return b, nil
+}
+
+// tellsTraining reports whether a name is that of more than weights.
+func tellsTraining(key []byte) bool {
+	lower := bytes.ToLower(key)
+	for _, word := range []string{"optim", "adam", "iter", "step", "epoch", "learning_rate", "momentum", "/count"} {
+		if bytes.Contains(lower, []byte(word)) {
+			return true
+		}
+	}
+	return false
 }
 
 // bundleHeader reads a BundleHeaderProto.

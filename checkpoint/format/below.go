@@ -101,6 +101,7 @@ func (d *Descent) below(within func(dir string) bool) (Found, error) {
 		}
 	}
 	formats := map[string]bool{}
+	var all []Found // of each directory
 	for _, dir := range next {
 		in, err := d.l.findIn(dir)
 		if vanished(err) {
@@ -112,8 +113,16 @@ func (d *Descent) below(within func(dir string) bool) (Found, error) {
 		if len(in.Checkpoints) == 0 {
 			continue
 		}
+		in.Below = []string{dir.path}
+		all = append(all, in)
+	}
+	uses := func(f Found) bool { return ofUse[path.Base(f.Below[0])] }
+	if slices.ContainsFunc(all, func(f Found) bool { return !uses(f) }) {
+		all = slices.DeleteFunc(all, uses)
+	}
+	for _, in := range all {
 		found.Checkpoints = append(found.Checkpoints, in.Checkpoints...)
-		found.Below = append(found.Below, dir.path)
+		found.Below = append(found.Below, in.Below...)
 		found.Format = in.Format
 		formats[in.Format] = true
 	}
@@ -124,6 +133,9 @@ func (d *Descent) below(within func(dir string) bool) (Found, error) {
 	d.level, d.unseen = append([]*dir{}, next...), found.Unseen
 	return found, nil
 }
+
+// ofUse are the names of directories in which those who use a model keep what they do with it, beside that in which it is trained.
+var ofUse = set("eval evaluation evaluations validation valid val test tests inference export exports exported")
 
 // OfPastBelow reports whether a directory is by its name, or that of one above it, of what a run was begun from or has left behind.
 func OfPastBelow(dir string) bool {

@@ -3,7 +3,6 @@ package format
 import (
 	"cmp"
 	"io"
-	"path"
 	"slices"
 	"strings"
 
@@ -11,8 +10,9 @@ import (
 )
 
 // booster is the models of gradient boosting that a loop saves each so many rounds: those of XGBoost (save_model, TrainingCheckPoint),
-// of LightGBM (save_model) and of CatBoost. Training resumes from one, and there is nothing else to a state. One without a number in its
-// name is what such a program leaves at its end, and is none of these.
+// of LightGBM (save_model, snapshot_freq) and of CatBoost. Training resumes from one, and there is nothing else to a state. One without a
+// number in its name, and without a word for a checkpoint or for the newest, is what such a program leaves at its end, and is none of
+// these.
 var booster = kind{name: "booster", find: findBooster, check: checkBooster, movable: true}
 
 // boosterEndings are those of such files. Others have them, too.
@@ -23,8 +23,9 @@ const maxBoosterLooks = 64
 
 func findBooster(l *look, root *dir) (found []*Checkpoint, err error) {
 	names := root.files(func(name string) bool {
-		return slices.Contains(boosterEndings, strings.ToLower(path.Ext(name))) && !strings.HasPrefix(name, ".") && !isTemporary(name) &&
-			boosterTitle(name).step >= 0
+		_, ending := boosterStem(name)
+		t := boosterTitle(name)
+		return ending != "" && !strings.HasPrefix(name, ".") && !isTemporary(name) && (t.step >= 0 || checkpointName(name) || newestSlots[t.slot])
 	})
 	is := map[string]bool{}
 	looked := newestByTitle(names, 2) // one of them may be torn
@@ -43,21 +44,37 @@ func findBooster(l *look, root *dir) (found []*Checkpoint, err error) {
 		t := boosterTitle(name)
 		m := member{path: root.join(name), title: t}
 		s := &save{title: t, members: []member{m}}
-		found = append(found, &Checkpoint{Path: m.path, Tag: name, Step: t.step, Unit: t.unit, StepFrom: StepFromName, save: s})
+		c := &Checkpoint{Path: m.path, Tag: name, Step: t.step, Unit: t.unit, save: s}
+		if t.step >= 0 {
+			c.StepFrom = StepFromName
+		}
+		found = append(found, c)
 	}
 	return found, nil
 }
 
 // boosterTitle reads a name without its ending. What others count in steps, boosting counts in rounds.
 func boosterTitle(name string) title {
-	return titleOf(roundsToSteps.Replace(strings.TrimSuffix(name, path.Ext(name))))
+	stem, _ := boosterStem(name)
+	return titleOf(roundsToSteps.Replace(stem))
+}
+
+// boosterStem is a name without the ending of a booster, behind which there may be more: model.txt.snapshot_iter_30.
+func boosterStem(name string) (stem, ending string) {
+	for _, ending := range boosterEndings {
+		if before, behind, found := strings.Cut(strings.ToLower(name), ending); found && (behind == "" || strings.HasPrefix(behind, ".snapshot_iter_")) {
+			return name[:len(before)] + name[len(before)+len(ending):], ending
+		}
+	}
+	return name, ""
 }
 
 var roundsToSteps = strings.NewReplacer("round", "step", "Round", "Step")
 
 func boosterSeries(name string) string {
 	t := boosterTitle(name)
-	return t.family + "|" + t.roles + "|" + t.slot + "|" + path.Ext(name)
+	_, ending := boosterStem(name)
+	return t.family + "|" + t.roles + "|" + t.slot + "|" + ending
 }
 
 // isBooster reports whether a file begins as one.

@@ -76,6 +76,9 @@ func checkBundle(l *look, c *Checkpoint, prefix string) error {
 		return nil
 	}
 	c.Basis = BasisManifest
+	if bundle.Layers {
+		c.weightsOnly("%s holds the weights of layers, and neither the state of an optimizer nor a step", prefix)
+	}
 	for i, end := range bundle.Ends {
 		switch {
 		case found[i].size == 0 && end > 0:

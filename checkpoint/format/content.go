@@ -287,8 +287,11 @@ func stripped(s *file.Shape) bool {
 // isFitted knows an estimator of scikit-learn's, or several in a row, which is a model to be used by itself: its numbers and its
 // optimizer are of how it was made. In a loop of partial_fit its name has a step, or it stands in a dict beside one.
 func isFitted(s *file.Shape) bool {
-	return s.Kind == file.Object && (strings.HasPrefix(s.Class, "sklearn.") || strings.HasPrefix(s.Class, "imblearn."))
+	return s.Kind == file.Object && slices.ContainsFunc(fittedBy, func(library string) bool { return strings.HasPrefix(s.Class, library) })
 }
+
+// fittedBy are the libraries whose objects are such.
+var fittedBy = []string{"sklearn.", "imblearn.", "autogluon.", "xgboost.", "lightgbm.", "catboost.", "sksurv.", "sktime.", "statsmodels.", "prophet.", "hmmlearn.", "umap."}
 
 // isModule knows a whole model, pickled with its class.
 func isModule(s *file.Shape) bool { return s.Get("_parameters") != nil && s.Get("_modules") != nil }

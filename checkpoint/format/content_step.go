@@ -125,7 +125,7 @@ func named(names []string, numbers map[string]int64) content {
 		first, rest, _ := strings.Cut(lower, "/") // opt/0/mu/kernel, updater/optimizer:main/t
 		if optimizerKey(first) || strings.HasPrefix(first, "adam_") || strings.HasPrefix(rest, "optimizer") ||
 			strings.HasPrefix(first, "updaterstate") || // Deeplearning4j
-			strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum_buffer") {
+			strings.Contains(lower, "exp_avg") || strings.Contains(lower, "momentum") || strings.Contains(lower, "(adam") { // objax: (Momentum).m
 			c.optimizer = true
 		}
 	}

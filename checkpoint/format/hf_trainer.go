@@ -71,6 +71,8 @@ var hfBeside = set("config.json generation_config.json adapter_config.json token
 func claimedByHfTrainer(l *look, c *Checkpoint) (claim, error) {
 	return l.claimDir(c, func(d *dir) (claim, error) {
 		switch {
+		case len(d.files(func(name string) bool { return strings.HasSuffix(name, ".pdparams") })) > 0:
+			return no, nil // PaddleNLP's, of the same names but for these
 		case d.has(hfState), d.has(hfArgs), d.has("rng_state.pth"), d.has("rng_state_0.pth"), d.has(hfIncomplete):
 			return yes, nil
 		case strings.HasPrefix(c.Tag, hfStaging):

@@ -96,10 +96,10 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 	if i+1 < len(ps) && !ps[i+1].number {
 		after = ps[i+1].text
 	}
-	if ofParameters(ps, i-2) {
-		before = "" // llama2-7b-12000
+	if ofParameters(ps, i-2) || ofSide(ps, i-1) {
+		before = "" // llama2-7b-12000, G_B_15
 	}
-	if len(before) == 1 && ps[i-1].glued && i > 1 && ps[i-2].number { // the e in 3f2a9c1e-8b7d says nothing
+	if len(before) == 1 && ps[i-1].glued && i > 1 && ps[i-2].number || ofSide(ps, i) || ofLetters(ps, i) { // the e in 3f2a9c1e-8b7d says nothing
 		return 0, 0, ""
 	}
 	gluedAfter := after != "" && ps[i+1].glued
@@ -280,6 +280,8 @@ func (t *title) words(ps []piece, at, ranked int) {
 			} else {
 				roles = append(roles, p.text)
 			}
+		case ofSide(ps, i), pupilWords[p.text] && at >= 0:
+			roles = append(roles, p.text)
 		case ofNet(ps, i) && i != at:
 		case p.number && p.shared && !p.used:
 			family = append(family, p.text)

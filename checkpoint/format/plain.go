@@ -137,7 +137,7 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 	var mine []string
 	add := func(name string) { mine = append(mine, name) }
 	for _, name := range names {
-		if ofArguments(name) || hiddenCopy(root, name) {
+		if ofArguments(name) || hiddenCopy(root, name) || l.marks(root, name) {
 			continue
 		}
 		if unfinished && lonely(name) {
@@ -214,18 +214,19 @@ func (l *look) plainFiles(root *dir, names []string) (saves []*save, err error) 
 }
 
 // shareOptimizer gives the saves of steps that have no optimizer in their names the one beside them that is written over in
-// place: gen_100.pt, gen_200.pt and optimizer.pt, or last-optimizer-state.pt.
+// place: gen_100.pt, gen_200.pt and optimizer.pt, or last-optimizer-state.pt, or gen.rank-0.opt of each rank.
 func shareOptimizer(saves []*save) {
-	optimizer := func(m member) bool { return strings.Contains(m.roles, "optimizer") }
 	i := slices.IndexFunc(saves, func(s *save) bool {
-		return s.step < 0 && (s.slot == "" || newestSlots[s.slot]) && s.when == "" && s.title.family == "" && slices.ContainsFunc(s.members, optimizer) &&
-			!slices.ContainsFunc(s.members, func(m member) bool { return m.roles == "" || strings.Contains(m.roles, "model") })
+		return s.step < 0 && (s.slot == "" || newestSlots[s.slot]) && s.when == "" &&
+			(s.title.family == "" || slices.ContainsFunc(saves, func(o *save) bool { return o.step >= 0 && o.title.family == s.title.family })) &&
+			slices.ContainsFunc(s.members, ofOptimizer) &&
+			!slices.ContainsFunc(s.members, func(m member) bool { return !ofOptimizer(m) && (m.roles == "" || strings.Contains(m.roles, "model")) })
 	})
 	if i < 0 {
 		return
 	}
 	for _, s := range saves {
-		if s.step >= 0 && !slices.ContainsFunc(s.members, optimizer) {
+		if s.step >= 0 && !slices.ContainsFunc(s.members, ofOptimizer) && (saves[i].title.family == "" || s.title.family == saves[i].title.family) {
 			s.shared, saves[i].part = saves[i], true
 		}
 	}
@@ -302,7 +303,7 @@ func (s *save) chief() member {
 			n = 0
 		case !ok:
 			n = 1
-			if strings.HasSuffix(m.rankless(), " generator") { // netG goes before netD
+			if strings.Contains(m.roles, "generator") { // netG goes before netD, G_A before D_A
 				n = 2
 			}
 		}

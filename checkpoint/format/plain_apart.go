@@ -2,6 +2,7 @@ package format
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 )
@@ -27,6 +28,47 @@ func partIn(name string) string {
 		return ""
 	}
 	return t.roles
+}
+
+// ChiefPart is of directories that are side by side, and each for a part of a state by its name (_actor, _critic), that of which a
+// program is most likely told; empty where there is no such one, or another beside them.
+func ChiefPart(paths []string) (chief string) {
+	best := -1
+	for _, p := range paths {
+		part := partIn(path.Base(p))
+		if part == "" || path.Dir(p) != path.Dir(paths[0]) || len(paths) > maxApart {
+			return ""
+		}
+		if n, ok := importance[part]; best < 0 || ok && n > best {
+			chief, best = p, max(n, 0)
+		}
+	}
+	return chief
+}
+
+// OfRanks reports whether directories are by their names those of the ranks of one training run, all from 0 on: rank0, rank1.
+func OfRanks(paths []string) bool {
+	var ranks rankSet
+	for _, p := range paths {
+		t := titleOf(path.Base(p))
+		if t.rank < 0 || t.of != 0 || t.step >= 0 || t.family != "" || path.Dir(p) != path.Dir(paths[0]) {
+			return false
+		}
+		ranks = append(ranks, t.rank)
+	}
+	_, gap := ranks.sorted().gap()
+	return len(paths) > 1 && !gap
+}
+
+// ForStates reports whether a directory is by its name there for checkpoints: trainstep_checkpoints, models.
+func ForStates(dir string) bool {
+	t := titleOf(path.Base(dir))
+	return t.step < 0 && t.rank < 0 && t.slot == "" && t.when == "" && (checkpointName(path.Base(dir)) || partIn(path.Base(dir)) == "model")
+}
+
+// SameName reports whether the names of two have the same words, but for those of parts and of which save it is.
+func (c *Checkpoint) SameName(o Checkpoint) bool {
+	return c.save != nil && o.save != nil && c.save.title.family == o.save.title.family
 }
 
 // apart lists the saves of which the parts lie in directories of their own, and the names of these.

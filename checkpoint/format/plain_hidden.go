@@ -33,3 +33,15 @@ func hiddenCopy(root *dir, name string) bool {
 		return !strings.HasPrefix(other, ".") && seriesOf(other) == seriesOf(hidden) && root.isFile(other)
 	})
 }
+
+// marks reports whether a file is empty and has the name of another with an ending more that is none of a file of tensors: what has
+// uploaded the other has left it (ckpt-100.uploaded).
+func (l *look) marks(root *dir, name string) bool {
+	ext := path.Ext(name)
+	other := strings.TrimSuffix(name, ext)
+	if len(ext) < 3 || ext == name || strings.ContainsAny(ext, "0123456789") || slices.Contains(endings, strings.ToLower(ext)) || slices.Contains(backups, strings.ToLower(ext)) || !root.isFile(other) {
+		return false
+	}
+	info, err := l.stat(root.join(name))
+	return err == nil && info.Size() == 0
+}

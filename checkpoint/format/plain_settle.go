@@ -17,9 +17,11 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 	blind := false              // of a form that is not known
 	unnamed, text := true, true // all that is no text beside it: arrays without names; text, too
 	several := 0                // files that are no text
-	for _, m := range members {
+	beside := false             // a model that is no fitted one, of which those are the last layer
+	for i, m := range members {
 		if !isSide(m.path) {
 			several++
+			beside = beside || contents[i].tensors && !contents[i].fitted
 		}
 	}
 	for i, in := range contents {
@@ -30,7 +32,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		if len(members) > 1 && slices.Contains(strings.Fields(members[i].roles), "ema") {
 			in.step = -1 // an average counts its own updates
 		}
-		if in.fitted && c.save.title.step >= 0 { // of a loop that resumes from it
+		if in.fitted && c.save.title.step >= 0 && !beside { // of a loop that resumes from it
 			in.alone, in.optimizer = false, in.grown
 		}
 		in.agree(c.save.title)

@@ -14,9 +14,16 @@ func severalSaves(d *dir, t title, files []member) bool {
 	turns := false               // the same part is there twice: best and last
 	times := map[string]string{} // of each part, the time in its name
 	later := false               // the same part is there of two times
+	alike := map[string]bool{}   // names that differ in a measure alone
 	for _, m := range files {
 		if m.form != nil || isSide(m.path) {
 			continue
+		}
+		if name := m.template(d.path); t.step < 0 && m.step < 0 && m.rank < 0 && m.when == "" {
+			if alike[name] { // ckpt_best_0.85.pth, ckpt_best_0.89.pth
+				return true
+			}
+			alike[name] = true
 		}
 		dir := path.Dir(m.path)
 		above := titleOf(path.Base(dir))

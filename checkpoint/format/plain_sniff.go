@@ -44,7 +44,7 @@ func (l *look) holdsTensors(name string) (bool, error) {
 		} else if ok {
 			return likelihood(path.Base(name)) > 0, nil
 		}
-		return torch && form != file.PlainPickle, nil
+		return torch && (form != file.PlainPickle || f.size > maxSniff || isState(f, f.size, true)), nil
 	case torch && form == file.PlainPickle && likelihood(path.Base(name)) == 0 && f.size <= maxSniff:
 		return isState(f, f.size, true), nil
 	case torch:

@@ -62,3 +62,8 @@ func (c *Checkpoint) sameMoment(o *Checkpoint) bool {
 
 // sameTime reports whether what was written at a time may be of the save that a checkpoint is.
 func (c *Checkpoint) sameTime(written time.Time) bool { return c.Modified.Sub(written).Abs() <= moment }
+
+// SameMoment reports whether two that lie side by side were written as one save.
+func (c *Checkpoint) SameMoment(o Checkpoint) bool {
+	return path.Dir(c.Path) == path.Dir(o.Path) && c.sameTime(o.Modified)
+}
