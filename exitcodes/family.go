@@ -65,8 +65,11 @@ func familyOf(class string, message []byte) family {
 			return f
 		}
 	}
-	if inner, rest, ok := raisedHead(message); ok && !ownErrors[name] { // a wrapper that says what it has caught
+	if inner, rest, ok := wrapped(message); ok && !ownErrors[name] { // a wrapper that says what it has caught
 		of := inner[strings.LastIndexByte(inner, '.')+1:]
+		if isLogicError(of) {
+			return family{}
+		}
 		if f := rpcStatus(inner, of, []byte(rest), h); f.known() {
 			return f
 		}
@@ -74,6 +77,24 @@ func familyOf(class string, message []byte) family {
 	}
 	return family{}
 }
+
+// wrapped splits the exception that a message passes on: it is the message, or stands behind what was being done, "epoch 3 failed:
+// TimeoutError".
+func wrapped(message []byte) (class, rest string, ok bool) {
+	for range maxWrapped {
+		if class, rest, ok = raisedHead(message); ok {
+			return class, rest, true
+		}
+		i := bytes.Index(message[:min(len(message), 200)], []byte(": "))
+		if i < 0 {
+			break
+		}
+		message = message[i+2:]
+	}
+	return "", "", false
+}
+
+const maxWrapped = 5
 
 // hint begins what Paddle says of an error in general.
 var hint = []byte("[Hint: ")
