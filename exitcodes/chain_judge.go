@@ -90,9 +90,25 @@ func (r *reader) echoed(c int, s said) said {
 	return s
 }
 
-// judgeChain weighs a chain: the exception that ended the program first; where nothing knows it, the nearest one before
-// it that something knows. A transient one decides whatever the link; a deterministic one only as a cause.
+// judgeChain weighs a chain. Where the output ends in the traceback of one more exception, what was said before, or its frames, may
+// tell what passes.
 func (r *reader) judgeChain(c *chain) said {
+	s := r.judgeNamed(c)
+	if !c.cut && !r.nameCut(c) || s.known && s.match.Rule.Verdict == Retry || !r.rules.families {
+		return s
+	}
+	for _, read := range []func() (said, bool){func() (said, bool) { return r.saidBefore(c.begin) }, func() (said, bool) { return r.raising(c.head) }} {
+		if t, found := read(); found && t.match.Rule.Verdict == Retry {
+			t.other = s.exception
+			return t
+		}
+	}
+	return s
+}
+
+// judgeNamed weighs the exceptions of a chain that are named: the one that ended the program first; where nothing knows it, the nearest one before
+// it that something knows. A transient one decides whatever the link; a deterministic one only as a cause.
+func (r *reader) judgeNamed(c *chain) said {
 	final := said{at: c.last().lines[0], unknown: true, program: programs(c.last().class)}
 	final.exception = r.head(*c.last())
 	caused := true // the exception at hand caused what came after it
@@ -118,7 +134,7 @@ func (r *reader) judgeChain(c *chain) said {
 				best = s
 			}
 			if best.match.Rule.Verdict == Fatal || best.role() == RoleRoot {
-				return r.served(c, i, best)
+				return r.emptied(c, r.served(c, i, best))
 			}
 		}
 		if c.members[first].link == linkContext {

@@ -37,6 +37,8 @@ type chain struct {
 	warned  bool // and called it a warning
 	thread  bool // it ended a thread, not the program
 	frames  []int
+	head    int  // line with which its last traceback begins
+	cut     bool // the output ends in that one before the exception is named
 	// survived is set once the reader knows that training went on after it.
 	survived bool
 }
@@ -99,6 +101,9 @@ func exceptionHead(text []byte) (class, message string, ok bool) {
 		if end < 0 {
 			return "", "", false
 		}
+		if number, _, found := bytes.Cut(text[n+1:min(len(text), n+12)], []byte(", ")); found && digits(string(number)) { // as Python writes it in source
+			return string(text[:name]), string(text[n:]), looksRaised(string(text[:name]))
+		}
 		n += end + 1
 	}
 	class = string(text[:name])
@@ -106,7 +111,7 @@ func exceptionHead(text []byte) (class, message string, ok bool) {
 	if len(bytes.TrimSpace(rest)) == 0 {
 		return class, "", true
 	}
-	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' {
+	if rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' && rest[1] != '\t' && (rest[1] == ':' || !looksRaised(class)) { // some print no blank
 		return "", "", false
 	}
 	return class, strings.TrimSpace(string(rest[1:])), true
@@ -120,5 +125,5 @@ func looksRaised(class string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.HasPrefix(class, "NVMLError_")
 }

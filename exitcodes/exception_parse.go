@@ -130,7 +130,7 @@ func (p *parser) header(i, base int) {
 	p.rich = false
 	p.state, p.base, p.between = stateFrames, base, 0
 	p.chain.frames = append(p.chain.frames, i)
-	p.chain.end = i
+	p.chain.end, p.chain.head = i, i
 }
 
 // passedOn reports whether the header at i stands within the message of the exception before it.
@@ -318,6 +318,7 @@ const (
 // close ends the chain.
 func (p *parser) close() {
 	if p.chain != nil && len(p.chain.members) > 0 {
+		p.chain.cut = p.state == stateFrames && p.link != linkNone
 		if len(p.r.chains) == 2*maxChains {
 			p.r.chains = append(p.r.chains[:0], p.r.chains[maxChains:]...)
 		}

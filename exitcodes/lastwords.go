@@ -30,7 +30,7 @@ func (r *reader) lastWords() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread} {
+	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay} {
 		if s, found := read(); found {
 			return s
 		}
@@ -202,23 +202,4 @@ func (r *reader) accusations() (lines []string) {
 		}
 	}
 	return lines
-}
-
-// unknownLine is the line that tells most where nothing is known: the last that names an exception or an error, or with
-// which a program says what it cannot do.
-func (r *reader) unknownLine() said {
-	for i := len(r.lines) - 1; i >= 0; i-- {
-		l := &r.lines[i]
-		stated := l.kind == kindOther && l.level == levelNone && i >= len(r.lines)-closing && states(l)
-		if (l.kind == kindLast || stated) && !r.inside[i] && !l.is(traitNoise|traitEcho) {
-			if at := r.rustPanic(i); at >= 0 {
-				return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
-			}
-			if m, ok := r.unforked(i); ok {
-				return said{match: m, known: true, at: i}
-			}
-			return said{exception: l.shown(), at: i, unknown: true}
-		}
-	}
-	return said{at: len(r.lines)}
 }

@@ -29,7 +29,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		rule := l.rule
 		switch {
 		case rule != nil && len(rule.ExitCodes) > 0 && rule.Role > RoleConfirm:
-		case l.kind == kindSurvived || l.kind == kindWork || l.level == levelInfo && !(rule != nil && rule.OnSuccess):
+		case l.kind == kindSurvived || l.kind == kindWork || l.level == levelInfo && !(rule != nil && (rule.OnSuccess || rule.Verdict == Preempted)):
 			continue
 		case rule != nil && rule.Role > RoleConfirm:
 		case r.rules.families && l.kind != kindNoise && (shellKilled(l.text) || l.is(traitSignal) && childKilled("", "", l.text, 1<<saysSignal).known()):
@@ -49,11 +49,22 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		aborted := rule.Reason == "ChildKilled" && r.meter.afford(1, len(l.text)) && l.contains("Aborted", "SIGABRT", "on signal 6", "code -6", "code = -6")
 		switch {
 		case found && aborted && !told: // who aborts has said why, and so have those of whose death it aborts
+		case found && rule.Name == best.Rule.Name && indented(l.text) && r.listed(at, i): // it goes on what is said there
 		case !found || told && !aborted || r.rules.better(rule, &best.Rule):
 			best, at, found, told = Match{Rule: *rule, Line: r.withWhat(i)}, i, true, aborted
 		}
 	}
 	return best, at, found
+}
+
+// listed reports whether the lines between a head and line i all go on it, as a list of sizes that do not fit.
+func (r *reader) listed(head, i int) bool {
+	for head++; head < i; head++ {
+		if !indented(r.lines[head].text) {
+			return false
+		}
+	}
+	return true
 }
 
 // wentOn reports whether a shell that did not find a command went on to the next one, as a script does which loads modules where
@@ -92,6 +103,9 @@ func raisedHead(text []byte) (class, message string, ok bool) {
 	if class, message, ok = exceptionHead(text); ok && looksRaised(class) {
 		return class, message, true
 	}
+	if inner, rest, named := exceptionHead([]byte(message)); ok && named && looksRaised(inner) { // behind the name of a logger
+		return inner, rest, true
+	}
 	if class, message, ok = reprHead(text); ok {
 		return class, message, true
 	}
@@ -117,7 +131,7 @@ func raisedAlone(l *line) *Rule {
 		return nil
 	}
 	f := familyOf(class, []byte(message))
-	if !f.known() || f.verdict == Fatal {
+	if !f.known() || f.verdict == Fatal && !f.printed {
 		return nil
 	}
 	rule := f.rule()

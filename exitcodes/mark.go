@@ -153,7 +153,7 @@ const opFailed = "OP_REQUIRES failed at "
 // gaveUp reports whether the line is about the last of several tries, after which its program did not go on, or about
 // something else that it calls a warning, or got over, though it did not.
 func (r *reader) gaveUp(l *line) bool {
-	if l.fatal || l.says(opFailed) || l.rule != nil && l.rule.Verdict == Preempted { // who is stopped warns of it
+	if l.fatal || l.says(opFailed) || l.rule != nil && (l.rule.Verdict == Preempted || l.rule.Name == "ray.dead") { // who is stopped warns of it
 		return true
 	}
 	if l.is(traitWithout) {

@@ -39,14 +39,14 @@ var noiseHeads = []string{
 	"Fatal Python error: ", "Current thread 0x", "Thread 0x", "Stack (most recent call first):", "Extension modules: ",
 	"C stack trace (most recent call first):", "Current thread's C stack trace", "Python runtime state: ", "Garbage-collecting",
 	"<no Python frame>", "  <no Python frame>", "  Garbage-collecting", "frame #", "Exception raised from ", "*** Aborted at ", "*** SIG", "PC: @ ", "    @ ", "*** Process received signal ***", "*** End of error message ***",
-	"wandb: ", "wandb:", "Sending process ", "Killing subprocess", "terminate called", "E0000 ",
+	"wandb: ", "wandb:", "env {'", "[TimeInfo: ", "  [TimeInfo: ", "[SignalInfo: ", "  [SignalInfo: ", "Sending process ", "Killing subprocess", "terminate called", "E0000 ",
 	"srun: Job step aborted", "srun: Terminating", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
 	"The stack trace below excludes JAX", "The preceding is the original exception", "Filtered Stack Trace:",
 	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
-	"[W", "Additional GRPC error information", "Sentry is attempting to send", "Waiting up to ", "Press Ctrl-C to quit",
+	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "Waiting up to ", "Press Ctrl-C to quit",
 	`ErrorMessage ""`, `Command "/`,
 }
 
@@ -54,18 +54,18 @@ var noiseHeads = []string{
 var (
 	wordings = newVocabulary()
 
-	wordsNoise = wordings.list("lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
+	wordsNoise = wordings.list("nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
 		"warnings.warn(", "aborted (core dumped)", "closing signal sig", "most recent call first",
 		"mpi_errors_are_fatal", "and mpi will try to terminate", "*** on communicator", "*** reported by process", "and potentially your mpi job")
 	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
 		"at interpreter shutdown")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
 		"id: shutdown::", "destroy_process_group() was not called", "process group has not been destroyed before we destruct")
-	wordsBar = wordings.list("it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")
+	wordsBar = wordings.list("=>.", "==>...", "==] - ", "it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
-		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
+		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
@@ -75,12 +75,13 @@ var (
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
 	wordsTrying      = wordings.list("trying ")
-	wordsWhileTrying = wordings.list("you are trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
+	wordsWhileTrying = wordings.list("you are trying ", "were trying ", "timed out trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	// A condition that passes is an error by its words alone.
-	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords)...)
-	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
+	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords, passingConditions())...)
+	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "rrorcode", "curl: (", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
-		"illegal ", "unavailable", "address already in use")
+		"illegal ", "unavailable", "cudaerror", "cuda_error_", "hiperror", "gpuassert", "cublas_status_", "cudnn_status_", "cusparse_status_", "cusolver_status_",
+		"curand_status_", "hipblas_status_", "misaligned address", "launch failure", "address already in use")
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
@@ -106,7 +107,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
-	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsPassing) || h.any(wordsEcho)))
+	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitWithout, h.any(wordsWithout))
 	give(traitNames, h.any(wordsNames))
@@ -114,6 +115,13 @@ func traitsOf(l *line) (t trait) {
 	give(traitSignal, h.any(wordsSignal))
 	give(traitOutcome, h.any(wordsOutcome))
 	return t
+}
+
+// namesException reports whether a line begins with the whole name of an exception, whose message may tell of nothing:
+// "pynvml.NVMLError_Unknown: Unknown Error".
+func namesException(text []byte) bool {
+	class, _, ok := exceptionHead(text)
+	return ok && strings.Contains(class, ".") && looksRaised(class)
 }
 
 // trackers are how experiment trackers begin their lines: with their name, or with that of their logger or exception.
@@ -144,7 +152,7 @@ const maxTaken = 120 // bytes at the start of a line
 func isForeignFrame(l *line) bool {
 	text := bytes.TrimLeft(l.text, " \t")
 	if len(text) == len(l.text) {
-		return false
+		return l.says("Error in ") && bytes.Contains(l.text, []byte(" (line ")) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(")")) // MATLAB
 	}
 	if call, found := bytes.CutPrefix(bytes.TrimSpace(text), []byte("at ")); found {
 		name, place, found := bytes.Cut(call, []byte("("))

@@ -3,6 +3,7 @@ package exitcodes
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,7 +22,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		if isRule(l.text) && !l.is(traitEcho) {
 			break
 		}
-		if l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l) {
+		if l.blank() || isBracket(l.text) || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l) {
 			continue
 		}
 		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {
@@ -35,7 +36,10 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		r.meter.pass(2, min(len(l.text), 200))
 		who := speaker(l.text)
 		if l.kind != kindLast {
-			if !speaksUp(l) {
+			if f := r.numbered(l); later == "" && f.known() {
+				return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry
+			}
+			if !speaksUp(l) || r.goesOn(i) {
 				continue
 			}
 			if later != "" && later != who {
@@ -53,7 +57,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			text = []byte(message)
 		}
 		if f := familyOf(class, text); f.known() {
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || failed && (r.lastTry(l) || r.namesCode(l, who)))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
 			break
@@ -61,6 +65,28 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		later, failed = who, true
 	}
 	return Match{}, 0, false
+}
+
+// isBracket reports whether a line only closes or opens what JSON has on several lines.
+func isBracket(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 0 && len(text) <= 3 && len(bytes.Trim(text, "{}[],")) == 0
+}
+
+// goesOn reports whether line i goes on an error before it whose line ends with a colon.
+func (r *reader) goesOn(i int) bool {
+	return i > 0 && r.lines[i-1].kind == kindLast && bytes.HasSuffix(bytes.TrimSpace(r.lines[i-1].text), []byte(":"))
+}
+
+// numbered judges the last line, which tells of no error by its words, by the status or the number that it has: "Status: 503".
+func (r *reader) numbered(l *line) family {
+	if l.level == levelInfo || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		return family{}
+	}
+	if f := familyOf("", l.text); f.name == "family.http" || f.name == "family.errno" || f.name == "family.service" || f.name == "family.rpc" {
+		return f
+	}
+	return family{}
 }
 
 // namesCode reports whether a command has named, in what it says, the code with which the process ended: "curl: (56) Recv
@@ -87,6 +113,9 @@ const (
 // speaker is the first word of a line, which most commands begin with their name. Where it is no name, it is the line.
 func speaker(text []byte) string {
 	text = bytes.TrimLeft(text, " ")
+	if len(text) > 0 && text[0] == '<' && bytes.HasSuffix(bytes.TrimSpace(text), []byte(">")) { // a page, from its first line to its last
+		return "<"
+	}
 	word := text
 	if i := bytes.IndexAny(text, " :["); i > 0 {
 		word = text[:i]
@@ -106,8 +135,14 @@ var noNames = map[string]bool{
 // speaksUp reports whether a line that tells of no error by its words may tell of one all the same: it is neither
 // information, nor goes on what is before it, nor takes its leave, nor advises.
 func speaksUp(l *line) bool {
-	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
+	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !broken(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
 		!(l.says(leaves...) && len(bytes.Fields(l.text)) <= 3)
+}
+
+// broken reports whether a line goes on the one before it behind a name in brackets that all of them have, as NLTK breaks its lines.
+func broken(text []byte) bool {
+	end := bytes.IndexByte(text[:min(len(text), 40)], ']')
+	return end > 0 && text[0] == '[' && bytes.HasPrefix(text[end+1:], []byte("   "))
 }
 
 // leaves begin short lines with which a program takes its leave.
@@ -115,14 +150,14 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
 
 // advice begins lines about what to do.
-var advice = []string{"See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "https://", "http://"}
+var advice = []string{"Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
 
 // states reports whether a line is a statement of its own about something that it names: "config.yaml: line 4: no such key".
 func states(l *line) bool {
-	if l.level == levelInfo || indent(l.text) > 0 || l.kind == kindSurvived {
+	if l.level == levelInfo || indent(l.text) > 0 || l.kind == kindSurvived || l.says(advice...) {
 		return false
 	}
 	i := bytes.Index(l.text[:min(len(l.text), 40)], []byte(": "))

@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -23,6 +24,9 @@ func reported(o Outcome) (ranks []Outcome, rest Outcome) {
 	}
 	failures = slices.DeleteFunc(failures, ReportedFailure.unreadable)
 	if len(failures) == 0 || o.Status.Signal != 0 || o.Status.Code >= CodeSignalBase {
+		return nil, o
+	}
+	if outlived(o, len(text)) {
 		return nil, o
 	}
 	o.meter.pass(4, len(o.Output)-len(text)) // sections, items, fields, tracebacks
@@ -98,6 +102,24 @@ func reported(o Outcome) (ranks []Outcome, rest Outcome) {
 		rest.shared = shared
 	}
 	return ranks, rest
+}
+
+// outlived reports whether another run went on after the report, which begins at the byte at, and ended by itself: what a shell
+// starts again, or a person does, writes to the same file.
+func outlived(o Outcome, at int) bool {
+	after := o.Output[at:]
+	i := bytes.Index(after, []byte(rootSection))
+	j := bytes.Index(after[max(i, 0):], []byte("\n====="))
+	if i < 0 || j < 0 {
+		return false
+	}
+	after = after[i+j+1:]
+	o.meter.pass(1, len(after))
+	if !bytes.Contains(after, []byte(traceback)) {
+		return false
+	}
+	o.meter.pass(4, len(after))
+	return showsSteps(after)
 }
 
 // unreadable reports whether nothing tells what the rank died of: other programs' lines may stand in a report.

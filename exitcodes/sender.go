@@ -30,6 +30,9 @@ func sentBy(o Outcome, rules *Rules, signal int) (w said, told string, found boo
 // gotOver reports whether the program went on after line i, which says that it is to end. How long that takes does not tell.
 func (r *reader) gotOver(i int) bool {
 	l := &r.lines[i]
+	if l.contains("*** JOB ") { // no job goes on after that, though its last steps may be printed later
+		return false
+	}
 	return l.kind == kindSurvived && (l.rule.Verdict != Preempted || r.workAfter(i, l.tag) > 0)
 }
 

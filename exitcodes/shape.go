@@ -35,6 +35,9 @@ func inNumber(c byte, digit bool) bool {
 // ofRuntime reports whether a library in C++ logs the line by glog, as TensorFlow does its allocator's table: a dump of it repeats
 // itself, and counts, without a step. Caffe, whose training loop is in C++, calls its files .cpp.
 func (l *line) ofRuntime() bool {
+	if indent(l.text) > 0 && l.contains("Size: ", "Shape: ", "Operator: ", "Allocation type: ", "Unpadded size: ", "XLA label: ") { // of XLA's list of what fills the memory
+		return true
+	}
 	return l.glog && bytes.Contains(l.raw[:max(0, len(l.raw)-len(l.text))], []byte(".cc:"))
 }
 

@@ -6,7 +6,7 @@ import "bytes"
 // than one when the line is a record in JSON with a traceback in it, or when something was printed behind a progress bar.
 func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	l.raw = stripEscapes(l.raw)
-	l.text = l.raw
+	l.text = emphasized(l.raw)
 	l.takePrefixes(labels)
 	if record := jsonRecord(l.text, m); record != nil {
 		return record.expand(lines, l, labels, m)
@@ -38,6 +38,18 @@ func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	return append(lines, l)
 }
 
+// emphasized is a line without the asterisks by which whoever passed it on had made it bold: "**KeyError: 'x'**".
+func emphasized(text []byte) []byte {
+	const bold = "**"
+	if rest, found := bytes.CutPrefix(text, []byte(bold)); found && len(rest) > 0 && (rest[0] >= 'A' && rest[0] <= 'Z' || rest[0] >= 'a' && rest[0] <= 'z' || rest[0] == '[') {
+		text = rest
+	}
+	if bytes.HasSuffix(text, []byte("***")) { // others underline with more
+		return text
+	}
+	return bytes.TrimSuffix(text, []byte(bold))
+}
+
 // maxPrefixes bounds how many prefixes are taken off one line.
 const maxPrefixes = 8
 
@@ -62,6 +74,8 @@ func (l *line) prefix(labels bool) bool {
 		return l.label()
 	case c == ' ':
 		return l.indentedClock()
+	case c == '#':
+		return l.buildStep()
 	case c == '(':
 		return l.actor()
 	case c == '|' || c == '-' || c == ':':

@@ -35,6 +35,9 @@ func (l *line) bracket() bool {
 			rest = rest[i+1:]
 			return take(in)
 		}
+	case strings.HasPrefix(in, "task ") && looksLikeTime(in[len("task "):]): // Taskcluster's
+		l.clock, l.logged = parseTime(in[len("task "):]), true
+		return take("")
 	case looksLikeTime(in):
 		if l.clock.IsZero() {
 			l.clock = parseTime(in)
@@ -288,10 +291,14 @@ func byNCCL(text []byte) (said []byte, found bool) {
 		return nil, false
 	}
 	said = text[i+2:]
+	placed := false
 	if end := bytes.IndexByte(head[i+2:], ' '); end > 0 && sourceFile(string(said[:end])) {
-		said = said[end+1:]
+		said, placed = said[end+1:], true
+	}
+	if bytes.IndexByte(head[:i], ':') < 0 { // the first versions do not name the process; others begin lines like that, too
+		return said, placed && bytes.HasPrefix(said, []byte("WARN "))
 	}
 	return said, bytes.HasPrefix(said, []byte("NCCL ")) || bytes.HasPrefix(said, []byte("WARN ")) || bytes.HasPrefix(said, []byte("INFO "))
 }
 
-var ncclHead = lazy(`^\S*:\d+:\d+ \[-?\d+\] $`)
+var ncclHead = lazy(`^(?:\S*:\d+:\d+|[\w.-]+) \[-?\d+\] $`)

@@ -17,6 +17,11 @@ func (r *reader) trained() bool {
 			}
 		}
 	}
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		if l := &r.lines[i]; !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) {
+			return true
+		}
+	}
 	var bars []bar
 	for _, i := range r.bars {
 		if b, is := barOf(r.lines[i].text); is {
@@ -26,6 +31,24 @@ func (r *reader) trained() bool {
 	return barsOfTraining(bars)
 }
 
+// tellsLoss reports whether a line may tell a loss; stepped, whether it tells the loss of a step that is not the first: one such
+// line shows that steps were made, where others have to come again.
+func tellsLoss(text []byte) bool {
+	return bytes.Contains(text[:min(len(text), maxStepLine)], []byte("oss"))
+}
+
+func stepped(text []byte) bool {
+	text = text[:min(len(text), maxStepLine)]
+	return someLoss().Match(text) && laterStep().Match(text)
+}
+
+const maxStepLine = 400
+
+var (
+	someLoss  = lazy(`(?i)loss\w*["')\]]*\s*[:=]?\s*\d+\.\d`)
+	laterStep = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])`)
+)
+
 // showsSteps is trained for text that is read for nothing else: a bar, or three lines that count steps.
 func showsSteps(text []byte) bool {
 	var bars []bar
@@ -34,6 +57,8 @@ func showsSteps(text []byte) bool {
 		line = clipped(line)
 		if b, is := barOf(line); is {
 			bars = append(bars, b)
+		} else if tellsLoss(line) && stepped(line) {
+			return true
 		} else if ofTraining(line) && countsSteps().Match(line) {
 			counts++
 		}
@@ -83,8 +108,13 @@ type bar struct {
 	done, of int
 }
 
-// barOf reads a progress bar of tqdm or Rich.
+// barOf reads a progress bar of tqdm, Rich or Keras.
 func barOf(text []byte) (b bar, is bool) {
+	if m := kerasCount().FindSubmatch(text); m != nil {
+		b.done, _ = strconv.Atoi(string(m[1]))
+		b.of, _ = strconv.Atoi(string(m[2]))
+		return b, true
+	}
 	label, rest, is := bytes.Cut(text, []byte("%|"))
 	if is {
 		label = bytes.TrimRight(label, "0123456789 ")
@@ -111,5 +141,7 @@ func barOf(text []byte) (b bar, is bool) {
 
 // richBar is what Rich draws its bars of.
 const richBar = "\u2501\u2578\u257a"
+
+var kerasCount = lazy(`^\s*(\d+)/(\d+) (?:\[=|\x{2501})`)
 
 var barCount func() *regexp.Regexp = lazy(`^\s*(\d+)/(\d+) (?:\[|\d+:\d)`)

@@ -1,5 +1,7 @@
 package exitcodes
 
+import "bytes"
+
 // stillTrying finds what was said right before a traceback with which the output ends, so that it names no exception: a
 // condition that passes, or what a rule knows. Whatever the line says of trying again, it was not got over.
 func (r *reader) stillTrying() (said, bool) {
@@ -10,10 +12,18 @@ func (r *reader) stillTrying() (said, bool) {
 	if to == len(r.lines) {
 		return said{}, false
 	}
+	if s, found := r.saidBefore(to); found {
+		return s, true
+	}
+	return r.raising(to)
+}
+
+// saidBefore finds a condition that passes right before line to.
+func (r *reader) saidBefore(to int) (said, bool) {
 	for i := to - 1; i >= 0 && to-i <= closing; i-- {
 		l := &r.lines[i]
 		switch {
-		case l.blank(), indented(l.text), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.kind == kindOther && l.says(advice...):
+		case l.blank(), indented(l.text), i == to-1 && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.kind == kindOther && l.says(advice...):
 			continue
 		case r.inside[i], l.kind == kindWork, l.level == levelInfo, l.kind == kindOther && !l.is(traitTracker), l.is(traitWithout), r.longBefore(i, to):
 			return said{}, false
@@ -28,7 +38,7 @@ func (r *reader) stillTrying() (said, bool) {
 		if f := familyOf("", l.text); f.verdict == Retry {
 			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
 		}
-		if !l.is(traitTracker) {
+		if !l.is(traitTracker) && (i < to-1 || !l.logged) { // the record to which the traceback belongs
 			return said{}, false
 		}
 	}
@@ -43,10 +53,11 @@ func (r *reader) lastWarned() (said, bool) {
 	}
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.blank() || l.kind == kindNoise || l.is(traitNoise) {
+		if l.blank() || indented(l.text) || l.kind == kindNoise || l.is(traitNoise) {
 			continue
 		}
-		if l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled) || r.inside[i] || l.is(traitWithout|traitTracker) {
+		trying := bytes.HasSuffix(bytes.TrimRight(l.text, " ."), []byte(", retrying")) || l.contains("will be automatically retried") // whatever its level
+		if !trying && (l.kind != kindSurvived || l.level != levelWarning && !l.is(traitHandled)) || r.inside[i] || l.is(traitWithout|traitTracker) {
 			break
 		}
 		m := Match{Line: l.shown()}
@@ -61,16 +72,28 @@ func (r *reader) lastWarned() (said, bool) {
 }
 
 // cutTraceback is the first line of a traceback with which the output ends, before any exception is named; how many lines
-// there are where there is none.
+// there are where there is none. Its heading may have been cut off, too.
 func (r *reader) cutTraceback() int {
+	first, frames := len(r.lines), 0
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
 		l := &r.lines[i]
 		if isHeader(l.text) {
 			return i
 		}
-		if r.inside[i] || !l.blank() && !indented(l.text) {
+		if isFrame(l.text) {
+			first, frames = i, frames+1
+		}
+		if r.inside[i] || !l.blank() && !indented(l.text) && first != i {
 			break
 		}
 	}
-	return len(r.lines)
+	if frames < 2 {
+		return len(r.lines)
+	}
+	return first
+}
+
+// isFrame reports whether a line is the place of a frame as Python prints it in a traceback.
+func isFrame(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte(`File "`)) && bytes.Contains(text, []byte(", line ")) && bytes.Contains(text, []byte(", in "))
 }

@@ -21,8 +21,9 @@ func TestEndsInATraceback(t *testing.T) {
 		"without it":             {"warning: connection refused by the cache, working without it\n" + cut, Fatal, "exited 1"},
 		"an exception after all": {"wandb: ERROR Run initialization has timed out after 90.0 sec.\n" + cut + "ValueError: heads must divide hidden\n", Fatal, "heads must divide hidden"},
 		"Ray's memory monitor":   {"(raylet) [2025-04-02 15:02:00,117 E 135782 135782] (raylet) node_manager.cc:3069: 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 351e40, IP: 10.0.0.1)\n(raylet) \n(raylet) Refer to the documentation on how to address the out of memory issue: https://docs.ray.io/.\n" + cut, Retry, "memory pressure"},
+		"an introduction":        {"Socket closed\nFeed error: " + cut, Retry, "Socket closed"},
 		"an upload":              {"Unavailable: Unexpected response code 410\n\t when resuming upload gs://b/model.ckpt-1\n" + cut, Retry, "response code 410"},
-		"no memory":              {"W tensorflow/core/common_runtime/executor.cc:1076] 0x18ef Compute status: Resource exhausted: OOM when allocating tensor with shape[3]\n\t [[Node: sub = Sub[T=DT_FLOAT](a, b)]]\n" + cut, Fatal, "OOM when allocating"},
+		"no memory":              {"W tensorflow/core/common_runtime/executor.cc:1076] 0x18ef Compute status: Resource exhausted: OOM when allocating tensor with shape[3]\n\t [[Node: sub = Sub[T=DT_FLOAT](a, b)]]\n" + cut, Retry, "OOM when allocating"},
 		"a bug":                  {"error: no such config: a.yaml\n" + cut, Fatal, "no such config"},
 	} {
 		t.Run(name, func(t *testing.T) {

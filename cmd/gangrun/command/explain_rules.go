@@ -13,15 +13,20 @@ import (
 
 // families judge an exception that no rule fits (docs/verdicts.md). Each appears where a rule's name would.
 var families = map[string]string{
+	"family.data":       "a file of the data that is empty: fatal",
+	"family.frame":      "the last frame of a traceback that was cut off, in code that talks to another machine: a retry",
 	"family.errno":      "the error number of a system call: what another try or another machine may not meet is a retry",
 	"family.http":       "the status of an HTTP response: too many requests and the server's own failures are a retry, the rest is fatal",
 	"family.rpc":        "the status of a gRPC call: one that passes, such as UNAVAILABLE, is a retry",
 	"family.service":    "the code of a cloud's API: throttling and the service's own failures are a retry, a refusal is fatal",
+	"family.memory":     "the memory of a device is full: fatal, a retry once steps were made or printed",
 	"family.killed":     "a child process that a signal killed: a retry",
 	"family.device":     "what CUDA or another device reported: a failure of the device is a retry, a wrong call is fatal",
 	"family.collective": "what NCCL, Gloo or another library of collectives reported: a retry",
 	"family.class":      "the class of the exception: lost connections and timeouts are a retry, a refusal is fatal",
 	"family.phrase":     "words of the message that name a condition which passes, such as connection refused: a retry",
+	"family.sql":        "the number of a database: connections, deadlocks and what is worth another try there are a retry",
+	"family.system":     "what batch systems, clouds, Kubernetes, databases and brokers say of a condition that passes: a retry",
 	"family.pipe":       "the pipe to a child process was closed: that child has died, a retry",
 	"family.interrupt":  "an interrupt from outside: preempted",
 }

@@ -76,6 +76,7 @@ var ruleAdvice = map[string]advice{
 	"NCCLNoInterface":   {"NCCL found no network interface", "correct NCCL_SOCKET_IFNAME: ip addr lists the names"},
 	"CollectiveTimeout": {"a collective timed out: another rank is late, stuck or gone", "look for the rank that did not join"},
 	"CollectiveFailed":  {"a collective failed: another rank is usually the cause", "look for the failure of the other rank; NCCL_DEBUG=INFO shows more if there is none"},
+	"CollectiveConfig":  {"the collectives are configured in a way that cannot work", "correct the rank table or the variable that the message names"},
 	"BarrierTimeout":    {"a barrier timed out: another process did not reach it", "look for the process that is late, or raise the timeout"},
 	"PeerMissing":       {"other ranks did not join in time", "check that all nodes are up and can reach MASTER_ADDR"},
 	"PeerRestarted":     {"another process of the job was restarted", "nothing: all start again together"},
@@ -85,6 +86,7 @@ var ruleAdvice = map[string]advice{
 	"NameResolution":    {"a host name could not be resolved", "nothing at first; check the DNS or the headless service if it returns"},
 	"Refused":           {"the scheduler refuses the request as it is written", "correct the nodes, partition, account or time that the line names"},
 	"LaunchFailed":      {"the launcher could not start the processes on all nodes", "nothing at first; check the named node if it returns"},
+	"NoCapacity":        {"the cloud has no machines of the kind that was asked for at the moment", "nothing: it is tried again; allow another zone or another type of machine where that fits"},
 	"NodeFailed":        {"the scheduler reported a failed node", "nothing: it is replaced; check the machine"},
 	"Timeout":           {"a request took too long", "nothing at first; check the service that the message names if it returns"},
 

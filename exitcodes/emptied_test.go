@@ -1,0 +1,25 @@
+package exitcodes
+
+import "testing"
+
+// TestEmptyPickle has a pickle be empty: one of the data stays so, a checkpoint has others before it.
+func TestEmptyPickle(t *testing.T) {
+	const head = "Traceback (most recent call last):\n  File \"/app/train.py\", line 77, in <module>\n    main()\n"
+	const end = "    return pickle.load(f)\nEOFError: Ran out of input\n"
+	for name, tt := range map[string]struct {
+		frames string
+		want   Verdict
+	}{
+		"of a data set":                  {"  File \"/app/datasets/nuscenes.py\", line 79, in load_infos\n", Fatal},
+		"of a data set, by its name":     {"  File \"/app/io.py\", line 7, in __init__\n    self.read_dataset(path)\n  File \"/app/io.py\", line 9, in read\n", Fatal},
+		"of a checkpoint":                {"  File \"/app/io.py\", line 9, in load_checkpoint\n", Retry},
+		"of torch's, while data is made": {"  File \"/app/datasets/a.py\", line 9, in __init__\n    torch.load(p)\n  File \"/v/torch/serialization.py\", line 9, in _legacy_load\n", Retry},
+		"of who knows what":              {"  File \"/app/io.py\", line 9, in read\n", Retry},
+	} {
+		o := exited(1)
+		o.Output = []byte(head + tt.frames + end)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || f.Evidence != "EOFError: Ran out of input" {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Evidence)
+		}
+	}
+}
