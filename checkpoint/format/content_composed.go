@@ -15,7 +15,7 @@ var (
 	countedEpochs = set("epoch epochs ep episode episodes")
 	// doneWords say no more than that it is a count, or of what was done. Those that may as well say how much there will be,
 	// beside a plural, are not enough.
-	doneWords = set("cur current last latest idx index count counter no nr id i number done completed complete finished trained taken run seen processed so far " +
+	doneWords = set("cur curr current last latest idx index count counter no nr id i number done completed complete finished trained taken run seen processed so far " +
 		"resume next start begin elapsed passed")
 	vagueWords = set("n nb num total train training global optimizer opt")
 )
@@ -68,6 +68,20 @@ func (w *weighing) inOther(s *file.Shape, depth int) tally {
 		}
 	}
 	return only
+}
+
+// settings reports whether a dict holds numbers and texts, and dicts and lists of them, alone, and no state of an optimizer.
+func settings(s *file.Shape, depth int) bool {
+	if s == nil || depth > maxContentDepth || isOptimizer(s) || len(s.Keys) < s.Pairs && s.Kind == file.Dict {
+		return false
+	}
+	switch s.Kind {
+	case file.Number, file.Float, file.Text, file.None:
+		return depth > 0
+	case file.Dict, file.List:
+		return !slices.ContainsFunc(s.Values, func(v *file.Shape) bool { return !settings(v, depth+1) })
+	}
+	return s.Kind == file.Object && isArguments(s)
 }
 
 func hasTensor(s *file.Shape) bool {

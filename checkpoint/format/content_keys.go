@@ -24,7 +24,7 @@ var (
 		"training_iteration", "iteration_count", "n_total_iter", "batch_idx_train", "istep", "num_timesteps", "global_timestep", "collected_frames", "env_steps", "batches", "batch_count"}
 	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "finished_epoch",
 		"finished_epochs", "epochs_done", "epochs_completed", "completed_epochs", "num_epochs_completed", "last_epoch", "start_epoch", "iepoch",
-		"epoch_idx", "epoch_nr", "episode", "i_episode", "episode_num", "current_episode", "generation"}
+		"epoch_idx", "epoch_nr", "ep", "episode", "i_episode", "episode_num", "current_episode", "generation"}
 	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
 	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress train_progress training_progress " +
 		"info train_info train_infos requeue_stats extra extra_state counters counts loop misc status training run_state client_state timestamp")

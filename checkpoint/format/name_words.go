@@ -60,9 +60,9 @@ var (
 	// else the number may be that of the save.
 	partWords = set("part tp pp mp zo")
 	slotWords = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
-		"pretrained base start end top")
+		"pretrained base start end top warmup")
 	// pastWords are those of them that, with other words beside them, name what a run was begun from or has left behind.
-	pastWords = set("previous prev bak backup orig old new init initial pretrained base start end top")
+	pastWords = set("previous prev bak backup orig old new init initial pretrained base start end top warmup")
 	// copyWords count the copies of one save where a number follows them at once.
 	copyWords = set("best copy prev")
 	// endingWords are endings within a name, to which more was added: model.npz.optimizer.npz.
