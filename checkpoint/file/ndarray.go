@@ -29,7 +29,7 @@ func NDArrays(r io.ReaderAt, size int64) (names []string, err error) {
 	}
 	for left := w.number(8); left > 0 && w.err == nil; left-- {
 		length := w.number(8)
-		if w.err == nil && length > maxText {
+		if w.err == nil && length > maxText || len(names) > maxShapes {
 			return nil, ErrNoShape
 		}
 		names = append(names, string(w.take(int(length))))

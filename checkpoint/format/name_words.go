@@ -78,7 +78,7 @@ var (
 		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer", "momentum": "optimizer", "moments": "optimizer",
 		"sched": "scheduler", "scheduler": "scheduler", "schedule": "scheduler", "schedulers": "scheduler",
 		"scaler": "scaler", "gradscaler": "scaler", "amp": "scaler", "rng": "rng", "random": "rng", "sampler": "sampler",
-		"dataloader": "loader", "loader": "loader", "meta": "meta", "metadata": "meta", "extra": "extra", "args": "args", "config": "args",
+		"dataloader": "loader", "loader": "loader", "meta": "meta", "metadata": "meta", "extra": "extra", "args": "args", "config": "args", "hparams": "args", "hyperparams": "args", "hyperparameters": "args", "cfg": "args",
 	}
 	// otherWords stand before numbers that are no step: a measure, a size, a version, a part.
 	otherWords = set("acc accuracy loss val valloss score f f1 map miou auc bleu rouge ppl perplexity psnr ssim fid reward mse mae rmse err error " +
