@@ -11,7 +11,7 @@ import (
 // steps_taken, epoch_no, global_it. Where none of the usual names is there, such a one is the step.
 
 var (
-	countedSteps  = set("step steps iter iters iteration iterations it itr update updates batch batches")
+	countedSteps  = set("step steps iter iters iteration iterations it itr update updates batch batches timestep timesteps frame frames")
 	countedEpochs = set("epoch epochs ep episode episodes")
 	// doneWords say no more than that it is a count, or of what was done. Those that may as well say how much there will be,
 	// beside a plural, are not enough.
@@ -38,6 +38,9 @@ func (w *weighing) composed(s *file.Shape) tally {
 
 // plannedWords are in the names of what a program was told to do.
 var plannedWords = []string{"param", "setting", "option", "opts", "flag", "setup", "plan", "spec"}
+
+// plannedKeys are the words that say so of an optimizer: optimizer_cfg.
+var plannedKeys = append([]string{"config", "cfg", "conf", "arg", "kwargs", "type", "name", "class"}, plannedWords...)
 
 // inOther is a plain count in the one dict of a state that has such a one and no tensors, whatever its name, but for what says
 // something about the weights or counts on its own: reporter, tracker.
@@ -107,6 +110,9 @@ func countOf(key string) (unit Unit, ok bool) {
 	}
 	if countedEpochs[of] {
 		unit = UnitEpoch
+	}
+	if strings.HasPrefix(of, "timestep") || strings.HasPrefix(of, "frame") { // of a diffusion, of a clip
+		return unit, done
 	}
 	return unit, of != "" && (done || !plural || !vague)
 }
