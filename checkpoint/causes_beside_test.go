@@ -56,6 +56,7 @@ func TestCausesBeside(t *testing.T) {
 		"steps in names that go on":                    {files: of(stepped("0", "500", saved...), stepped("1", "1500", saved...), stepped("0", "1000", saved...)), path: "epoch_1_step_1500", step: 1500},
 		"a measure with a slash":                       {files: []wrote{{"epoch=1-val/loss=0.50.ckpt", lightningOf(8)}, {"epoch=2-val/loss=0.40.ckpt", lightningOf(12)}}, path: "epoch=2-val/loss=0.40.ckpt", step: 12},
 		"what was there before the search":             {files: []wrote{{"checkpoint/warmup.pth.tar", counted("warmup_epoch", numberIn(39))}, {"checkpoint/checkpoint.pth.tar", counted("epoch", numberIn(64))}}, path: "checkpoint/checkpoint.pth.tar", step: 64, unit: format.UnitEpoch},
+		"the phase before, in a directory of its own":  {files: []wrote{{"warmup/last.pt", counted("epoch", numberIn(3))}}, path: "warmup/last.pt", step: 3, unit: format.UnitEpoch},
 		"another state in the same directory":          {files: []wrote{{"checkpoint/pretrain.pth.tar", counted("epoch", numberIn(4))}, {"checkpoint/checkpoint.pth.tar", counted("epoch", numberIn(9))}}, path: "checkpoint/checkpoint.pth.tar", step: 9, unit: format.UnitEpoch},
 		"arrays of MXNet's":                            {files: []wrote{{"resnet-0089.params", ndarrays(oneName)}}},
 		"the same, and an optimizer's state":           {files: []wrote{{"resnet-0089.params", ndarrays(oneName)}, {"resnet-0089.states", blob(400)}}, path: "resnet-0089.params", step: 89},
