@@ -1,0 +1,71 @@
+package exitcodes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestLastCaught has logs of programs that log what they fail of and take their leave, as they did in the runs before, in the same file.
+func TestLastCaught(t *testing.T) {
+	const (
+		failed = "[2026-05-10 11:12:58,805][app.train][ERROR] - \nTraceback (most recent call last):\n  File \"app/utils.py\", line 65, in wrap\n    f()\n"
+		busy   = failed + "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable\n"
+		shapes = failed + "RuntimeError: mat1 and mat2 shapes cannot be multiplied (1x3 and 2x2)\n"
+		leaves = "[2026-05-10 11:12:58,805][app.train][INFO] - Output dir: /runs/1\n[2026-05-10 11:12:58,806][app.train][INFO] - Closing the tracker!\n"
+	)
+	for name, tt := range map[string]struct {
+		output string
+		want   Verdict
+		says   string
+	}{
+		"a condition that passes": {strings.Repeat(shapes+leaves, 3) + busy + leaves, Retry, "busy or unavailable"},
+		"a bug":                   {strings.Repeat(busy+leaves, 3) + shapes + leaves, Fatal, "cannot be multiplied"},
+		"files that are not there": {strings.Repeat(shapes, 3) + shapes + "\nreal\t71m31.218s\nuser\t103m52.853s\nsys\t36m22.447s\nmv: cannot stat 'out_*.txt': No such file or directory\n", Fatal,
+			"cannot be multiplied"},
+		"another error after it": {strings.Repeat(busy+leaves, 3) + busy + leaves + "app: invalid value for lr: x\n", Fatal, "invalid value"},
+		"training after it":      {strings.Repeat(busy+leaves, 3) + busy + leaves + strings.Repeat("step 7 loss 2.5\n", 9), Fatal, ""},
+	} {
+		o := exited(1)
+		o.Output = []byte(tt.output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)
+		}
+	}
+}
+
+// TestTerminated has jobs that somebody has ended, and what Slurm and a shell say after it; and a script's own end of its helper.
+func TestTerminated(t *testing.T) {
+	const (
+		job    = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-22T15:19:03 ***\n"
+		step   = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-03-22T15:19:03 ***\n"
+		bar    = "Iteration:  19%|█▊        | 283/1529 [07:43<35:25,  1.71s/it]"
+		helper = "run.sh: line 30:  4242 Terminated              ./watch.sh\n"
+	)
+	for name, tt := range map[string]struct {
+		output string
+		want   Verdict
+		says   string
+	}{
+		"the step, too":            {"srun: Job step aborted: Waiting up to 302 seconds for job step to finish.\n" + job + step, Preempted, "JOB 7"},
+		"and the epilog failed":    {job + step + "slurmstepd: error: --task-epilog failed status=256\n", Preempted, "JOB 7"},
+		"by a signal":              {"[2026-03-17T20:29:32.229] error: *** JOB 8 ON n1 CANCELLED AT 2026-03-17T20:29:32 DUE to SIGNAL Terminated ***\n", Preempted, "JOB 8"},
+		"the step alone":           {step, Fatal, ""},
+		"a shell behind a bar":     {bar + "./train.sh: line 33: 136834 Killed                  python3 main.py\n", Retry, "Killed"},
+		"a shell's word":           {"-- Epoch 24 / 50\n\t\nTerminated\n", Preempted, "Terminated"},
+		"a helper, after a bug":    {wrap("ValueError: odd") + helper, Fatal, "odd"},
+		"a helper, then a bug":     {helper + "run.sh: error: no such dataset: foo\n", Fatal, "no such dataset"},
+		"a helper, after an error": {"Error: no such dataset: foo\n" + helper, Fatal, ""},
+		"Ray": {"[2026-08-24 06:39:24,929 E 142889 142889] logging.cc:501: *** SIGTERM received at time=1756017564 on cpu 47 ***\n" +
+			"[2026-08-24 06:39:24,929 E 142889 142889] logging.cc:501: PC: @     0x7bdb7000d117  (unknown)  (unknown)\n" +
+			"[2026-08-24 06:39:24,929 E 142889 142889] logging.cc:501:     @ ... and at least 1 more frames\n", Preempted, "SIGTERM"},
+		"Ctrl-C under srun":    {"srun: interrupt (one more within 1 sec to abort)\nsrun: step:7.0 task 0: running\nsrun: sending Ctrl-C to job 7.0\n" + step, Preempted, "Ctrl-C"},
+		"Ctrl-C in an import":  {"Traceback (most recent call last):\n  File \"a.py\", line 6, in <module>\n    import torch\nRuntimeError: KeyboardInterrupt: \n", Preempted, "KeyboardInterrupt"},
+		"a reader of Paddle's": {wrap("SystemError: (Fatal) DataLoader process (pid 7) exited is killed by signal: Terminated. (at /paddle/data_loader.cc:181)"), Retry, "killed by signal"},
+	} {
+		o := exited(1)
+		o.Output = []byte(tt.output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)
+		}
+	}
+}
