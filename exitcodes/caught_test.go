@@ -69,3 +69,35 @@ func TestTerminated(t *testing.T) {
 		}
 	}
 }
+
+// TestBesideTheCause has lines of libraries that look like a condition that passes, and are none.
+func TestBesideTheCause(t *testing.T) {
+	const (
+		cuInit = "2026-01-01 10:00:00.123456: E tensorflow/stream_executor/cuda/cuda_driver.cc:271] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\n"
+		plugin = "ERROR:2026-01-21 08:09:52,001:jax._src.xla_bridge:477: Jax plugin configuration error: Exception when calling jax_plugins.xla_cuda12.initialize()\n" +
+			"Traceback (most recent call last):\n  File \"xla_bridge.py\", line 475, in discover_pjrt_plugins\n    plugin_module.initialize()\n" +
+			"RuntimeError: jaxlib/cuda/versions_helpers.cc:113: operation cuInit(0) failed: Unknown CUDA error 303; cuGetErrorName failed.\n"
+	)
+	for name, tt := range map[string]struct {
+		output string
+		want   Verdict
+	}{
+		"TensorFlow without a GPU":   {cuInit + wrap("RuntimeError: odd"), Fatal},
+		"its GPU cannot be had":      {cuInit + wrap("RuntimeError: No CUDA GPUs are available"), Retry},
+		"JAX without a GPU":          {plugin + "Verifying the fit\nFAIL: mismatch.\n", Fatal},
+		"JAX, of which it ends":      {wrap("RuntimeError: jaxlib/cuda/versions_helpers.cc:113: operation cuInit(0) failed: Unknown CUDA error 303; cuGetErrorName failed."), Retry},
+		"Paddle without NCCL":        {wrap("RuntimeError: (PreconditionNotMet) The third-party dynamic library (libnccl.so) that Paddle depends on is not configured correctly. (error code is libnccl.so: cannot open shared object file: No such file or directory)"), Fatal},
+		"an exception behind a time": {"ERROR:2026-01-21 08:09:52,001:ConnectionResetError: [Errno 104] Connection reset by peer\n", Retry},
+		"and a logger's name":        {"ERROR:2026-01-21 08:09:52,001:app.fetch:ConnectionResetError: [Errno 104] Connection reset by peer\n", Retry},
+		"no download has failed":     {"time cost for single object:383773 ms\n[1] objects downloaded. [0] objects download failed\n", Fatal},
+		"one download has failed":    {"time cost for single object:383773 ms\n[1] objects downloaded. [3] objects download failed\n", Retry},
+		"an artifact is not there":   {wrap("wandb.errors.CommError: Unable to fetch artifact with name me/p/data.csv:latest"), Fatal},
+		"a bug in a tracker's call":  {wrap("wandb.errors.errors.CommError: argument of type 'float' is not iterable"), Fatal},
+	} {
+		o := exited(1)
+		o.Output = []byte(tt.output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)
+		}
+	}
+}

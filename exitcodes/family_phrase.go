@@ -57,7 +57,7 @@ var (
 		"please reduce your request rate", "rate limit", "retries exhausted", "server unavailable", "slow down"}, busyWords...)...)
 	saysDownload = phrases.list("failed to download", "failed downloading", "error downloading", "error while downloading", "download failed", "downloading failed", "download error", "could not download", "couldn't download",
 		"unable to download", "failed to fetch")
-	saysAbsent    = phrases.list("not found", "404", "401", "403", "unauthorized", "forbidden", "denied", "no such", "does not exist", "doesn't exist", "invalid", "credential", "gated", "space left")
+	saysAbsent    = phrases.list("not found", "404", "401", "403", "unauthorized", "forbidden", "denied", "no such", "does not exist", "doesn't exist", "invalid", "credential", "gated", "space left", "[0] ", " 0 ")
 	saysFetched   = phrases.list("download")
 	saysHash      = phrases.list("checksum", "sha256", "md5", "hash value")
 	saysCurl      = phrases.list("curl: (", "rpc failed; curl ")

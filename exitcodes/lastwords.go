@@ -76,7 +76,7 @@ func (r *reader) tookLeave() (said, bool) {
 // contested reports whether a line that only suspects that the machine was taken back stands beside an exception, or before
 // another error: those are the program's own words. So is what Node.js throws after a connection that failed.
 func (r *reader) contested(m Match, at int, raised bool) bool {
-	reclaimed := m.Rule.Verdict == Preempted && m.Rule.Role == RoleSuspect
+	reclaimed := m.Rule.Verdict == Preempted && m.Rule.Role <= RoleSuspect
 	if m.Rule.Name == interruptRule { // what is said after that comes of it
 		return raised
 	}

@@ -12,7 +12,7 @@ func isIgnoredHeading(l *line) bool {
 	return l.says("Exception ignored ", threadHead, "Error in atexit", "Exception in atexit", "--- Logging error ---",
 		"Exception in callback ", "Error in sys.excepthook", "Error in sys.exitfunc", "Exception in Tkinter",
 		"Task exception was never retrieved", "Future exception was never retrieved", "Unhandled exception in thread",
-		"Error while calling ", "Exception caught by weakref", "object address  :")
+		"Error while calling ", "Exception caught by weakref", "Jax plugin configuration error: ", "object address  :")
 }
 
 const threadHead = "Exception in thread "

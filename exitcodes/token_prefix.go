@@ -239,6 +239,9 @@ func (l *line) word() bool {
 		return true
 	}
 	if lv := levelWord(string(text[:i])); lv != levelNone && l.level == levelNone {
+		if l.levelClockName(lv, text[i:]) {
+			return true
+		}
 		if l.logged || text[i] == ':' && colonName(text[i+1:]) > 0 {
 			l.level, l.logged = lv, true
 			l.text = bytes.TrimLeft(text[i:], " :")
