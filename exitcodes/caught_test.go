@@ -58,6 +58,12 @@ func TestTerminated(t *testing.T) {
 		"Ray": {"[2026-08-24 06:39:24,929 E 142889 142889] logging.cc:501: *** SIGTERM received at time=1756017564 on cpu 47 ***\n" +
 			"[2026-08-24 06:39:24,929 E 142889 142889] logging.cc:501: PC: @     0x7bdb7000d117  (unknown)  (unknown)\n" +
 			"[2026-08-24 06:39:24,929 E 142889 142889] logging.cc:501:     @ ... and at least 1 more frames\n", Preempted, "SIGTERM"},
+		"a person, at the end of what is kept": {"epoch 57\n^CTraceback (most recent call last):\n", Preempted, "^C"},
+		"a simulator's end of a connection":    {"Error: tcpip::Socket::recvAndCheck @ recv: peer shutdown\nQuitting (on error).\n", Retry, "peer shutdown"},
+		"a transfer in Go":                     {"fetching part 7 of 12\nError: unexpected EOF\n", Retry, "unexpected EOF"},
+		"a file in Go":                         {"Error: parse config.yaml: unexpected EOF\n", Fatal, "unexpected EOF"},
+		"the hook for exceptions fails": {"Error in sys.excepthook:\nTraceback (most recent call last):\n  File \"f.py\", line 71, in hook\nTypeError: 'NoneType' object is not callable\nOriginal exception was:\n" +
+			wrap("RuntimeError: CUDA error: an illegal memory access was encountered") + "Error in sys.excepthook:\nOriginal exception was:\n", Retry, "illegal memory access"},
 		"Ctrl-C under srun":    {"srun: interrupt (one more within 1 sec to abort)\nsrun: step:7.0 task 0: running\nsrun: sending Ctrl-C to job 7.0\n" + step, Preempted, "Ctrl-C"},
 		"Ctrl-C in an import":  {"Traceback (most recent call last):\n  File \"a.py\", line 6, in <module>\n    import torch\nRuntimeError: KeyboardInterrupt: \n", Preempted, "KeyboardInterrupt"},
 		"a reader of Paddle's": {wrap("SystemError: (Fatal) DataLoader process (pid 7) exited is killed by signal: Terminated. (at /paddle/data_loader.cc:181)"), Retry, "killed by signal"},
@@ -67,6 +73,23 @@ func TestTerminated(t *testing.T) {
 		if f := Judge(o, BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
 			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)
 		}
+	}
+}
+
+// TestAbseilsHandler has a process that dies of the signal of which its handler tells: under another's exception it is no cause.
+func TestAbseilsHandler(t *testing.T) {
+	const told = "*** SIGTERM received at time=1756017564 on cpu 47 ***\n"
+	for code, want := range map[int]Verdict{1: Preempted, 143: Preempted} {
+		o := exited(code)
+		o.Output = []byte(told)
+		if f := Judge(o, BuiltinRules()); f.Verdict != want || f.Evidence != strings.TrimSpace(told) {
+			t.Errorf("%d: %s by %q: %s", code, f.Verdict, f.Rule, f.Message)
+		}
+	}
+	o := exited(1)
+	o.Output = []byte(wrap("ValueError: odd") + "(pid=7) " + told)
+	if f := Judge(o, BuiltinRules()); f.Verdict != Fatal || !strings.Contains(f.Evidence, "odd") {
+		t.Errorf("%s by %q: %s", f.Verdict, f.Rule, f.Message)
 	}
 }
 
