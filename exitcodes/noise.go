@@ -95,10 +95,17 @@ var (
 
 // traitsOf looks at the words of a line.
 func traitsOf(l *line) (t trait) {
-	h := wordings.in(bytes.ToLower(l.text))
+	lower := bytes.ToLower(l.text)
+	h := wordings.in(lower)
 	give := func(flag trait, has bool) {
 		if has {
 			t |= flag
+		}
+	}
+	wrong := h.any(wordsWrong)
+	if wrong {
+		if rest, found := withoutMeasures(lower); found {
+			wrong = wordings.in(rest).any(wordsWrong)
 		}
 	}
 	give(traitBar, h.any(wordsBar))
@@ -107,7 +114,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
-	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
+	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitWithout, h.any(wordsWithout))
 	give(traitNames, h.any(wordsNames))
