@@ -23,7 +23,14 @@ func TestLastCaught(t *testing.T) {
 		"files that are not there": {strings.Repeat(shapes, 3) + shapes + "\nreal\t71m31.218s\nuser\t103m52.853s\nsys\t36m22.447s\nmv: cannot stat 'out_*.txt': No such file or directory\n", Fatal,
 			"cannot be multiplied"},
 		"another error after it": {strings.Repeat(busy+leaves, 3) + busy + leaves + "app: invalid value for lr: x\n", Fatal, "invalid value"},
-		"training after it":      {strings.Repeat(busy+leaves, 3) + busy + leaves + strings.Repeat("step 7 loss 2.5\n", 9), Fatal, ""},
+		"frames after it, of where it was called": {wrap("torch.cuda.DeferredCudaCallError: CUDA call failed lazily at initialization with error: CUDA error: unknown error") + "\n\nCUDA call was originally invoked at:\n\n" +
+			strings.Repeat("  File \"<frozen importlib._bootstrap>\", line 1027, in _find_and_load\n  File \"app/a.py\", line 3, in f\n    return g(x)\n", 4), Retry, "unknown error"},
+		"a logger that cannot write": {"--- Logging error ---\nTraceback (most recent call last):\n  File \"logging/__init__.py\", line 1009, in flush\n    self.stream.flush()\nOSError: [Errno 28] No space left on device\n" +
+			"Call stack:\n  File \"a.py\", line 3, in <module>\n    f()\nMessage: 'step'\nArguments: ()\n", Fatal, "No space left"},
+		"a logger that could not": {"--- Logging error ---\nTraceback (most recent call last):\n  File \"logging/__init__.py\", line 3, in emit\n    msg = self.format(record)\nTypeError: not all arguments converted\n" +
+			"Call stack:\n  File \"a.py\", line 3, in <module>\n    f()\nMessage: 'step'\nArguments: (1,)\n", Fatal, "exited 1"},
+		"a step's tasks":    {"epoch 1\nsrun: error: n1: task 0: Exited with exit code 2\n", Fatal, "task 0: Exited with exit code 2"},
+		"training after it": {strings.Repeat(busy+leaves, 3) + busy + leaves + strings.Repeat("step 7 loss 2.5\n", 9), Fatal, ""},
 	} {
 		o := exited(1)
 		o.Output = []byte(tt.output)

@@ -30,14 +30,18 @@ func (r *reader) spokeSince(i int) bool {
 // written, makes that look like work.
 func (r *reader) lastCaught() (said, bool) {
 	n := len(r.chains)
-	if n == 0 || r.code >= CodeSignalBase || r.chains[n-1].ignored || r.chains[n-1].warned {
+	if n == 0 || r.code >= CodeSignalBase || r.chains[n-1].warned {
 		return said{}, false
 	}
 	c := &r.chains[n-1]
+	logger := r.lines[c.begin].says("--- Logging error ---") && c.members[0].class == "OSError" // it could not write, so that is the last word
+	if c.ignored && !logger {
+		return said{}, false
+	}
 	after := 0
 	for i := c.end + 1; i < len(r.lines); i++ {
 		l := &r.lines[i]
-		if l.blank() || l.kind == kindNoise && !l.is(traitBar) || besideTheRun(l) || r.inside[i] {
+		if l.blank() || l.kind == kindNoise && !l.is(traitBar) || besideTheRun(l) || r.inside[i] || logger && indented(l.text) {
 			continue
 		}
 		if after++; after > leave || l.is(traitBar) || l.kind == kindLast {

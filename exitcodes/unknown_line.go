@@ -15,7 +15,7 @@ func (r *reader) unknownLine() said {
 			continue
 		}
 		if l.is(traitEcho) {
-			if class, _, ok := exceptionHead(l.text); echo < 0 && ok && looksRaised(class) {
+			if class, _, ok := exceptionHead(l.text); echo < 0 && (ok && looksRaised(class) || l.says("srun: error: ")) {
 				echo = i
 			}
 			continue
