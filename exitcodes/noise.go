@@ -65,7 +65,7 @@ var (
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
-		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
+		"elifecycle", "exited with code ", "command exited with", "errored out with exit status", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
