@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // said is what the last words come to.
@@ -117,7 +118,7 @@ func (r *reader) buffered() (said, bool) {
 		if c.ignored {
 			continue
 		}
-		if c.logged || c.warned || !r.looksUncaught(c) {
+		if c.warned || (c.logged || !r.looksUncaught(c)) && !r.loggedAtEnd(c) {
 			return said{}, false
 		}
 		if a, b := r.lines[c.end].at, r.lines[len(r.lines)-1].at; !a.IsZero() && b.Sub(a) > burst {
@@ -127,6 +128,29 @@ func (r *reader) buffered() (said, bool) {
 	}
 	return said{}, false
 }
+
+// loggedAtEnd reports whether a logger wrote the exception, which was caught, at the program's end: by the logger's clock a few lines
+// came right after it, with which the program takes its leave.
+func (r *reader) loggedAtEnd(c *chain) bool {
+	var at time.Time // of the exception, or of the record that it is in
+	for i := c.end; i >= max(0, c.begin-2) && at.IsZero(); i-- {
+		at = r.lines[i].at
+	}
+	after, end := 0, at
+	for i := c.end + 1; i < len(r.lines) && after <= leaving; i++ {
+		l := &r.lines[i]
+		if !l.blank() && l.kind != kindNoise {
+			after++
+		}
+		if !l.at.IsZero() {
+			end = l.at
+		}
+	}
+	return after <= leaving && !at.IsZero() && end.Sub(at) <= burst
+}
+
+// leaving is how many lines.
+const leaving = 3
 
 func (s said) role() Role {
 	switch {

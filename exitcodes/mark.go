@@ -95,6 +95,7 @@ func (r *reader) mark() {
 		}
 		ch.survived = k == kindSurvived || ch.thread && r.longSurvived(ch)
 	}
+	r.ignoreLeftBehind()
 	for i := range r.lines {
 		l := &r.lines[i]
 		if l.kind != kindOther || r.inside[i] {
