@@ -101,6 +101,9 @@ func exceptionHead(text []byte) (class, message string, ok bool) {
 		if end < 0 {
 			return "", "", false
 		}
+		if number, _, found := bytes.Cut(text[n+1:min(len(text), n+12)], []byte(", ")); found && digits(string(number)) { // as Python writes it in source
+			return string(text[:name]), string(text[n:]), looksRaised(string(text[:name]))
+		}
 		n += end + 1
 	}
 	class = string(text[:name])

@@ -58,21 +58,50 @@ func familyOf(class string, message []byte) family {
 	}
 	h := phrases.in(lower)
 	for _, judge := range []func(string, string, []byte, heard) family{
-		serviceCode, childKilled, httpStatus, rpcStatus, errnoFamily, memoryFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
+		serviceCode, childKilled, sqlFamily, httpStatus, rpcStatus, errnoFamily, memoryFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
+		systemFamily,
 	} {
 		if f := judge(class, name, message, h); f.known() {
 			return f
 		}
 	}
+	if inner, rest, ok := wrapped(message); ok && !ownErrors[name] { // a wrapper that says what it has caught
+		of := inner[strings.LastIndexByte(inner, '.')+1:]
+		if isLogicError(of) {
+			return family{}
+		}
+		if f := rpcStatus(inner, of, []byte(rest), h); f.known() {
+			return f
+		}
+		return classFamily(inner, of, []byte(rest), h)
+	}
 	return family{}
 }
+
+// wrapped splits the exception that a message passes on: it is the message, or stands behind what was being done, "epoch 3 failed:
+// TimeoutError".
+func wrapped(message []byte) (class, rest string, ok bool) {
+	for range maxWrapped {
+		if class, rest, ok = raisedHead(message); ok {
+			return class, rest, true
+		}
+		i := bytes.Index(message[:min(len(message), 200)], []byte(": "))
+		if i < 0 {
+			break
+		}
+		message = message[i+2:]
+	}
+	return "", "", false
+}
+
+const maxWrapped = 5
 
 // hint begins what Paddle says of an error in general.
 var hint = []byte("[Hint: ")
 
 const (
 	maxMessageText = 1536 // bytes of a message that are read
-	familyPasses   = 8    // over them: to lower case, the phrases, and at most six expressions
+	familyPasses   = 10   // over them: to lower case, the phrases, and at most eight expressions
 )
 
 // phrases are what messages say about conditions; each family has lists of its own.

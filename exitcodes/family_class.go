@@ -9,7 +9,7 @@ import (
 var (
 	saysCertificate = phrases.list("certificate verify failed", "certificate_verify_failed", "wrong_version_number")
 	saysLogin       = phrases.list("password authentication failed", "access denied for user",
-		"invalid username or password", "invalid password", "wrongpass ", "noauth authentication required")
+		"invalid username or password", "invalid password", "wrongpass ", "noauth authentication required", "permission denied while trying to connect")
 	saysDatabaseMisuse = phrases.list("no such table", "no such column", "syntax error", "does not exist",
 		"unknown database", "unknown column", "values were supplied", "has no column named", "readonly database",
 		"unable to open database file", "no pg_hba.conf entry", "no password supplied")
@@ -87,11 +87,12 @@ func classFamily(class, name string, message []byte, h heard) family {
 	case strings.Contains(name, "Unavailable") || strings.Contains(name, "Throttl") || strings.Contains(name, "Deadlock") ||
 		strings.HasSuffix(name, "SerializationFailure") || strings.HasSuffix(name, "NotReady") || strings.HasSuffix(name, "NotPrimary") || strings.HasSuffix(name, "TryAgain") ||
 		strings.HasSuffix(name, "ClusterDown") || strings.HasSuffix(name, "MasterDown") || strings.HasSuffix(name, "BusyLoading") || strings.HasSuffix(name, "AdminShutdown") ||
-		strings.Contains(name, "LeaderElection") || strings.Contains(name, "TooManyConnection") || strings.HasSuffix(name, "Capacity") || strings.HasSuffix(name, "Overloaded") || strings.HasSuffix(name, "Standby") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
+		strings.Contains(name, "LeaderElection") || strings.Contains(name, "TooManyConnection") || strings.HasSuffix(name, "Capacity") || strings.HasSuffix(name, "Overloaded") || strings.HasSuffix(name, "NoHttpResponse") || strings.HasSuffix(name, "RetriesExhausted") || strings.HasSuffix(name, "InterruptedIO") ||
+		strings.HasSuffix(name, "LeaseExpired") || strings.HasSuffix(name, "AlreadyBeingCreated") || strings.HasSuffix(name, "RecoveryInProgress") || strings.HasSuffix(name, "NotAvailable") && strings.HasPrefix(class, "org.apache.") || strings.HasPrefix(name, "NotLeader") || strings.HasSuffix(name, "Standby") || strings.HasSuffix(name, "TooManyRequests") || strings.HasSuffix(name, "RateLimit"):
 		return transient("class", "ServiceUnavailable", RoleRoot)
 	case strings.Contains(name, "Disconnected") || strings.HasSuffix(name, "ConnectionLost") || strings.HasSuffix(name, "ConnectionLoss") ||
 		strings.Contains(name, "ConnectionClosed") || name == "Socket" ||
-		strings.HasSuffix(name, "CommClosed") || strings.HasSuffix(name, "StreamClosed") || strings.HasSuffix(name, "ChannelClosed"):
+		strings.HasSuffix(name, "CommClosed") || strings.HasSuffix(name, "StreamClosed") || strings.HasSuffix(name, "ClosedChannel") || strings.HasPrefix(name, "ObjectReconstructionFailed") || name == "RayChannel" || name == "Disconnect" || strings.HasSuffix(name, "ChannelClosed"):
 		return transient("class", ReasonPeerLost, RoleCascade)
 	}
 	return family{}

@@ -9,25 +9,37 @@ import (
 // What devices and their libraries say.
 var (
 	saysDevice = phrases.list("nvml", "gpuassert", "cublas", "cuda", "cudaerror", "cudnn", "cufft", "cusolver", "cusparse",
-		"hip", "miopen", "rocm")
+		"curand", "hip", "miopen", "rocm")
 	saysDeviceError = phrases.list("gpuassert", "nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_",
 		"cuda driver error", "cuda error", "cudasuccess (", "triton error [cuda]", "unknown_cuda_error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error",
-		"cufft_", "cusparse error", "error 8", "hip error", "hiperror", "miopenstatus")
-	saysFailedCall   = phrases.list(failedCall)
+		"cufft_", "cusparse error", "error 8", "hip error", "hiperror", "miopenstatus",
+		"cuda failure", "cuda runtime api error", "cudacheck failed", "cuda_check failed", "cuda runtime (", "hip failure")
+	saysFailedCall = phrases.list(failedCall)
+	// What the runtime says of most states of a device, whoever passes it on.
+	saysDeviceState = phrases.list("unspecified launch failure", "illegal memory access was", "misaligned address", "illegal instruction was", "hardware stack error",
+		"invalid program counter", "driver shutting down", "startup failure in cuda", "uncorrectable ecc error", "uncorrectable nvlink", "mps server", "launch timed out and was",
+		"devices are busy or unavailable", "device(s) is/are busy", "-capable device is detected", "system not yet initialized", "outside of cuda", "hardware resources required to create mps")
+	saysDeviceStart  = phrases.list("initialization error", "unknown error", "context is destroyed") // of CUDA
+	saysCUDA         = phrases.list("cuda", "rocm")
 	saysDeviceMisuse = phrases.list("arch_mismatch", "bad_param", "forward compatibility was attempted", "device-side assert", "insufficient for",
 		"invalid argument", "invalid configuration", "invalid device", "invalid device function", "invalid pitch",
 		"invalid value", "invalid_argument", "invalid_value", "license_error", "mapping of buffer",
 		"kernel image", "not supported", "not_supported", "ptx", "resource handle", "symbol",
-		"too many resources", "unsupported")
+		"too many resources", "unsupported",
+		"invalidvalue", "invalidconfiguration", "invaliddevice", "invalidresourcehandle", "invalidhandle", "nokernelimage", "invalidkernelimage", "insufficientdriver",
+		"outofresources", "out_of_resources", "notsupported", "nobinaryforgpu", "no_binary_for_gpu", "invalid_image", "invalid_context", "streamcapture", "stream is capturing",
+		"during capture", "capturing stream", "capturedevent", "cudaerrorassert", "cuda_error_assert", "invalid_handle", "invalid_size", "invalid_plan", "invalid_type",
+		"version_mismatch", "type_error", "invalidaddressspace", "nvrtc_error", "insufficient permissions", "function not found", "library not found", "argument version mismatch")
 )
 
 // deviceFamily knows what CUDA, its libraries and HIP say. Most of it is a device in a bad state, which a new process
 // does not inherit; what the program asked for wrongly it will ask for again.
 func deviceFamily(class, _ string, message []byte, h heard) family {
-	if !h.any(saysDevice) || compiled(message) {
+	state := h.any(saysDeviceState)
+	if !h.any(saysDevice) && !state || compiled(message) {
 		return family{}
 	}
-	if !h.any(saysDeviceError) && !(h.any(saysFailedCall) && ofDevice(message)) && !strings.HasSuffix(class, "AcceleratorError") {
+	if !state && !(h.any(saysDeviceStart) && h.any(saysCUDA)) && !h.any(saysDeviceError) && !(h.any(saysFailedCall) && ofDevice(message)) && !strings.HasSuffix(class, "AcceleratorError") {
 		return family{}
 	}
 	if h.any(saysDeviceMisuse) {

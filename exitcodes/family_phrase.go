@@ -42,6 +42,7 @@ var (
 	saysPeerLost    = phrases.list(append([]string{"connection closed"}, peerLostWords...)...) // as some say that are done, too
 	saysUnreachable = phrases.list(unreachableWords...)
 	saysFileServer  = phrases.list(fileServerWords...)
+	saysDeadCode    = phrases.list("unreachable code", "unreachable branch") // that no program should come to
 	saysInUse       = phrases.list(inUseWords...)
 	saysEndOfFile   = phrases.list("unexpected eof")
 	saysTaken       = phrases.list("already in use", "is occupied", "occupied by", "is in use by")
@@ -104,7 +105,7 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 	switch {
 	case h.any(saysPeerLost):
 		return transient("phrase", ReasonPeerLost, RoleCascade)
-	case h.any(saysUnreachable):
+	case h.any(saysUnreachable) && !h.any(saysDeadCode):
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
 	case h.any(saysFileServer):
 		return transient("phrase", "InputOutputError", RoleRoot)

@@ -7,9 +7,9 @@ import (
 )
 
 // saysCode is how the code of a service begins.
-var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:", "error from server (", "name='aws_")
+var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:", "'code':", "error code", "errorcode", "response code ", "api error ", "error from server (", "name='aws_", "eason: ", "eason\": ", "slowdown: ", "internalerror: ", "throttling")
 
-var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|\n\s*Code: (\d{3})\b|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'`)
+var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|\n\s*Code: (\d{3})\b|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'|'[Cc]ode': ?'([A-Za-z.]+)'|ErrorCode=([A-Za-z]+)|[Ee]rror response code ([A-Z][A-Za-z]+)|api error ([A-Z][A-Za-z]+):|code: ([A-Z][A-Za-z]+), message|[Rr]eason"?: "?([A-Z][A-Za-z.]+)|^(SlowDown|InternalError|Throttling\w*): `)
 
 // serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
 func serviceCode(_, _ string, message []byte, h heard) family {
@@ -24,9 +24,16 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	if n, err := strconv.Atoi(code); err == nil {
 		return status(n)
 	}
+	for _, w := range []string{"resourcelimit", "vcpulimit", "quotaexceeded", "accountlimit", "instancelimit"} { // what an account may have does not change by itself
+		if strings.Contains(code, w) && !strings.HasSuffix(code, "persecond") {
+			return deterministic("service", "RequestRefused")
+		}
+	}
 	for _, w := range []string{"slowdown", "throttl", "timeout", "toomany", "limitexceeded", "throughputexceeded", "unavailable",
 		"internalerror", "internalfailure", "serverbusy", "networkconnection", "network_connection", "connection", "slow_down",
-		"internal_failure", "service_unavailable", "request_timeout", "capacity", "timedout", "baddigest", "sha256mismatch", "overloaded", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond", "timetooskewed"} {
+		"internal_failure", "service_unavailable", "request_timeout", "capacity", "timedout", "baddigest", "sha256mismatch", "overloaded", "priorrequestnotcomplete", "operationaborted", "quotaexceededpersecond", "timetooskewed",
+		"internalserver", "conflict", "communicationerror", "notinitialized", "sharingviolation", "beingdeleted",
+		"isbreaking", "busy", "ratelimit", "nostock", "poolexhausted", "pool_exhausted", "upstream"} {
 		if strings.Contains(code, w) {
 			return transient("service", "ServiceUnavailable", RoleRoot)
 		}
@@ -39,7 +46,10 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	return family{}
 }
 
-var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|\b(?:request failed|error|status): ([45]\d\d)\s*$|\(error ([45]\d\d)\)|<Response \[([45]\d\d)\]>|HttpError ([45]\d\d)\b|HTTP code: ([45]\d\d)\b|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: | \w)|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|\S, ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b`)
+var statusPattern = lazy(`(?i)\b([45]\d\d) (?:Server|Client) Error\b|(?:Server|Client) error '([45]\d\d)\b|HTTP Error ([45]\d\d)\b|(?:HTTP/[\d.]+|HTTP|status(?:[ _]?code)?|response(?: code)?|error code|returned error)['"]?[ :=,]{1,3}['"]?([45]\d\d)\b|\b(?:request failed|error|status): ([45]\d\d)\s*$|\(error ([45]\d\d)\)|<Response \[([45]\d\d)\]>|HttpError ([45]\d\d)\b|HTTP code: ([45]\d\d)\b|<ProtocolError for [^>]*: ([45]\d\d) |^\(([45]\d\d)\)\s*(?:\n|$)|^([45]\d\d)(?::? (?:GET|PUT|POST|HEAD|DELETE|PATCH)\b|, message=|: |(?-i: [A-Z]))|^b'\{.*"(?:code|status)": ?([45]\d\d)\b|too many ([45]\d\d) error responses|[a-z.], ([45]\d\d)\s*$|Tunnel connection failed: ([45]\d\d)\b` + "|" + statedForms)
+
+// statedForms has the forms of programs that tell a status in a sentence, or with its name.
+const statedForms = `["'](?:code|status)["']: ?([45]\d\d)\b|\b([45]\d\d):? (?:GET|PUT|POST|HEAD|DELETE|PATCH) https?:|\b(?:server|service|api|endpoint|gateway|proxy|hub|host|registry) (?:has )?(?:responded with|returned|answered|replied|sent|said)(?: with)?(?: an?)?(?: http| status| code| error)* ([45]\d\d)(?: error| status|[.,:;)]|\s*$)|\bHTTP(?:Error:| (?:response )?(?:status )?code:?| status:?) ([45]\d\d)\b|googleapi: Error ([45]\d\d)\b|\breceived ([45]\d\d) [\x60"]|\bresponse from [a-z ]{0,16}: ?([45]\d\d)\b|last exception: ([45]\d\d)\b|error\(([45]\d\d), '|'status': ([45]\d\d)\b|\b(404)[\])]?[ :-]{1,3}not found\b|\b(40[013])[\])]?[ :-]{1,3}(?:bad request|unauthorized|forbidden)|\b([45]\d\d)[\])]?[ :-]{1,3}\(?(?:request time-?out|too many requests|internal server error|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|client closed request|deadline exceeded|backend ?error|a timeout occurred|web server (?:is|returned)|origin is unreachable|site is overloaded)`
 
 // httpStatus reads the status of an HTTP answer: too many requests and the server's own failures pass, the rest is what
 // was asked for.
@@ -54,6 +64,10 @@ func httpStatus(_, name string, message []byte, h heard) family {
 	}
 	if !bytes.ContainsAny(message, "45") || bytes.HasPrefix(message, unavailable) {
 		return family{}
+	}
+	if text := string(bytes.TrimSpace(message)); len(text) == 3 && (strings.Contains(name, "HTTP") || strings.Contains(name, "Http")) {
+		n, _ := strconv.Atoi(text)
+		return status(n)
 	}
 	m := statusPattern().FindSubmatch(message)
 	if m == nil {
@@ -82,7 +96,10 @@ func status(n int) family {
 	return family{}
 }
 
-var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |^(?:[A-Z][\w ]{1,30}: )?(Unavailable|Aborted|Deadline exceeded): |^\((Unavailable|ExecutionTimeout)\) |code = ([A-Z][A-Za-z]+) desc =`)
+var rpcPattern = lazy(`\bStatusCode\.([A-Z_]+)|Status::OK\(\) \((Cancelled|Aborted|Unavailable|Deadline [Ee]xceeded): |^(?:\w+: |Unable to initialize backend '\w+': )?(CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED): |^(?:[A-Z][\w ]{1,30}: )?(Unavailable|Aborted|Deadline exceeded): |^\((Unavailable|ExecutionTimeout)\) |code = ([A-Z][A-Za-z]+) desc =` + "|" + statedStates)
+
+// statedStates has the forms in which others than Google's libraries tell a state of gRPC that passes.
+const statedStates = `(?:^|[\s:"'(\[{])(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): |\b(?:status|code):? (UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED|Unavailable|Aborted|DeadlineExceeded)\b|failed: (UNAVAILABLE|DEADLINE_EXCEEDED)\s*$|"status": ?"(UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED)"`
 
 var wordBreak = strings.NewReplacer("_", "", " ", "")
 

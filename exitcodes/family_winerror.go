@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-var windowsPattern = lazy(`\[WinError (\d+)\]|\[Errno (1[01]0\d\d)\]|\berrno (10\d\d\d)\b`)
+var windowsPattern = lazy(`\[WinError (\d+)\]|\[Errno (1[01]0\d\d)\]|\b(?:errno|os error|error code:?|error:|Error\(|^\()[ =:]{0,2}(1[01]0\d\d)\b|^\((1[01]0\d\d), '`)
 
 // windowsErrno translates the number of an error of Windows into that of Linux with the same meaning: a path under WSL, a share
 // or a client there may have it. 0 where there is none.
@@ -19,6 +19,12 @@ func windowsErrno(message []byte) int {
 	case 10048, 10050, 10051, 10052, 10053, 10054, 10055, 10058, 10060, 10061, 10064, 10065: // of sockets, in the order of Linux's
 		return map[int]int{10048: 98, 10050: 100, 10051: 101, 10052: 102, 10053: 103, 10054: 104, 10055: 105, 10058: 108, 10060: 110,
 			10061: 111, 10064: 112, 10065: 113}[n]
+	case 10013: // a port that another has, or that the system keeps
+		return 98
+	case 10057:
+		return 107
+	case 995, 1236: // what was taken back under way
+		return 103
 	case 11001, 11002, 11004: // a name that was not found
 		return -2
 	case 109, 232, 233: // the other end of a pipe is gone

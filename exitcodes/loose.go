@@ -103,6 +103,9 @@ func raisedHead(text []byte) (class, message string, ok bool) {
 	if class, message, ok = exceptionHead(text); ok && looksRaised(class) {
 		return class, message, true
 	}
+	if inner, rest, named := exceptionHead([]byte(message)); ok && named && looksRaised(inner) { // behind the name of a logger
+		return inner, rest, true
+	}
 	if class, message, ok = reprHead(text); ok {
 		return class, message, true
 	}

@@ -46,7 +46,7 @@ var noiseHeads = []string{
 	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
-	"[W", "Additional GRPC error information", "Sentry is attempting to send", "Waiting up to ", "Press Ctrl-C to quit",
+	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "Waiting up to ", "Press Ctrl-C to quit",
 	`ErrorMessage ""`, `Command "/`,
 }
 
@@ -77,10 +77,11 @@ var (
 	wordsTrying      = wordings.list("trying ")
 	wordsWhileTrying = wordings.list("you are trying ", "were trying ", "timed out trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	// A condition that passes is an error by its words alone.
-	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords)...)
-	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
+	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords, passingConditions())...)
+	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "rrorcode", "curl: (", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
-		"illegal ", "unavailable", "address already in use")
+		"illegal ", "unavailable", "cudaerror", "cuda_error_", "hiperror", "gpuassert", "cublas_status_", "cudnn_status_", "cusparse_status_", "cusolver_status_",
+		"curand_status_", "hipblas_status_", "misaligned address", "launch failure", "address already in use")
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",

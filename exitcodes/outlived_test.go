@@ -8,7 +8,7 @@ import (
 
 // TestReportOfAnEarlierRun has torchrun's report in a file to which a later run has written, too: it counts where nothing else ended
 // after it.
-func TestReportOfAnEarlierRun(t *testing.T) {
+func TestReportOutlived(t *testing.T) {
 	steps := ""
 	for i := range 9 {
 		steps += fmt.Sprintf("step %d loss %d.5\n", i, 9-i)

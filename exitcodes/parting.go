@@ -3,6 +3,7 @@ package exitcodes
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,7 +22,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		if isRule(l.text) && !l.is(traitEcho) {
 			break
 		}
-		if l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l) {
+		if l.blank() || isBracket(l.text) || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l) {
 			continue
 		}
 		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {
@@ -35,6 +36,9 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		r.meter.pass(2, min(len(l.text), 200))
 		who := speaker(l.text)
 		if l.kind != kindLast {
+			if f := r.numbered(l); later == "" && f.known() {
+				return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry
+			}
 			if !speaksUp(l) || r.goesOn(i) {
 				continue
 			}
@@ -53,7 +57,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			text = []byte(message)
 		}
 		if f := familyOf(class, text); f.known() {
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who || failed && (r.lastTry(l) || r.namesCode(l, who)))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
 			break
@@ -63,9 +67,26 @@ func (r *reader) parting(to int) (Match, int, bool) {
 	return Match{}, 0, false
 }
 
+// isBracket reports whether a line only closes or opens what JSON has on several lines.
+func isBracket(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 0 && len(text) <= 3 && len(bytes.Trim(text, "{}[],")) == 0
+}
+
 // goesOn reports whether line i goes on an error before it whose line ends with a colon.
 func (r *reader) goesOn(i int) bool {
 	return i > 0 && r.lines[i-1].kind == kindLast && bytes.HasSuffix(bytes.TrimSpace(r.lines[i-1].text), []byte(":"))
+}
+
+// numbered judges the last line, which tells of no error by its words, by the status or the number that it has: "Status: 503".
+func (r *reader) numbered(l *line) family {
+	if l.level == levelInfo || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		return family{}
+	}
+	if f := familyOf("", l.text); f.name == "family.http" || f.name == "family.errno" || f.name == "family.service" || f.name == "family.rpc" {
+		return f
+	}
+	return family{}
 }
 
 // namesCode reports whether a command has named, in what it says, the code with which the process ended: "curl: (56) Recv
@@ -92,6 +113,9 @@ const (
 // speaker is the first word of a line, which most commands begin with their name. Where it is no name, it is the line.
 func speaker(text []byte) string {
 	text = bytes.TrimLeft(text, " ")
+	if len(text) > 0 && text[0] == '<' && bytes.HasSuffix(bytes.TrimSpace(text), []byte(">")) { // a page, from its first line to its last
+		return "<"
+	}
 	word := text
 	if i := bytes.IndexAny(text, " :["); i > 0 {
 		word = text[:i]

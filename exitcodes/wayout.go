@@ -30,7 +30,7 @@ func (r *reader) findWayOut() wayOut {
 	shells := 0
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.kind == kindNoise || l.is(traitEcho) || l.blank() {
+		if l.kind == kindNoise || l.is(traitEcho) || l.blank() || r.talksOfDeath(i) {
 			continue
 		}
 		if shells++; shells > maxShells || !shellKilled(l.text) {

@@ -131,6 +131,8 @@ func TestMistakesElsewhere(t *testing.T) {
 		{[]string{"explain", "-5"}, "unknown flag -5"},
 		{[]string{"help", "run", "x"}, `"x" is not a command`},
 		{[]string{"version", "--json"}, "unknown flag --json"},
+		{[]string{"checkpoint", "ls", "--checkpoint-dir", "/c"}, "the directory is an argument: gangrun checkpoint ls DIR"},
+		{[]string{"checkpoint", "select", "--checkpoint-pattern=*.pt", "/c"}, "here it is --pattern"},
 		{[]string{"launch", "--bogus", "x.py"}, "gangrun launch --help-all lists them"},
 		{[]string{"checkpoint", "ls", "--bogus", "x"}, "gangrun help checkpoint ls lists them"},
 		{[]string{"install", "/dev/null"}, "install: /dev/null is not a directory"},

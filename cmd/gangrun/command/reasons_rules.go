@@ -86,6 +86,7 @@ var ruleAdvice = map[string]advice{
 	"NameResolution":    {"a host name could not be resolved", "nothing at first; check the DNS or the headless service if it returns"},
 	"Refused":           {"the scheduler refuses the request as it is written", "correct the nodes, partition, account or time that the line names"},
 	"LaunchFailed":      {"the launcher could not start the processes on all nodes", "nothing at first; check the named node if it returns"},
+	"NoCapacity":        {"the cloud has no machines of the kind that was asked for at the moment", "nothing: it is tried again; allow another zone or another type of machine where that fits"},
 	"NodeFailed":        {"the scheduler reported a failed node", "nothing: it is replaced; check the machine"},
 	"Timeout":           {"a request took too long", "nothing at first; check the service that the message names if it returns"},
 

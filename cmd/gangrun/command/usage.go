@@ -72,6 +72,12 @@ func unknownFlag(c *cli.Context, name string) string {
 			known = append(known, helpAll)
 		}
 	}
+	if name == "--checkpoint-dir" && strings.HasPrefix(c.Command.HelpName, "gangrun checkpoint ") {
+		return "; the directory is an argument: " + c.Command.HelpName + " DIR"
+	}
+	if short := "--" + strings.TrimPrefix(name, "--checkpoint-"); short != name && slices.Contains(known, short) {
+		return "; here it is " + short
+	}
 	if whose := elsewhere(name, c.App, own); whose != "" {
 		return whose
 	}
