@@ -72,7 +72,7 @@ func barsOfTraining(bars []bar) bool {
 	var last bar
 	for _, b := range bars {
 		switch {
-		case len(b.label) > 0 && !ofTraining(b.label):
+		case len(b.label) > 0 && (!ofTraining(b.label) || (&line{text: b.label}).says(loads...)):
 		case b.done >= 2 && len(b.label) > 0:
 			return true
 		case b.done >= 2:
