@@ -56,7 +56,7 @@ func mayBeWork(l *line) bool {
 	if !letters {
 		return false
 	}
-	if isFrame(l.text) || ofProcess(l.text) {
+	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ") { // a shell's trace
 		return false
 	}
 	if class, _, ok := exceptionHead(l.text); ok && looksRaised(class) {

@@ -11,7 +11,7 @@ func (r *reader) takenDown() (s said, found bool) {
 		case l.rule != nil && l.rule.Name == "noise.nccl_dup" && r.workAfter(i, l.tag) == 0:
 			f = transient("collective", "CollectiveFailed", RoleCascade)
 		case l.says("slurmstepd") && endedBySlurm(l) && r.workAfter(i, l.tag) < manyWork:
-			f = family{name: "family.step", verdict: Preempted, role: RoleSuspect, reason: ReasonPreempted, signal: sigterm}
+			f = family{name: "family.interrupt", verdict: Preempted, role: RoleSuspect, reason: ReasonPreempted, signal: sigterm}
 		case r.inside[i], l.kind == kindLast, l.is(traitEcho) && !endedBySlurm(l):
 			return said{}, false
 		}

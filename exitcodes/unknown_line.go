@@ -11,7 +11,7 @@ func (r *reader) unknownLine() said {
 	stated, echo := -1, -1
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if r.inside[i] || l.is(traitNoise) {
+		if r.inside[i] || l.is(traitNoise) || isFrame(l.text) || isHeader(l.text) {
 			continue
 		}
 		if l.is(traitEcho) {
