@@ -67,7 +67,8 @@ func (r *reader) statement(i int) string {
 	if bytes.HasPrefix(l.text, []byte("\u256d\u2500")) {
 		return next
 	}
-	if class, message, ok := exceptionHead(l.text); ok && message == "" && looksRaised(class) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) {
+	if class, message, ok := exceptionHead(l.text); ok && message == "" && looksRaised(class) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) ||
+		!r.inside[i] && l.says("Exception in ") && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && !isHeader(r.lines[i+1].text) { // "Exception in worker 3:"
 		return l.shown() + " " + next
 	}
 	return l.shown()
