@@ -77,7 +77,7 @@ var ordinary = []string{
 	"{'loss': 1.23, 'learning_rate': 5e-05, 'epoch': 0.5}",
 }
 
-// A line of a training that goes well costs no regular expression: no rule has a literal that such lines have.
+// A line of a training run that goes well costs no regular expression: no rule has a literal that such lines have.
 func TestLinesOfATrainingCostNoExpression(t *testing.T) {
 	rules := BuiltinRules()
 	for _, line := range ordinary {
