@@ -43,7 +43,11 @@ const (
 	outcomePasses = 3
 )
 
-// besideTheRun reports whether a shell says the line, of what it does next, or a command that tells the time.
+// besideTheRun reports whether a shell says the line, of what it does next, a command that tells the time, or one that was to put
+// away what the run had not written.
 func besideTheRun(l *line) bool {
+	if l.says("mv: cannot ", "cp: cannot ", "rm: cannot ") {
+		return bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(": No such file or directory"))
+	}
 	return l.says("+ ", "++ ") || l.says("real\t", "user\t", "sys\t", "Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ") && len(l.text) < 40 && bytes.ContainsAny(l.text, ":.")
 }

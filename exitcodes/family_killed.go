@@ -11,9 +11,6 @@ var (
 	saysSignal = phrases.list(signalTold...)
 )
 
-// deaths are what the C library calls a death, up to the first blank.
-var deaths = set("Killed", "Segmentation", "Aborted", "Bus", "Terminated", "Hangup", "Illegal", "Floating")
-
 // shellCode is the code by which a shell tells that a child was killed, as one reads it who started the shell.
 var shellCode = lazy(`(?i)\b(?:exit (?:code|status)|exitcode|exited with (?:code|status)|non-zero status of):? (1[2-5]\d)\b`)
 
@@ -37,7 +34,7 @@ func childKilled(_, _ string, message []byte, h heard) family {
 	name := string(bytes.Join(m[1:], nil))
 	n, err := strconv.Atoi(name)
 	if err != nil {
-		if n, err = ParseSignal(name); err != nil && !deaths[name] {
+		if n, err = ParseSignal(name); err != nil && name != "Segmentation" && name != "Bus" && signalWords[name] == 0 {
 			return family{}
 		}
 	}

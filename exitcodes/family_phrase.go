@@ -13,7 +13,7 @@ var (
 		"transfer closed with", "not closed cleanly", "non-properly terminated", "ssl_error_syscall", "http2 framing layer", "send failure: ", "recv failure: ",
 		"error decoding response body", "session not active", "protocol banner",
 		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "workers died while running it", "request error for ", "transmission has been stuck", "forcibly closed",
-		"closed prematurely", "prematurely closed", "not enough data for satisfy", "not enough data to satisfy",
+		"closed prematurely", "prematurely closed", "recv: peer shutdown", "not enough data for satisfy", "not enough data to satisfy",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
@@ -59,7 +59,7 @@ var (
 		"please reduce your request rate", "rate limit", "retries exhausted", "server unavailable", "slow down"}, busyWords...)...)
 	saysDownload = phrases.list("failed to download", "failed downloading", "error downloading", "error while downloading", "download failed", "downloading failed", "download error", "could not download", "couldn't download",
 		"unable to download", "failed to fetch")
-	saysAbsent    = phrases.list("not found", "404", "401", "403", "unauthorized", "forbidden", "denied", "no such", "does not exist", "doesn't exist", "invalid", "credential", "gated", "space left")
+	saysAbsent    = phrases.list("not found", "404", "401", "403", "unauthorized", "forbidden", "denied", "no such", "does not exist", "doesn't exist", "invalid", "credential", "gated", "space left", "[0] ", " 0 ")
 	saysFetched   = phrases.list("download")
 	saysHash      = phrases.list("checksum", "sha256", "md5", "hash value")
 	saysCurl      = phrases.list("curl: (", "rpc failed; curl ", "curl returned error code ")

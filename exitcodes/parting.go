@@ -161,5 +161,16 @@ func states(l *line) bool {
 		return false
 	}
 	i := bytes.Index(l.text[:min(len(l.text), 40)], []byte(": "))
-	return i > 0 && len(bytes.Fields(l.text[i+2:min(len(l.text), 200)])) >= 3
+	if i <= 0 {
+		return false
+	}
+	words, numbers := 0, 0 // which are of the best of a run
+	for word := range bytes.FieldsSeq(l.text[i+2 : min(len(l.text), 200)]) {
+		if bytes.ContainsAny(word, "0123456789=[]{}") {
+			numbers++
+		} else {
+			words++
+		}
+	}
+	return words >= 3 && words > 2*numbers
 }

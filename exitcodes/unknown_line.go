@@ -11,11 +11,11 @@ func (r *reader) unknownLine() said {
 	stated, echo := -1, -1
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if r.inside[i] || l.is(traitNoise) || isFrame(l.text) || isHeader(l.text) {
+		if r.inside[i] || l.is(traitNoise) || besideTheRun(l) || isFrame(l.text) || isHeader(l.text) {
 			continue
 		}
 		if l.is(traitEcho) {
-			if class, _, ok := exceptionHead(l.text); echo < 0 && ok && looksRaised(class) {
+			if class, _, ok := exceptionHead(l.text); echo < 0 && (ok && looksRaised(class) || l.says("srun: error: ")) {
 				echo = i
 			}
 			continue
