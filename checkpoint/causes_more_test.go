@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,18 @@ func TestMoreCauses(t *testing.T) {
 	epoch := func(n int) []byte { return pickled("epoch", numberIn(n), "model", "}("+with("w", tensorIn)+"u") }
 	taken := func(n int) []byte { return counted("total_steps", numberIn(n)) }
 	for name, tt := range map[string]cause{
+		"weights without what continues with them":      {files: []wrote{{"net_step10.pt", modelOnly()}, {"misc_step10.pt", pickled("optimizer", optimizerIn, "step", numberIn(10))}, {"net_step20.pt", modelOnly()}, {"misc_step20.pt", pickled("optimizer", optimizerIn, "step", numberIn(20))}, {"net_step30.pt", modelOnly()}}, path: "misc_step20.pt", step: 20, torn: "net_step30.pt"},
+		"a count within the epoch in a name":            {files: []wrote{{"checkpoint-2.pth.tar", counted("epoch", numberIn(2))}, {"recovery-3-400.pth.tar", counted("epoch", numberIn(3))}}, path: "recovery-3-400.pth.tar", step: 3, unit: format.UnitEpoch},
+		"what differs grows with the epoch":             {files: []wrote{{"ckpt-2-800.pth.tar", counted("epoch", numberIn(2))}, {"ckpt-3-1200.pth.tar", counted("epoch", numberIn(3))}}, path: "ckpt-3-1200.pth.tar", step: 1200},
+		"the best in the directory of a run":            {files: []wrote{{"net,300epochs,b8/checkpoint.pth.tar", counted("epoch", numberIn(30))}, {"net,300epochs,b8/model_best.pth.tar", counted("epoch", numberIn(25))}}, path: "net,300epochs,b8/checkpoint.pth.tar", step: 30, unit: format.UnitEpoch},
+		"a file for each agent, the last missing":       {files: []wrote{{"200/agent_0.pt", counted()}, {"200/agent_1.pt", counted()}, {"200/agent_2.pt", counted()}, {"300/agent_0.pt", counted()}, {"300/agent_1.pt", counted()}, {"300/agent_2.pt", counted()}, {"400/agent_0.pt", counted()}, {"400/agent_1.pt", counted()}}, path: "300", step: 300, torn: "400"},
+		"the best in another directory, of steps":       {files: []wrote{{"train/net-300.pt", counted("step", numberIn(300))}, {"train/net-400.pt", counted("step", numberIn(400))}, {"best/net-400.pt", counted("step", numberIn(400))}}, path: "train/net-400.pt", step: 400},
+		"bundles in the directory of a step":            {files: slices.Concat(bundleOf("step_1/generator"), bundleOf("step_1/discriminator"), bundleOf("step_2/generator"), bundleOf("step_2/discriminator"), bundleOf("step_3/generator")), path: "step_2", step: 2, torn: "step_3"},
+		"a letter that counts something else":           {files: []wrote{{"bestE_epoch15_e29_f84_sNA.pth.tar", pickled("model", "}("+with("w", tensorIn)+"u", "optimizer", optimizerIn)}, {"epoch18_e31_f79_sNA.pth.tar", counted()}}, path: "epoch18_e31_f79_sNA.pth.tar", step: 18, unit: format.UnitEpoch},
+		"a letter in the name of a data set":            {files: []wrote{{"s3dis-train-x_ckpt_latest.pth", epoch(63)}}, path: "s3dis-train-x_ckpt_latest.pth", step: 63, unit: format.UnitEpoch},
+		"the best of the same step, written after":      {files: []wrote{{"checkpoint0009.pth", counted("epoch", numberIn(9))}, {"checkpoint.pth", counted("epoch", numberIn(12))}, {"checkpoint_best_ema.pth", counted("epoch", numberIn(12))}}, path: "checkpoint.pth", step: 12, unit: format.UnitEpoch},
+		"what says where the state lies":                {files: []wrote{{"checkpoint/seed-7-best.pth", counted("epoch", numberIn(143))}, {"checkpoint/seed-7-basic.pth", counted("epoch", numberIn(150))}, {"seed-7-last-info.pth", pickled("epoch", numberIn(150), "args", "cargparse\nNamespace\n)\x81}("+with("seed", numberIn(7))+"ub", "last_checkpoint", "cpathlib\nPosixPath\n("+keyIn("a")+keyIn("b")+"tR")}}, path: "checkpoint/seed-7-basic.pth", step: 150, unit: format.UnitEpoch},
+		"a second part of one kind":                     {files: []wrote{{"ema.pth", modelOnly()}, {"ema2.pth", modelOnly()}, {"generator.pth", modelOnly()}, {"optimizer_G.pth", adamOnly()}}, path: "generator.pth", step: -1},
 		"an epoch behind an ending":                     {files: []wrote{{"net16-cocokp.pkl.epoch020", epoch(20)}, {"net16-cocokp.pkl.epoch040", epoch(40)}, {"net16-cocokp.pkl.log", []byte("{}")}}, path: "net16-cocokp.pkl.epoch040", step: 40, unit: format.UnitEpoch},
 		"steps behind an ending, cut":                   {files: []wrote{{"net.pt.step-100", zipped(counted())}, {"net.pt.step-200", half(zipped(counted()))}}, path: "net.pt.step-100", step: 100},
 		"an epoch behind that of a log":                 {files: []wrote{{"metrics.json.epoch1", []byte(`{"epoch": 1}`)}, {"train.log.epoch2", []byte("epoch 2\n")}}},

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -35,7 +36,18 @@ func TestCausesOfParts(t *testing.T) {
 		return files
 	}
 	boosterPickle := []byte("\x80\x02cxgboost.core\nBooster\n)\x81}" + keyIn("handle") + "cbuiltins\nbytearray\n" + keyIn("trees") + "\x85Rsb.")
+	engine := func(dir, step string, extra ...wrote) []wrote {
+		return append(extra, wrote{dir + step + "/model.safetensors", weights()}, wrote{dir + step + "/latest", []byte("global_step" + step)}, wrote{dir + step + "/global_step" + step + "/mp_rank_00_model_states.pt", torch})
+	}
+	ranks := func(dir string, n int) (files []wrote) {
+		for r := range n {
+			files = append(files, wrote{fmt.Sprintf("%s/zero_pp_rank_%d_mp_rank_00_optim_states.pt", dir, r), torch})
+		}
+		return files
+	}
 	for name, tt := range map[string]cause{
+		"an engine's in the directory of the step":        {files: append(engine("ckpt-", "50", ranks("ckpt-50/global_step50", 2)...), engine("ckpt-", "100", ranks("ckpt-100/global_step100", 2)...)...), path: "ckpt-100", step: 100},
+		"the same, without a rank":                        {files: append(engine("ckpt-", "50", ranks("ckpt-50/global_step50", 2)...), engine("ckpt-", "100", ranks("ckpt-100/global_step100", 2)[1:]...)...), path: "ckpt-50", step: 50, torn: "ckpt-100"},
 		"two generators, and an optimizer of one cut":     {files: append(append(two("5", false), two("10", false)...), two("15", true)...), path: "G_A_10.pth", step: 10},
 		"a teacher and its student":                       {files: []wrote{{"teacher_3.pt", modelOnly()}, {"student_3.pt", modelOnly()}, {"optimizer_3.pt", adamOnly()}}, path: "student_3.pt", step: 3},
 		"a directory of a teacher":                        {files: []wrote{{"teacher/epoch_90.pt", stateOf("epoch", 90)}, {"student/epoch_3.pt", stateOf("epoch", 3)}}, veto: true},

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,7 @@ type cause struct {
 	step  int64  // -1: it says none
 	unit  format.Unit
 	veto  bool
+	torn  string // one that is not whole
 }
 
 // TestCauses has directories in which it does not show at first sight where the training is, each in the order in which it is
@@ -139,6 +141,9 @@ func (tt cause) judge(t *testing.T) {
 		tr.put(f.path, f.data)
 	}
 	c, o := chosenIn(t, os.DirFS(tr.dir))
+	if tt.torn != "" && !slices.ContainsFunc(o.Refused, func(c format.Checkpoint) bool { return c.Path == tt.torn && !c.Complete }) {
+		t.Errorf("%s is whole: %+v", tt.torn, o.Refused)
+	}
 	got := fmt.Sprint(c)
 	if c != nil {
 		got = fmt.Sprintf("%s of %d %s", c.Path, c.Step, c.Unit)

@@ -38,14 +38,14 @@ func (f From) String() string {
 }
 
 // At is the checkpoint that a scan has shown and that may be resumed from, nil when there is none. Of two of the same
-// step it is the one that was written later.
+// step it is the one that is not the best so far, which may be a copy or an average, else the one that was written later.
 func (p Policy) At(s Scan, m History, from From) (found *format.Checkpoint) {
 	good, _ := p.eligible(s, m)
 	for i := range s.Checkpoints {
 		c := &s.Checkpoints[i]
 		is := from.Step != nil && c.Step == *from.Step || from.Step == nil && c.Step < 0 && c.Identity == from.Identity
 		if is && good[i] && (c.WorldSize == 0 || p.World == 0 || c.WorldSize == p.World || c.Elastic) &&
-			(found == nil || c.Modified.After(found.Modified)) {
+			(found == nil || found.OfBest() && !c.OfBest() || found.OfBest() == c.OfBest() && c.Modified.After(found.Modified)) {
 			found = c
 		}
 	}

@@ -177,12 +177,14 @@ func (x *series) lastNumber(cs []format.Checkpoint) time.Time {
 }
 
 // statesTogether reports whether of several directories all hold weights alone, each whole, but for one, or for those that
-// differ in their numbers alone and were written by the same program: the weights are those of the states there.
+// differ in their numbers alone and were written by the same program: the weights are those of the states there. What is called
+// best goes without saying where one other has a state that is as far, by the same program.
 func (p Policy) statesTogether(s Scan, m History, other string, now time.Time) bool {
 	if s.Unseen > 0 {
 		return false
 	}
 	var in, writers []string
+	best, others := int64(-1), int64(-1) // how far
 	for _, c := range s.Checkpoints {
 		if what, _, _ := p.weigh(c, m, other, now); what == model || what == state && c.Reason == problem.WeightsOnly {
 			continue
@@ -192,10 +194,19 @@ func (p Policy) statesTogether(s Scan, m History, other string, now time.Time) b
 				continue
 			}
 			in, writers = append(in, dir), append(writers, c.Format)
+			if format.BestDir(dir) {
+				best = max(best, c.Step)
+			} else {
+				others = max(others, c.Step)
+			}
 		}
 	}
+	slices.Sort(in)
 	slices.Sort(writers)
 	in, writers = slices.Compact(in), slices.Compact(writers)
+	if rest := slices.DeleteFunc(slices.Clone(in), format.BestDir); len(rest) == 1 && len(writers) == 1 && best <= others {
+		in = rest
+	}
 	return len(in) < 2 || format.Versions(in) && len(writers) == 1
 }
 

@@ -78,7 +78,7 @@ var ordinary = []string{
 }
 
 // A line of a training run that goes well costs no regular expression: no rule has a literal that such lines have.
-func TestLinesOfATrainingCostNoExpression(t *testing.T) {
+func TestLinesOfATrainingRunCostNoExpression(t *testing.T) {
 	rules := BuiltinRules()
 	for _, line := range ordinary {
 		for i := range rules.filter().candidates([]byte(line)) {

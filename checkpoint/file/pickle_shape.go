@@ -111,6 +111,8 @@ func (p *pickle) returned(call []value) value {
 		return v
 	}
 	switch {
+	case module == "pathlib" || module == "pathlib._local" || module == "datetime":
+		return value{shape: p.shapes.new(Text)}
 	case strings.HasPrefix(name, "_rebuild_") && strings.HasPrefix(module, "torch"),
 		strings.HasPrefix(name, "_reconstruct"), name == "ndarray":
 		return value{shape: p.shapes.new(Tensor)}

@@ -137,6 +137,12 @@ func (d *Descent) below(within func(dir string) bool) (Found, error) {
 // ofUse are the names of directories in which those who use a model keep what they do with it, beside that in which it is trained.
 var ofUse = set("eval evaluation evaluations validation valid val test tests inference export exports exported")
 
+// BestDir reports whether a directory is by its name that of the best so far, and of nothing else.
+func BestDir(dir string) bool {
+	t := titleOf(path.Base(dir))
+	return t.slot == "best" && t.family == "" && t.step < 0
+}
+
 // OfPastBelow reports whether a directory is by its name, or that of one above it, of what a run was begun from or has left behind.
 func OfPastBelow(dir string) bool {
 	return slices.ContainsFunc(strings.Split(dir, "/"), func(name string) bool { return pastWords[titleOf(name).slot] })

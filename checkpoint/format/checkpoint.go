@@ -92,12 +92,13 @@ type Checkpoint struct {
 	// Tells is set for what has told how far a state beside it is, and is a part of that.
 	Tells bool `json:"-"`
 
-	bowed  tally          // a count that may as well say how much there will be, and that the name goes before
-	counts []tally        // all that may be the step of a program's own save
-	items  []file.DCPItem // where a distributed checkpoint keeps how far it is, while it is verified
-	series string         // what belongs to one training run, as far as names and formats tell
-	parts  []part         // what was counted, while it is verified
-	save   *save          // of a format that goes by what a program of somebody's own has written
+	noWeights bool           // the state of an optimizer was found in it, and no tensor beside that
+	bowed     tally          // a count that may as well say how much there will be, and that the name goes before
+	counts    []tally        // all that may be the step of a program's own save
+	items     []file.DCPItem // where a distributed checkpoint keeps how far it is, while it is verified
+	series    string         // what belongs to one training run, as far as names and formats tell
+	parts     []part         // what was counted, while it is verified
+	save      *save          // of a format that goes by what a program of somebody's own has written
 }
 
 // Series stands for those checkpoints of a directory that one training run has written, as far as formats and names

@@ -67,6 +67,8 @@ func titleIn(ps []piece) (t title, at int) {
 			t.major, t.step, t.unit, at = ps[at].text, n, unit, i
 		case sure == 2 && best == 3:
 			t.major = p.text // step_20_epoch_3
+		case sure == best && sure > 1 && unit == t.unit && ofLetter(ps, i) && !ofLetter(ps, at):
+			// epoch18_e31: the letter is of something else
 		case sure == 3 && best == 2:
 			t.major, t.step, t.unit, t.named, best, at = ps[at].text, n, unit, true, sure, i
 		case sure > 0 && sure >= best, sure == 1 && n > t.step && t.unit == UnitEpoch && ofCheckpoint(ps, i):
@@ -103,6 +105,9 @@ func (t *title) reading(ps []piece, i int) (n int64, sure int, unit Unit) {
 		return 0, 0, ""
 	}
 	gluedAfter := after != "" && ps[i+1].glued
+	if gluedAfter && ofLetter(ps, i) && len(after) > 1 && !epochWords[after] && !stepWords[after] {
+		return 0, 0, "" // s3dis, e3nn
+	}
 	n, ok := digits(p.text)
 	switch part, is := ofWorld(ps, i); {
 	case is && part == 0 && t.of == 0:
@@ -332,8 +337,9 @@ func (t title) glued() title {
 	return t
 }
 
-// OfBest reports whether a checkpoint is by its name the best so far: a copy of another, or written now and then.
-func (c *Checkpoint) OfBest() bool { return titleOf(c.base()).slot == "best" }
+// OfBest reports whether a checkpoint is by its name, or by that of its directory, the best so far: a copy of another, or written now
+// and then.
+func (c *Checkpoint) OfBest() bool { return titleOf(c.base()).slot == "best" || BestDir(c.Root) }
 
 // OfPast reports whether a checkpoint is by its name that, or what a run was begun from or has left behind.
 func (c *Checkpoint) OfPast() bool { return c.OfBest() || pastWords[titleOf(c.base()).slot] }

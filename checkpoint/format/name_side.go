@@ -41,3 +41,8 @@ func ofLetters(ps []piece, i int) bool {
 	}
 	return counted && letters > 2
 }
+
+// ofLetter reports whether a number stands behind a single letter at once: the s of s3dis may be no step.
+func ofLetter(ps []piece, i int) bool {
+	return i > 0 && ps[i].glued && !ps[i-1].number && len(ps[i-1].text) == 1
+}

@@ -106,23 +106,32 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	if isArray(d) {
 		return nil, nil
 	}
-	tensors, forms := 0, 0
+	tensors, forms, bundles := 0, 0, 0
 	for _, m := range files {
 		switch {
-		case m.form == &tfBundle: // alone it is the checkpoint
+		case m.form == &tfBundle:
+			bundles++ // alone it is the checkpoint
 		case m.form != nil:
 			forms++
 		case !isSide(m.path):
 			tensors++
 		}
 	}
+	if bundles > 1 {
+		tensors += bundles
+	}
 	if tensors > 0 || t.step >= 0 && forms > 1 {
 		tensors += forms // else the one of a form of its own is the checkpoint
 	}
 	known := t.step >= 0 || t.slot != "" && (t.family == "" || !pastWords[t.slot]) || t.family == "" || l.hasModel(d)
 	switch {
-	case tensors == 0 && t.step >= 0:
-		return s, nil // perhaps one that has just begun, or of which this is left
+	case tensors == 0 && t.step >= 0: // perhaps one that has just begun, or of which this is left
+		if bundles > 0 {
+			left := save{members: files}
+			left.templates(d.path)
+			s.has = left.has
+		}
+		return s, nil
 	case tensors == 0, !known, t.step < 0 && isHash(name) && inOneBelow(d, files):
 		return nil, nil
 	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
@@ -137,10 +146,9 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	case severalSaves(d, t, files):
 		return &save{several: true}, nil
 	}
-	members := s.members
-	s.members = files
-	s.templates(d.path)
-	s.members = members
+	whole := save{members: files}
+	whole.templates(d.path)
+	s.has, s.ranks = whole.has, whole.ranks
 	return s, nil
 }
 
@@ -185,7 +193,8 @@ func (l *look) membersOf(d *dir) (files []member, err error) {
 // byRank takes the numbers in the names of the files of one step for ranks, where no word says what they count and they begin
 // at 0 without a gap: model_0.pt, model_1.pt, optimizer_0.pt, optimizer_1.pt in step_100.
 func byRank(dir string, files []member) {
-	if t := titleOf(dir); t.step < 0 || !t.named && !checkpointName(dir) {
+	t := titleOf(dir)
+	if sure := t.named || checkpointName(dir); t.step < 0 || !sure && !ofLearners(files) {
 		return
 	}
 	layers(files)
@@ -206,6 +215,14 @@ func byRank(dir string, files []member) {
 			m.rank, m.step, m.roles = m.step, -1, strings.TrimSpace(m.roles+" #")
 		}
 	}
+}
+
+// learnerWords stand before the numbers of those who learn together.
+var learnerWords = set("agent player expert member")
+
+// ofLearners reports whether the files of a directory are those of such: agent_0.pt, agent_1.pt in 100.
+func ofLearners(files []member) bool {
+	return !slices.ContainsFunc(files, func(m member) bool { return !isSide(m.path) && !learnerWords[m.family] })
 }
 
 // layers takes numbers behind words of a program's own, in the files of one step, for those of its layers, where they are
@@ -269,7 +286,7 @@ func (l *look) collect(d *dir, files *[]member, levels int, ofStep bool) error {
 			if err != nil {
 				return err
 			}
-			form, err := l.formOf(below)
+			form, err := l.formOf(below, titleOf(path.Base(d.path)).step)
 			if err != nil {
 				return err
 			}

@@ -9,10 +9,14 @@ import "path"
 // forms are those of which a directory may be a part.
 func forms() []*kind { return []*kind{&orbax, &torchSnapshot, &dcp} }
 
-// formOf is the form of which a directory is a checkpoint by itself, nil when it is of none, or one of several saves.
-func (l *look) formOf(d *dir) (*kind, error) {
-	if t := titleOf(path.Base(d.path)); t.step >= 0 || t.slot != "" {
+// formOf is the form of which a directory within that of a step is a checkpoint by itself, nil when it is of none, or one of several
+// saves: checkpoint-100 may have a global_step100 of DeepSpeed's, and latest, which names it.
+func (l *look) formOf(d *dir, of int64) (*kind, error) {
+	if t := titleOf(path.Base(d.path)); t.step >= 0 && t.step != of || t.slot != "" {
 		return nil, nil
+	}
+	if of >= 0 && isDeepSpeed(d) {
+		return &deepSpeed, nil
 	}
 	if isSavedModel(d) || d.isDir("variables") && l.hasVariables(d) {
 		return &savedModel, nil
@@ -35,13 +39,22 @@ func (l *look) hasVariables(d *dir) bool {
 	return err == nil && len(startingWith(v, path.Base(savedModelBundle)+".")) > 0
 }
 
-// bundleIn lists the one bundle of tensors that lies in a directory; of several none is a part of one save.
+// bundleIn lists the one bundle of tensors that lies in a directory, or those that are parts of a state by their names, each another;
+// of others none is a part of one save.
 func (l *look) bundleIn(d *dir) (parts []member, err error) {
 	found, err := findTFBundle(l, d)
-	if err != nil || len(found) != 1 {
+	roles := map[string]bool{}
+	for _, c := range found {
+		t := titleOf(c.Tag)
+		if roles[t.roles] = true; len(found) > 1 && (t.roles == "" || t.family != "" || t.step >= 0 || t.slot != "") {
+			return nil, err
+		}
+		parts = append(parts, member{c.Path, t, &tfBundle})
+	}
+	if len(roles) < len(found) {
 		return nil, err
 	}
-	return []member{{found[0].Path, titleOf(found[0].Tag), &tfBundle}}, nil
+	return parts, err
 }
 
 // formed is a part of a form of its own, and what is in it.

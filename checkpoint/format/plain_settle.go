@@ -65,6 +65,7 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		c.says(step, unit, name)
 	}
 	c.Training, c.Optimizer, c.NoModel = optimizer || more, optimizer, noModel(members, contents)
+	c.noWeights = optimizer && !tensors && !open && !blind
 	checkpoint := checkpointName(c.base())
 	foreign := !blind && !c.save.named && name.slot == "" && name.family != "" && !checkpoint
 	structured := len(contents) == 1 && alone && !open && stateOfItsOwn(contents[0], checkpoint, foreign, c.save)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strings"
 )
 
 // severalSaves reports whether the files of a directory with this name are several saves, and not the parts of one: it is a
@@ -49,6 +50,9 @@ func severalSaves(d *dir, t title, files []member) bool {
 		if at, found := times[part]; m.family == "" && m.step < 0 && m.rank < 0 && len(m.when) >= dateDigits {
 			later = later || found && at != m.when
 			times[part] = m.when
+		}
+		if m.slot == "best" { // model_best.pth.tar beside checkpoint.pth.tar
+			part = strings.TrimPrefix(part, "model")
 		}
 		before, found := parts[part]
 		turns = turns || found && before != m.slot

@@ -9,12 +9,15 @@ import (
 // Together reads of checkpoints that belong together what one by itself does not say: which of several counts is the step.
 // Where the names of some have numbers, and these agree with another count than the one that is taken otherwise, it is that
 // one for those without a number too. So is one that could
-// as well say how much there will be, where it grows from save to save. Where a later epoch has fewer steps, these are of the epoch. The state of an optimizer is one
+// as well say how much there will be, where it grows from save to save. Where a later epoch has fewer steps, these are of the epoch. Weights of each step
+// beside what training continues with are not whole where that of the last step is missing. The state of an optimizer is one
 // only with a model. What was saved in the same moment as a state that says no step tells it.
 func Together(cs []*Checkpoint) {
 	agree(cs)
 	grown(cs)
 	epochs(cs)
+	batches(cs)
+	parted(cs)
 	optimizers(cs)
 	moments(cs)
 }
@@ -42,6 +45,31 @@ func epochs(cs []*Checkpoint) {
 			if anew[name] {
 				cs[i].Step, cs[i].Unit, cs[i].StepFrom = of(cs[i]), UnitEpoch, StepFromContent
 			}
+		}
+	}
+}
+
+// batches takes the second of two numbers in the names of a series for a count within the epoch, which is the first, where the files
+// say that epoch and no save is of another: recovery-3-400. In the first epoch both are steps.
+func batches(cs []*Checkpoint) {
+	epoch := map[string]int64{} // of each series; -1: it is not so
+	is := func(c *Checkpoint) bool {
+		return c.save != nil && c.save.major != "" && !c.save.named && c.Unit == UnitStep && c.StepFrom == StepFromName
+	}
+	for _, c := range cs {
+		n, seen := epoch[c.series]
+		switch e := c.counted(UnitEpoch); {
+		case !is(c):
+			epoch[c.series] = -1
+		case e < 2 || e != c.save.epoch() || seen && e != n:
+			epoch[c.series] = -1
+		default:
+			epoch[c.series] = e
+		}
+	}
+	for _, c := range cs {
+		if n := epoch[c.series]; n > 0 {
+			c.Step, c.Unit, c.StepFrom = n, UnitEpoch, StepFromContent
 		}
 	}
 }
