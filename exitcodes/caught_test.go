@@ -101,7 +101,7 @@ func TestAbseilsHandler(t *testing.T) {
 	}
 }
 
-// TestBesideTheCause has lines of libraries that look like a condition that passes, and mean something else.
+// TestBesideTheCause has lines of libraries that look like a condition that passes.
 func TestBesideTheCause(t *testing.T) {
 	const (
 		cuInit = "2026-01-01 10:00:00.123456: E tensorflow/stream_executor/cuda/cuda_driver.cc:271] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\n"

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMeasures has the errors that a training run measures, which are no errors, and the best values of a run, which state nothing.
+// TestMeasures has the errors that a training job measures, which nothing failed of, and the best values of a run, which state nothing.
 func TestMeasures(t *testing.T) {
 	const wrong = "train: no such data set: foo\n"
 	for _, measure := range []string{
