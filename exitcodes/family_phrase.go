@@ -5,7 +5,7 @@ import "bytes"
 // What messages say in words.
 var (
 	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
-		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
+		"connection terminated", "aborted: session ", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
 		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
 		"recv, got 0 bytes", "socket recv error", "socket send error", "network dropped connection", "communication error with rank",
@@ -44,6 +44,7 @@ var (
 	saysFileServer  = phrases.list(fileServerWords...)
 	saysDeadCode    = phrases.list("unreachable code", "unreachable branch") // that no program should come to
 	saysInUse       = phrases.list(inUseWords...)
+	saysEndOfFile   = phrases.list("unexpected eof")
 	saysTaken       = phrases.list("already in use", "is occupied", "occupied by", "is in use by")
 	saysAllreduce   = phrases.list("allreduce failed")
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
@@ -61,7 +62,7 @@ var (
 	saysAbsent    = phrases.list("not found", "404", "401", "403", "unauthorized", "forbidden", "denied", "no such", "does not exist", "doesn't exist", "invalid", "credential", "gated", "space left", "[0] ", " 0 ")
 	saysFetched   = phrases.list("download")
 	saysHash      = phrases.list("checksum", "sha256", "md5", "hash value")
-	saysCurl      = phrases.list("curl: (", "rpc failed; curl ")
+	saysCurl      = phrases.list("curl: (", "rpc failed; curl ", "curl returned error code ")
 	saysTries     = phrases.list("attempts", "retries", " tries", "after ")
 	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
 		"has died", "heartbeat", "lost communication", "lost contact with", "unexpectedly died", "worker died")
@@ -77,13 +78,21 @@ var (
 )
 
 // curlPattern has the numbers by which curl tells of a name, a connection or a transfer that failed; pycurl has them alone.
-var curlPattern = lazy(`(?:curl:? \(?|^\()(?:5|6|7|16|18|28|35|52|55|56|92|95)\b`)
+var curlPattern = lazy(`(?:curl:? \(?|[Cc]url returned error code |^\()(?:5|6|7|16|18|28|35|52|55|56|92|95)\b`)
 
 func curlFamily(message []byte) family {
 	if curlPattern().Match(message) {
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
 	}
 	return family{}
+}
+
+// endsShort reports whether that is all that is said, or how it ends after what was fetched: so programs in Go tell of a body that is
+// shorter than it should be. Of a file, and of source, others say more.
+func endsShort(message []byte) bool {
+	rest, found := bytes.CutSuffix(bytes.ToLower(bytes.TrimSpace(message)), []byte("unexpected eof"))
+	rest = bytes.TrimSpace(rest)
+	return found && (len(rest) == 0 || bytes.Equal(rest, []byte("error:")) || bytes.HasSuffix(rest, []byte(":")) && bytes.Contains(rest, []byte("http")))
 }
 
 var portPattern = lazy(`(?i)\bport\W{1,3}\d+\b`)
@@ -98,8 +107,6 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return transient("phrase", ReasonPeerLost, RoleCascade)
 	case h.any(saysUnreachable) && !h.any(saysDeadCode):
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
-	case bytes.EqualFold(bytes.TrimPrefix(bytes.TrimSpace(message), []byte("Error: ")), []byte("unexpected EOF")): // Go's, of a transfer that was cut off
-		return transient("phrase", ReasonPeerLost, RoleCascade)
 	case h.any(saysFileServer):
 		return transient("phrase", "InputOutputError", RoleRoot)
 	case h.any(saysInUse) || h.any(saysTaken) && portPattern().Match(message):
@@ -113,6 +120,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return family{}
 	}
 	switch {
+	case h.any(saysEndOfFile) && endsShort(message):
+		return transient("phrase", ReasonPeerLost, RoleSuspect)
 	case h.any(saysTimeout) || bytes.EqualFold(bytes.Trim(message, " .!\n"), []byte("timeout")):
 		return transient("phrase", "Timeout", RoleSuspect)
 	case h.any(saysBusy):

@@ -30,7 +30,7 @@ func (r *reader) lastWords() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay, r.lastCaught} {
+	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught} {
 		if s, found := read(); found {
 			return s
 		}
@@ -87,7 +87,7 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 		return reclaimed && raised
 	}
 	return reclaimed && raised || slices.ContainsFunc(r.lines[at+1:], func(l line) bool {
-		if l.kind != kindLast || l.rule != nil && l.rule.Name == m.Rule.Name || l.is(traitEcho) || l.says("slurmstepd: ") {
+		if l.kind != kindLast || l.rule != nil && (l.rule.Name == m.Rule.Name || l.rule.Verdict == Preempted) || l.is(traitEcho) || l.says("slurmstepd: ") {
 			return false // nor what Slurm says of the end that it has brought
 		}
 		class, _, ok := exceptionHead(l.text)
