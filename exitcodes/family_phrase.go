@@ -48,7 +48,7 @@ var (
 	saysTaken       = phrases.list("already in use", "is occupied", "occupied by", "is in use by")
 	saysAllreduce   = phrases.list("allreduce failed")
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
-		"connection timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
+		"connection timeout", "heartbeat timeout", "time-out of ", "time-out after ", "time-out while ", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
 		"operation timeout", "collective timeout", "recv timeout", "send timeout", "error: timeout (", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long", "took too long", "requesttimeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than"}, passingTimeouts...)...)

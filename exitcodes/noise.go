@@ -55,7 +55,7 @@ var (
 	wordings = newVocabulary()
 
 	wordsNoise = wordings.list("@ ... and at least ", "nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
-		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "closing signal sig", "most recent call first",
+		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "*** check failure stack trace", "closing signal sig", "most recent call first",
 		"mpi_errors_are_fatal", "and mpi will try to terminate", "*** on communicator", "*** reported by process", "and potentially your mpi job")
 	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
 		"at interpreter shutdown")

@@ -57,6 +57,9 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			text = []byte(message)
 		}
 		if f := familyOf(class, text); f.known() {
+			if l.fatal { // glog ended the process of it, whoever speaks after that
+				later = ""
+			}
 			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
@@ -150,7 +153,7 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
 
 // advice begins lines about what to do.
-var advice = []string{"Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
+var advice = []string{"* ", "This usually is caused by", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
