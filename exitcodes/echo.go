@@ -7,7 +7,7 @@ var wordsOutcome = wordings.list("failed", "exit", "ended", "finished", "termina
 
 // A line that gives an exit code, and no reason beside it. What is 400 and above is a server's status.
 var outcomeCode = lazy(`(?i)(?:\bexit(?:ed)?|\breturn(?:ed)?|\bfinished|\bended|\bterminated|\bfailed|\bcompleted|\bstopped)\b` +
-	`[^:]{0,60}?\b(?:with|code|status|exit_code|exitcode)[ :=]*` + anExitCode + `["'.,)!]*(?:,? (?:last available|` + seeAlso + `after \d).*)?$` +
+	`[^:]{0,60}?\b(?:with|code|status|exit_code|exitcode)(?: was\b)?[ :=]*(?:\[-?)?` + anExitCode + `["'.,)\]!]*(?:,? (?:last available|` + seeAlso + `after \d).*)?$` +
 	`|^exit_?code:? \d+$`)
 
 // A line that says that a part of the run has failed, and no reason either.
@@ -21,7 +21,7 @@ var outcomeTime = lazy(`(?i)^\W*(?:job |run |training |script )?(?:end|ended|end
 
 // What these are made of.
 const (
-	anExitCode = `(?:[1-9]\d?|1\d\d|2[0-5]\d)`
+	anExitCode = `(?:[1-9]\d?|1\d\d|2[0-5]\d)` // up to 259: 256 is a 1 as wait returns it
 	seeAlso    = `see |check |` // where there is more
 	partOfARun = `(?:training|job|task|step|run|script|command|process|program|pipeline|workflow|flow|experiment|trial|container|pod|stage|main)\b`
 	itsName    = `(?: ?["'<\[#]?[\w./:-]+["'>\]]?){0,2}?`
@@ -43,7 +43,11 @@ const (
 	outcomePasses = 3
 )
 
-// besideTheRun reports whether a shell says the line, of what it does next, or a command that tells the time.
+// besideTheRun reports whether a shell says the line, of what it does next, a command that tells the time, or one that was to put
+// away what the run had not written.
 func besideTheRun(l *line) bool {
+	if l.says("mv: cannot ", "cp: cannot ", "rm: cannot ") {
+		return bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(": No such file or directory"))
+	}
 	return l.says("+ ", "++ ") || l.says("real\t", "user\t", "sys\t", "Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ") && len(l.text) < 40 && bytes.ContainsAny(l.text, ":.")
 }

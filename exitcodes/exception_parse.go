@@ -11,6 +11,7 @@ const (
 	stateIdle    parserState = iota
 	stateFrames              // between the header and the line that names the exception
 	stateMessage             // in the message
+	stateUser                // in what Keras and AutoGraph quote of the program's own code, with the exception at its end
 	stateAfter               // behind it, where the words may come that link it to the next
 )
 
@@ -79,6 +80,8 @@ func (p *parser) feed(i int) {
 			p.frame(i, text)
 		case stateMessage:
 			p.message(i, text)
+		case stateUser:
+			p.userCode(i, text)
 		case stateAfter:
 			p.after(i, text)
 		default:
@@ -227,7 +230,10 @@ func (p *parser) name(i int, class string) {
 	p.chain.end = i
 	p.link, p.bare = linkNone, false
 	p.state = stateMessage
-	if oneLine(class) {
+	switch {
+	case inUserCode(l.text):
+		p.state = stateUser
+	case oneLine(class):
 		p.state = stateAfter
 	}
 }

@@ -34,7 +34,7 @@ func childKilled(_, _ string, message []byte, h heard) family {
 	name := string(bytes.Join(m[1:], nil))
 	n, err := strconv.Atoi(name)
 	if err != nil {
-		if n, err = ParseSignal(name); err != nil && name != "Killed" && name != "Segmentation" && name != "Aborted" && name != "Bus" {
+		if n, err = ParseSignal(name); err != nil && name != "Segmentation" && name != "Bus" && signalWords[name] == 0 {
 			return family{}
 		}
 	}

@@ -5,7 +5,7 @@ import "bytes"
 // What messages say in words.
 var (
 	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
-		"connection terminated", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
+		"connection terminated", "aborted: session ", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
 		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
 		"recv, got 0 bytes", "socket recv error", "socket send error", "network dropped connection", "communication error with rank",
@@ -13,7 +13,7 @@ var (
 		"transfer closed with", "not closed cleanly", "non-properly terminated", "ssl_error_syscall", "http2 framing layer", "send failure: ", "recv failure: ",
 		"error decoding response body", "session not active", "protocol banner",
 		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "workers died while running it", "request error for ", "transmission has been stuck", "forcibly closed",
-		"closed prematurely", "prematurely closed", "not enough data for satisfy", "not enough data to satisfy",
+		"closed prematurely", "prematurely closed", "recv: peer shutdown", "not enough data for satisfy", "not enough data to satisfy",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
@@ -44,10 +44,11 @@ var (
 	saysFileServer  = phrases.list(fileServerWords...)
 	saysDeadCode    = phrases.list("unreachable code", "unreachable branch") // that no program should come to
 	saysInUse       = phrases.list(inUseWords...)
+	saysEndOfFile   = phrases.list("unexpected eof")
 	saysTaken       = phrases.list("already in use", "is occupied", "occupied by", "is in use by")
 	saysAllreduce   = phrases.list("allreduce failed")
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
-		"connection timeout", "heartbeat timeout", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
+		"connection timeout", "heartbeat timeout", "time-out of ", "time-out after ", "time-out while ", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
 		"operation timeout", "collective timeout", "recv timeout", "send timeout", "error: timeout (", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long", "took too long", "requesttimeout",
 		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than"}, passingTimeouts...)...)
@@ -58,10 +59,10 @@ var (
 		"please reduce your request rate", "rate limit", "retries exhausted", "server unavailable", "slow down"}, busyWords...)...)
 	saysDownload = phrases.list("failed to download", "failed downloading", "error downloading", "error while downloading", "download failed", "downloading failed", "download error", "could not download", "couldn't download",
 		"unable to download", "failed to fetch")
-	saysAbsent    = phrases.list("not found", "404", "401", "403", "unauthorized", "forbidden", "denied", "no such", "does not exist", "doesn't exist", "invalid", "credential", "gated", "space left")
+	saysAbsent    = phrases.list("not found", "404", "401", "403", "unauthorized", "forbidden", "denied", "no such", "does not exist", "doesn't exist", "invalid", "credential", "gated", "space left", "[0] ", " 0 ")
 	saysFetched   = phrases.list("download")
 	saysHash      = phrases.list("checksum", "sha256", "md5", "hash value")
-	saysCurl      = phrases.list("curl: (", "rpc failed; curl ")
+	saysCurl      = phrases.list("curl: (", "rpc failed; curl ", "curl returned error code ")
 	saysTries     = phrases.list("attempts", "retries", " tries", "after ")
 	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
 		"has died", "heartbeat", "lost communication", "lost contact with", "unexpectedly died", "worker died")
@@ -77,13 +78,21 @@ var (
 )
 
 // curlPattern has the numbers by which curl tells of a name, a connection or a transfer that failed; pycurl has them alone.
-var curlPattern = lazy(`(?:curl:? \(?|^\()(?:5|6|7|16|18|28|35|52|55|56|92|95)\b`)
+var curlPattern = lazy(`(?:curl:? \(?|[Cc]url returned error code |^\()(?:5|6|7|16|18|28|35|52|55|56|92|95)\b`)
 
 func curlFamily(message []byte) family {
 	if curlPattern().Match(message) {
 		return transient("phrase", ReasonPeerUnreachable, RoleSuspect)
 	}
 	return family{}
+}
+
+// endsShort reports whether that is all that is said, or how it ends after what was fetched: so programs in Go tell of a body that is
+// shorter than it should be. Of a file, and of source, others say more.
+func endsShort(message []byte) bool {
+	rest, found := bytes.CutSuffix(bytes.ToLower(bytes.TrimSpace(message)), []byte("unexpected eof"))
+	rest = bytes.TrimSpace(rest)
+	return found && (len(rest) == 0 || bytes.Equal(rest, []byte("error:")) || bytes.HasSuffix(rest, []byte(":")) && bytes.Contains(rest, []byte("http")))
 }
 
 var portPattern = lazy(`(?i)\bport\W{1,3}\d+\b`)
@@ -111,6 +120,8 @@ func phraseFamily(_, name string, message []byte, h heard) family {
 		return family{}
 	}
 	switch {
+	case h.any(saysEndOfFile) && endsShort(message):
+		return transient("phrase", ReasonPeerLost, RoleSuspect)
 	case h.any(saysTimeout) || bytes.EqualFold(bytes.Trim(message, " .!\n"), []byte("timeout")):
 		return transient("phrase", "Timeout", RoleSuspect)
 	case h.any(saysBusy):

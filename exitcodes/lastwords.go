@@ -30,7 +30,7 @@ func (r *reader) lastWords() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay} {
+	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught} {
 		if s, found := read(); found {
 			return s
 		}
@@ -76,20 +76,28 @@ func (r *reader) tookLeave() (said, bool) {
 // contested reports whether a line that only suspects that the machine was taken back stands beside an exception, or before
 // another error: those are the program's own words. So is what Node.js throws after a connection that failed.
 func (r *reader) contested(m Match, at int, raised bool) bool {
-	reclaimed := m.Rule.Verdict == Preempted && m.Rule.Role == RoleSuspect
+	reclaimed := m.Rule.Verdict == Preempted && m.Rule.Role <= RoleSuspect
 	if m.Rule.Name == interruptRule { // what is said after that comes of it
 		return raised
+	}
+	if m.Rule.Name == "shell.terminated" && r.lines[at].contains(": line ") && r.erredBefore(at) { // a script ends its helpers when it fails
+		return true
 	}
 	if !reclaimed && m.Rule.Name != "js.socket" || at+1 >= len(r.lines) {
 		return reclaimed && raised
 	}
 	return reclaimed && raised || slices.ContainsFunc(r.lines[at+1:], func(l line) bool {
-		if l.kind != kindLast || l.rule != nil && l.rule.Name == m.Rule.Name {
-			return false
+		if l.kind != kindLast || l.rule != nil && (l.rule.Name == m.Rule.Name || l.rule.Verdict == Preempted) || l.is(traitEcho) || l.says("slurmstepd: ") {
+			return false // nor what Slurm says of the end that it has brought
 		}
 		class, _, ok := exceptionHead(l.text)
 		return reclaimed || indent(l.text) == 0 && ok && looksRaised(class)
 	})
+}
+
+// erredBefore reports whether an error was told before line i that was not survived.
+func (r *reader) erredBefore(i int) bool {
+	return slices.ContainsFunc(r.lines[:i], func(l line) bool { return l.kind == kindLast && l.rule == nil && !l.is(traitEcho) })
 }
 
 // interruptRule is about a person who has stopped the program.

@@ -27,10 +27,11 @@ func (r *reader) workAfter(i int, tag string) int {
 	return n
 }
 
-// stepEnded reports whether srun says after line i that it ends the step: a little of what was in buffers comes later.
+// stepEnded reports whether srun says after line i that it ends the step, or slurmstepd by then that it is ended: a little of what was
+// in buffers comes later.
 func (r *reader) stepEnded(i int) bool {
-	for j := i + 1; j < len(r.lines) && j < i+200; j++ {
-		if r.lines[j].says("srun: Job step aborted", "srun: Terminating ") {
+	for j := i; j < len(r.lines) && j < i+200; j++ {
+		if l := &r.lines[j]; j > i && l.says("srun: Job step aborted", "srun: Terminating ") || l.says("slurmstepd") && l.contains(" CANCELLED AT ") {
 			return true
 		}
 	}
@@ -94,6 +95,7 @@ func (r *reader) mark() {
 		}
 		ch.survived = k == kindSurvived || ch.thread && r.longSurvived(ch)
 	}
+	r.ignoreLeftBehind()
 	for i := range r.lines {
 		l := &r.lines[i]
 		if l.kind != kindOther || r.inside[i] {

@@ -13,11 +13,27 @@ func (r *reader) ncclWay() (said, bool) {
 		}
 		if m := wayNumber().FindSubmatch(l.text); m != nil {
 			f := transient("collective", "NCCLError", RoleCascade)
-			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
+			return said{match: Match{Rule: f.rule(), Line: r.warnedOfWay(i)}, known: true, at: i}, true
 		}
 		break
 	}
 	return said{}, false
 }
+
+// warnedOfWay is NCCL's warning of what went wrong, from which the way in line i begins, or that line where there is none.
+func (r *reader) warnedOfWay(i int) string {
+	for j := i - 1; j >= 0 && i-j <= maxWay; j-- {
+		l := &r.lines[j]
+		if l.contains("NCCL WARN ") {
+			return l.shown()
+		}
+		if !l.blank() && (l.rule == nil || l.rule.Name != "noise.nccl_way") {
+			break
+		}
+	}
+	return r.lines[i].shown()
+}
+
+const maxWay = 12 // lines
 
 var wayNumber = lazy(`:\d+ -> [1236](?: \[|\s*$)`)

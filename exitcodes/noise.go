@@ -12,7 +12,7 @@ func isIgnoredHeading(l *line) bool {
 	return l.says("Exception ignored ", threadHead, "Error in atexit", "Exception in atexit", "--- Logging error ---",
 		"Exception in callback ", "Error in sys.excepthook", "Error in sys.exitfunc", "Exception in Tkinter",
 		"Task exception was never retrieved", "Future exception was never retrieved", "Unhandled exception in thread",
-		"Error while calling ", "Exception caught by weakref", "object address  :")
+		"Error while calling ", "Exception caught by weakref", "Jax plugin configuration error: ", "object address  :")
 }
 
 const threadHead = "Exception in thread "
@@ -36,7 +36,7 @@ const (
 // noiseHeads begin lines that say nothing about why a program ended: of a dying interpreter, of a stack dump, which
 // names frames and no cause, of a launcher that repeats what its children said, of an experiment tracker.
 var noiseHeads = []string{
-	"Fatal Python error: ", "Current thread 0x", "Thread 0x", "Stack (most recent call first):", "Extension modules: ",
+	"Fatal Python error: ", "Original exception was:", "Current thread 0x", "Thread 0x", "Stack (most recent call first):", "Extension modules: ",
 	"C stack trace (most recent call first):", "Current thread's C stack trace", "Python runtime state: ", "Garbage-collecting",
 	"<no Python frame>", "  <no Python frame>", "  Garbage-collecting", "frame #", "Exception raised from ", "*** Aborted at ", "*** SIG", "PC: @ ", "    @ ", "*** Process received signal ***", "*** End of error message ***",
 	"wandb: ", "wandb:", "env {'", "[TimeInfo: ", "  [TimeInfo: ", "[SignalInfo: ", "  [SignalInfo: ", "Sending process ", "Killing subprocess", "terminate called", "E0000 ",
@@ -54,8 +54,8 @@ var noiseHeads = []string{
 var (
 	wordings = newVocabulary()
 
-	wordsNoise = wordings.list("nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
-		"warnings.warn(", "aborted (core dumped)", "closing signal sig", "most recent call first",
+	wordsNoise = wordings.list("@ ... and at least ", "nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
+		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "*** check failure stack trace", "closing signal sig", "most recent call first",
 		"mpi_errors_are_fatal", "and mpi will try to terminate", "*** on communicator", "*** reported by process", "and potentially your mpi job")
 	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
 		"at interpreter shutdown")
@@ -65,7 +65,7 @@ var (
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
-		"elifecycle", "exited with code ", "command exited with", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
+		"elifecycle", "exited with code ", "command exited with", "errored out with exit status", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
@@ -95,19 +95,26 @@ var (
 
 // traitsOf looks at the words of a line.
 func traitsOf(l *line) (t trait) {
-	h := wordings.in(bytes.ToLower(l.text))
+	lower := bytes.ToLower(l.text)
+	h := wordings.in(lower)
 	give := func(flag trait, has bool) {
 		if has {
 			t |= flag
 		}
 	}
+	wrong := h.any(wordsWrong)
+	if wrong {
+		if rest, found := withoutMeasures(lower); found {
+			wrong = wordings.in(rest).any(wordsWrong)
+		}
+	}
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || isRustFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
-	give(traitError, l.level != levelInfo && (h.any(wordsWrong) || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
+	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitWithout, h.any(wordsWithout))
 	give(traitNames, h.any(wordsNames))

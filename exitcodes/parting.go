@@ -57,6 +57,9 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			text = []byte(message)
 		}
 		if f := familyOf(class, text); f.known() {
+			if l.fatal { // glog ended the process of it, whoever speaks after that
+				later = ""
+			}
 			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
@@ -150,7 +153,7 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
 
 // advice begins lines about what to do.
-var advice = []string{"Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
+var advice = []string{"* ", "This usually is caused by", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
@@ -161,5 +164,16 @@ func states(l *line) bool {
 		return false
 	}
 	i := bytes.Index(l.text[:min(len(l.text), 40)], []byte(": "))
-	return i > 0 && len(bytes.Fields(l.text[i+2:min(len(l.text), 200)])) >= 3
+	if i <= 0 {
+		return false
+	}
+	words, numbers := 0, 0 // which are of the best of a run
+	for word := range bytes.FieldsSeq(l.text[i+2 : min(len(l.text), 200)]) {
+		if bytes.ContainsAny(word, "0123456789=[]{}") {
+			numbers++
+		} else {
+			words++
+		}
+	}
+	return words >= 3 && words > 2*numbers
 }

@@ -168,8 +168,8 @@ func (r *reader) findWork(stepAt time.Time) {
 			r.bars = append(r.bars, i)
 			continue
 		}
-		if !l.is(traitWork) || l.is(traitNoise|traitEcho) {
-			continue
+		if !l.is(traitWork) || l.is(traitNoise|traitEcho) || isFrame(l.text) || i > 0 && isFrame(r.lines[i-1].text) {
+			continue // frames without a traceback tell where something was called
 		}
 		if n := seen[l.shape]; n < 2 {
 			seen[l.shape]++

@@ -56,8 +56,16 @@ func mayBeWork(l *line) bool {
 	if !letters {
 		return false
 	}
+	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ") { // a shell's trace
+		return false
+	}
 	if class, _, ok := exceptionHead(l.text); ok && looksRaised(class) {
 		return false
 	}
 	return true
+}
+
+// ofProcess reports whether Python heads with the line what has ended a process: "Process SpawnProcess-3:".
+func ofProcess(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("Process ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(":")) && bytes.Contains(text, []byte("Process-"))
 }

@@ -27,8 +27,8 @@ func behindBar(text []byte) int {
 			continue
 		}
 		i++
-		if rest := bytes.TrimLeft(text[i:], " "); len(rest) < len(text)-i && shellHead().Match(rest[:min(len(rest), 200)]) {
-			return len(text) - len(rest) // behind the blanks with which the bar was wiped away
+		if rest := bytes.TrimLeft(text[i:], " "); shellHead().Match(rest[:min(len(rest), 200)]) {
+			return len(text) - len(rest) // behind the blanks with which the bar was wiped away, if it was
 		}
 		if i < len(text) && bytes.IndexByte([]byte(" ,.;:)]}\"'"), text[i]) < 0 {
 			return i

@@ -50,3 +50,23 @@ func spokenLevel(text []byte) level {
 	}
 	return levelNone
 }
+
+// levelClockName takes off what JAX, and many a program, puts behind the level: ":2026-01-21 08:09:52,001:jax._src.xla_bridge:477: ".
+func (l *line) levelClockName(lv level, text []byte) bool {
+	n := timeLength(text[1:])
+	if text[0] != ':' || n < len("2026-01-21 08:09:52") || 1+n >= len(text) || text[1+n] != ':' {
+		return false
+	}
+	if l.clock.IsZero() {
+		l.clock = parseTime(string(text[1 : 1+n]))
+	}
+	text = text[1+n+1:]
+	if n := colonName(text); n < len(text) && text[n] != ' ' { // else it may be an exception's
+		text = text[n:]
+	}
+	if i := bytes.IndexByte(text[:min(len(text), 8)], ':'); i > 0 && digits(string(text[:i])) {
+		text = text[i+1:]
+	}
+	l.text, l.level, l.logged = bytes.TrimLeft(text, " "), lv, true
+	return true
+}

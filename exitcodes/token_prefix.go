@@ -234,7 +234,14 @@ func (l *line) word() bool {
 	if i <= 0 {
 		return false
 	}
+	if n := rayPlace(text); n > 0 && l.logged {
+		l.text = text[n:]
+		return true
+	}
 	if lv := levelWord(string(text[:i])); lv != levelNone && l.level == levelNone {
+		if l.levelClockName(lv, text[i:]) {
+			return true
+		}
 		if l.logged || text[i] == ':' && colonName(text[i+1:]) > 0 {
 			l.level, l.logged = lv, true
 			l.text = bytes.TrimLeft(text[i:], " :")
@@ -280,6 +287,16 @@ func (l *line) threadAndLogger(head []byte) bool {
 		l.level, l.logged = levelNone, false
 	}
 	return true
+}
+
+// rayPlace is how long the place in the source is that Ray puts between a record's head and its words: "logging.cc:501: ". 0 when
+// there is none.
+func rayPlace(text []byte) int {
+	place, _, found := bytes.Cut(text[:min(len(text), 60)], []byte(": "))
+	if name, number, ok := bytes.Cut(place, []byte(".cc:")); !found || !ok || !digits(string(number)) || bytes.IndexByte(name, ' ') >= 0 {
+		return 0
+	}
+	return len(place) + len(": ")
 }
 
 // byNCCL takes off what stands before NCCL's own words: host, processes, device and, before an error, a place in the source. Before

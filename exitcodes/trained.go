@@ -72,7 +72,7 @@ func barsOfTraining(bars []bar) bool {
 	var last bar
 	for _, b := range bars {
 		switch {
-		case len(b.label) > 0 && !ofTraining(b.label):
+		case len(b.label) > 0 && (!ofTraining(b.label) || (&line{text: b.label}).says(loads...)):
 		case b.done >= 2 && len(b.label) > 0:
 			return true
 		case b.done >= 2:
@@ -121,18 +121,20 @@ func barOf(text []byte) (b bar, is bool) {
 		if _, rest, is = bytes.Cut(rest, []byte("|")); !is {
 			return bar{}, false
 		}
-	} else {
-		at := bytes.IndexAny(text, richBar)
-		if at < 0 {
-			return bar{}, false
-		}
+	} else if at := bytes.IndexAny(text, richBar); at >= 0 {
 		label, rest = text[:at], bytes.TrimLeft(text[at:], richBar+" ")
+	} else if at := bytes.Index(text, []byte("% ")); at >= 0 && withRate().Match(text) { // a page has lost what it is drawn of
+		label, rest = bytes.TrimRight(text[:at], "0123456789 "), text[at+2:]
+	} else {
+		return bar{}, false
 	}
 	m := barCount().FindSubmatch(rest)
 	if m == nil {
 		return bar{}, false
 	}
-	b.label = bytes.TrimRight(bytes.TrimSpace(label), ":")
+	if b.label = bytes.TrimRight(bytes.TrimSpace(label), ":"); ofEpoch().Match(b.label) {
+		b.label = nil
+	}
 	var bad, worse error
 	b.done, bad = strconv.Atoi(string(m[1]))
 	b.of, worse = strconv.Atoi(string(m[2]))
@@ -143,5 +145,10 @@ func barOf(text []byte) (b bar, is bool) {
 const richBar = "\u2501\u2578\u257a"
 
 var kerasCount = lazy(`^\s*(\d+)/(\d+) (?:\[=|\x{2501})`)
+
+var (
+	withRate = lazy(`\d%\s+\d+/\d+ \[[\d:]+<[\d:?]+, +[\d.?]+(?:it/s|s/it)`)
+	ofEpoch  = lazy(`^\d+/\d+(?: +[\d.]+[GM]?)*$`) // and its losses
+)
 
 var barCount func() *regexp.Regexp = lazy(`^\s*(\d+)/(\d+) (?:\[|\d+:\d)`)

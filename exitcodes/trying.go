@@ -23,7 +23,7 @@ func (r *reader) saidBefore(to int) (said, bool) {
 	for i := to - 1; i >= 0 && to-i <= closing; i-- {
 		l := &r.lines[i]
 		switch {
-		case l.blank(), indented(l.text), i == to-1 && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.kind == kindOther && l.says(advice...):
+		case l.blank(), indented(l.text), l.ofRuntime() && l.level == levelInfo, i == to-1 && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.kind == kindOther && l.says(advice...):
 			continue
 		case r.inside[i], l.kind == kindWork, l.level == levelInfo, l.kind == kindOther && !l.is(traitTracker), l.is(traitWithout), r.longBefore(i, to):
 			return said{}, false
@@ -38,7 +38,7 @@ func (r *reader) saidBefore(to int) (said, bool) {
 		if f := familyOf("", l.text); f.verdict == Retry {
 			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
 		}
-		if !l.is(traitTracker) && (i < to-1 || !l.logged) { // the record to which the traceback belongs
+		if !l.is(traitTracker) && (i < to-1 || !l.logged) && !(l.ofRuntime() && l.kind == kindSurvived) { // the record to which the traceback belongs
 			return said{}, false
 		}
 	}
@@ -83,7 +83,7 @@ func (r *reader) cutTraceback() int {
 		if isFrame(l.text) {
 			first, frames = i, frames+1
 		}
-		if r.inside[i] || !l.blank() && !indented(l.text) && first != i {
+		if r.inside[i] || !l.blank() && !indented(l.text) && first != i && !r.sourceOf(i) {
 			break
 		}
 	}
@@ -91,6 +91,11 @@ func (r *reader) cutTraceback() int {
 		return len(r.lines)
 	}
 	return first
+}
+
+// sourceOf reports whether line i is the source of a frame, or the last line, where a page has lost the indentation.
+func (r *reader) sourceOf(i int) bool {
+	return i > 0 && isFrame(r.lines[i-1].text) && indent(r.lines[i-1].text) == 0 || i == len(r.lines)-1 && r.lines[i].says("File \"")
 }
 
 // isFrame reports whether a line is the place of a frame as Python prints it in a traceback.

@@ -24,6 +24,8 @@ func TestEndsInATraceback(t *testing.T) {
 		"an introduction":        {"Socket closed\nFeed error: " + cut, Retry, "Socket closed"},
 		"an upload":              {"Unavailable: Unexpected response code 410\n\t when resuming upload gs://b/model.ckpt-1\n" + cut, Retry, "response code 410"},
 		"no memory":              {"W tensorflow/core/common_runtime/executor.cc:1076] 0x18ef Compute status: Resource exhausted: OOM when allocating tensor with shape[3]\n\t [[Node: sub = Sub[T=DT_FLOAT](a, b)]]\n" + cut, Retry, "OOM when allocating"},
+		"a library's, and more":  {"2026-01-15 03:14:05.518412: E tensorflow/core/platform/s3/aws_logging.cc:60] Curl returned error code 28\n2026-01-15 03:14:05.518413: W tensorflow/core/platform/s3/aws_logging.cc:57] Request failed, now waiting 6400 ms\n2026-01-15 03:14:09.518412: I tensorflow/core/platform/s3/aws_logging.cc:54] Connection released. Continuing.\n" + cut, Retry, "Curl returned error code 28"},
+		"its margin lost":        {"Exception in device=TPU:6: Aborted: Session 9d9f is not found.\nTraceback (most recent call last):\nFile \"/app/train.py\", line 77, in main\nstart(index)\nFile \"/app/train.py\", line 9, in start\nxm.mark_step()\nFile \"/app/xla_mod", Retry, "Session 9d9f"},
 		"a bug":                  {"error: no such config: a.yaml\n" + cut, Fatal, "no such config"},
 	} {
 		t.Run(name, func(t *testing.T) {

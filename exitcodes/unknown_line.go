@@ -11,11 +11,11 @@ func (r *reader) unknownLine() said {
 	stated, echo := -1, -1
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if r.inside[i] || l.is(traitNoise) {
+		if r.inside[i] || l.is(traitNoise) || besideTheRun(l) || isFrame(l.text) || isHeader(l.text) {
 			continue
 		}
 		if l.is(traitEcho) {
-			if class, _, ok := exceptionHead(l.text); echo < 0 && ok && looksRaised(class) {
+			if class, _, ok := exceptionHead(l.text); echo < 0 && (ok && looksRaised(class) || l.says("srun: error: ")) {
 				echo = i
 			}
 			continue
@@ -67,7 +67,8 @@ func (r *reader) statement(i int) string {
 	if bytes.HasPrefix(l.text, []byte("\u256d\u2500")) {
 		return next
 	}
-	if class, message, ok := exceptionHead(l.text); ok && message == "" && looksRaised(class) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) {
+	if class, message, ok := exceptionHead(l.text); ok && message == "" && looksRaised(class) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) ||
+		!r.inside[i] && l.says("Exception in ") && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && !isHeader(r.lines[i+1].text) { // "Exception in worker 3:"
 		return l.shown() + " " + next
 	}
 	return l.shown()

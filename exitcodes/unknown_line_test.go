@@ -19,6 +19,10 @@ func TestUnknownLine(t *testing.T) {
 		{"Error using dlmread (line 62)\nThe file 'x.csv' could not be opened because: No such file or directory\n\nError in trainAll (line 13)\n\tc = dlmread(f{j});\n", "could not be opened"},
 		{"2025-01-04 17:18:06,410 - ERROR - no tokenizer: Can't load tokenizer for 'org/m'. If you were trying to load it from 'https://example.com/models', look there.\n", "Can't load tokenizer"},
 		{"subprocess.CalledProcessError: Command '['/usr/bin/gcc', 'main.c']' returned non-zero exit status 1.\n", "/usr/bin/gcc"},
+		{"error: no axis 3 in it\nException in background worker 11:\n no data left in file\nTraceback (most recent call last):\n  File \"/v/augmenter.py\", line 53, in producer\n    item = next(loader)\n           ^^^^\n", "no data left in file"},
+		{"2026-05-22 05:13:36 - [ERROR] - World size 2 must be divisible by 3.\n2026-05-22 05:13:36 - [ERROR] - Traceback (most recent call last):\n  File \"/app/train.py\", line 7, in main\n  File", "World size 2"},
+		{"mxnet.base.MXNetError: [13:55:53] include/mxnet/tensor_blob.h:290: Check failed: a.Size() == b.Size() (6 vs. 12) : shapes do not match\nStack trace:\n  [bt] (0) /v/libmxnet.so(dmlc::LogMessageFatal::~LogMessageFatal()+0x32) [0x7f9c]\n", "shapes do not match"},
+		{"bash: --num_envs: command not found\n+ [[ -n '' ]]\n+ [[ -n '' ]]\n+ [[ -n '' ]]\n+ return 127\n", "--num_envs"},
 		{"**KeyError: 'img_metas'**\n", "KeyError: 'img_metas'"},
 	} {
 		if f := Judge(exited(1).printing("Loading run.yaml\n"+tt.output), BuiltinRules()); f.Verdict != Fatal || !strings.Contains(f.Evidence, tt.want) || strings.Contains(f.Evidence, "**") {

@@ -1,6 +1,9 @@
 package exitcodes
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // An interpreter that goes down after an exception nobody caught runs destructors and waits for threads of libraries.
 // Now and then one of those crashes: the process has died of a signal, and the exception is why. What was caught and
@@ -33,12 +36,17 @@ func (r *reader) findWayOut() wayOut {
 		if l.kind == kindNoise || l.is(traitEcho) || l.blank() || r.talksOfDeath(i) {
 			continue
 		}
-		if shells++; shells > maxShells || !shellKilled(l.text) {
+		if shells++; shells > maxShells || !shellKilled(l.text) && !(i == len(r.lines)-1 && deathCut(l.text)) {
 			w.spoke = i
 			break
 		}
 	}
 	return w
+}
+
+// deathCut reports whether the output ends within what a shell says of a death: "Segmentati".
+func deathCut(text []byte) bool {
+	return len(text) > 4 && (strings.HasPrefix("Segmentation fault (core dumped)", string(text)) || strings.HasPrefix("Aborted (core dumped)", string(text)))
 }
 
 const maxShells = 4 // one in the other, each with a word about the death

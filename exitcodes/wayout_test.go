@@ -87,6 +87,8 @@ func TestKilledOnTheWayOut(t *testing.T) {
 	}{
 		{"its output, a thread that was not joined", abort, []func(*Outcome){print(raised + badHeads + "\n" + joinable)}, Fatal, 1, badHeads},
 		{"as a shell tells it", shell, []func(*Outcome){print(raised + badHeads + "\n" + joinable + "run.sh: line 3:   77 Aborted                 (core dumped) python t.py\n")}, Fatal, 1, badHeads},
+		{"as a shell tells it, cut off", Status{Code: 139}, []func(*Outcome){print(raised + badHeads + "\nSegmentati")}, Fatal, 1, badHeads},
+		{"something else, cut off", Status{Code: 139}, []func(*Outcome){print(raised + badHeads + "\nSegments: 3")}, Retry, 139, "exited 139"},
 		{"an exception that nothing knows", abort, []func(*Outcome){print(raised + "RuntimeError: the moon is full\n" + joinable)}, Fatal, 1, "RuntimeError: the moon is full"},
 		{"the dump shows no frame", abort, []func(*Outcome){print(steps + raised + badHeads + "\n" + joinable + noFrames)}, Fatal, 1, badHeads},
 		{"the dump says finalizing", segv, []func(*Outcome){print(raised + badHeads + "\n" + finalizing)}, Fatal, 1, badHeads},

@@ -109,7 +109,8 @@ func (e explainer) section(name string, lines []exitcodes.ReadLine) {
 	}
 }
 
-// readTail reads the last bytes of a file or, for "-", of standard input, from the start of a line.
+// readTail reads the last bytes of a file or, for "-", of standard input: from the start of a line, unless a line is as long
+// as half of them, as the bars of a whole epoch are.
 func readTail(path string, most int) ([]byte, error) {
 	in := os.Stdin
 	if path != "-" {
@@ -136,7 +137,7 @@ func readTail(path string, most int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if i := bytes.IndexByte(tail, '\n'); cut && i >= 0 {
+	if i := bytes.IndexByte(tail[:len(tail)/2], '\n'); cut && i >= 0 {
 		tail = tail[i+1:]
 	}
 	return tail, nil
