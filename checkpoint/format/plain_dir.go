@@ -135,7 +135,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		return s, nil
 	case tensors == 0, !known, t.step < 0 && isHash(name) && inOneBelow(d, files):
 		return nil, nil
-	case tensors == 1 && t.step < 0 && (t.slot == "" || pastWords[t.slot]) && !l.hasModel(d):
+	case tensors == 1 && t.step < 0 && (t.slot == "" || t.slot == "warmup") && !l.hasModel(d): // that of a phase
 		kept := keptIn(files)
 		if isHash(name) && kept.step >= 0 {
 			return nil, nil // the file says of which step it is: the random name is that of a run, and others have others
