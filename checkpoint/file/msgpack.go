@@ -212,7 +212,8 @@ func (m *msgpack) dict(pairs uint64, depth int) (*Shape, error) {
 			chunked = chunked || key.Text == "__msgpack_chunked_array__"
 		}
 	}
-	if chunked { // an array of more than 1 GiB
+	burn := s != nil && s.Pairs == 3 && s.Get("bytes") != nil && s.Get("shape") != nil && s.Get("dtype") != nil // TensorData of burn's
+	if chunked || burn {                                                                                        // an array of more than 1 GiB is in pieces
 		return m.new(Tensor), nil
 	}
 	return s, nil

@@ -203,6 +203,7 @@ func (c *content) dict(w *weighing, s *file.Shape, depth, level int) {
 				c.more = true
 			}
 		case v.Kind == file.None, v.Kind == file.Text, v.Kind == file.Float:
+		case (depth == 0 && has(lower, plannedWords) || depth <= 1 && optimizerKey(lower) && has(lower, plannedKeys)) && settings(v, 0):
 		case depth <= 1 && optimizerKey(lower) && holds(v) && !options(lower, v):
 			c.optimizer = true
 		case depth <= 1 && moreKey(lower, v) && holds(v):

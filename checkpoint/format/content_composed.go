@@ -11,11 +11,11 @@ import (
 // steps_taken, epoch_no, global_it. Where none of the usual names is there, such a one is the step.
 
 var (
-	countedSteps  = set("step steps iter iters iteration iterations it itr update updates batch batches")
+	countedSteps  = set("step steps iter iters iteration iterations it itr update updates batch batches timestep timesteps frame frames")
 	countedEpochs = set("epoch epochs ep episode episodes")
 	// doneWords say no more than that it is a count, or of what was done. Those that may as well say how much there will be,
 	// beside a plural, are not enough.
-	doneWords = set("cur current last latest idx index count counter no nr id i number done completed complete finished trained taken run seen processed so far " +
+	doneWords = set("cur curr current last latest idx index count counter no nr id i number done completed complete finished trained taken run seen processed so far " +
 		"resume next start begin elapsed passed")
 	vagueWords = set("n nb num total train training global optimizer opt")
 )
@@ -38,6 +38,9 @@ func (w *weighing) composed(s *file.Shape) tally {
 
 // plannedWords are in the names of what a program was told to do.
 var plannedWords = []string{"param", "setting", "option", "opts", "flag", "setup", "plan", "spec"}
+
+// plannedKeys are the words that say so of an optimizer: optimizer_cfg.
+var plannedKeys = append([]string{"config", "cfg", "conf", "arg", "kwargs", "type", "name", "class"}, plannedWords...)
 
 // inOther is a plain count in the one dict of a state that has such a one and no tensors, whatever its name, but for what says
 // something about the weights or counts on its own: reporter, tracker.
@@ -70,6 +73,20 @@ func (w *weighing) inOther(s *file.Shape, depth int) tally {
 	return only
 }
 
+// settings reports whether a dict holds numbers and texts, and dicts and lists of them, alone, and no state of an optimizer.
+func settings(s *file.Shape, depth int) bool {
+	if s == nil || depth > maxContentDepth || isOptimizer(s) || len(s.Keys) < s.Pairs && s.Kind == file.Dict {
+		return false
+	}
+	switch s.Kind {
+	case file.Number, file.Float, file.Text, file.None:
+		return depth > 0
+	case file.Dict, file.List:
+		return !slices.ContainsFunc(s.Values, func(v *file.Shape) bool { return !settings(v, depth+1) })
+	}
+	return s.Kind == file.Object && isArguments(s)
+}
+
 func hasTensor(s *file.Shape) bool {
 	return slices.ContainsFunc(s.Values, func(v *file.Shape) bool { return v != nil && v.Kind == file.Tensor })
 }
@@ -93,6 +110,9 @@ func countOf(key string) (unit Unit, ok bool) {
 	}
 	if countedEpochs[of] {
 		unit = UnitEpoch
+	}
+	if strings.HasPrefix(of, "timestep") || strings.HasPrefix(of, "frame") { // of a diffusion, of a clip
+		return unit, done
 	}
 	return unit, of != "" && (done || !plural || !vague)
 }

@@ -21,10 +21,10 @@ var (
 		"num_updates", "n_updates", "update", "updates", "number_training_updates", "num_updates_done", "global_update",
 		"iteration", "iter", "steps", "it", "iter_num", "iteration_num", "num_steps", "n_iter", "niter", "iterations", "steps_run",
 		"global_iter", "global_iteration", "itr", "current_iteration", "current_iter", "cur_iter", "last_iter", "train_iter",
-		"training_iteration", "iteration_count", "n_total_iter", "batch_idx_train", "istep", "num_timesteps", "global_timestep", "collected_frames", "env_steps", "batches", "batch_count"}
+		"training_iteration", "iteration_count", "n_total_iter", "batch_idx_train", "istep", "num_timesteps", "global_timestep", "collected_frames", "env_steps", "total_env_steps", "batches", "batch_count"}
 	epochKeys = []string{"epoch", "epochs", "current_epoch", "epoch_num", "cur_epoch", "epochs_run", "num_epochs_done", "finished_epoch",
 		"finished_epochs", "epochs_done", "epochs_completed", "completed_epochs", "num_epochs_completed", "last_epoch", "start_epoch", "iepoch",
-		"epoch_idx", "epoch_nr", "episode", "i_episode", "episode_num", "current_episode", "generation"}
+		"epoch_idx", "epoch_nr", "ep", "episode", "i_episode", "episode_num", "current_episode", "generation"}
 	// within are the keys of dicts in which a step may stand. Those of an optimizer's state count something else.
 	within = set("state meta metadata trainer trainer_state training_state train_state trainstate progress train_progress training_progress " +
 		"info train_info train_infos requeue_stats extra extra_state counters counts loop misc status training run_state client_state timestamp")

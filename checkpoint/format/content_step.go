@@ -41,17 +41,19 @@ func (w *weighing) step(s *file.Shape, depth int) tally {
 			return found
 		}
 	}
-	epoch := none
+	epoch, lesser := none, none // of steps under a name of a program's own, which may count something beside the training
 	for i, key := range s.Keys {
 		v := s.Values[i]
 		if v == nil || depth > 1 || !within[strings.ToLower(key)] || v.Kind != file.Dict && v.Kind != file.Object || !w.first(v) {
 			continue
 		}
 		found := w.step(v, depth+1)
-		if found.n >= 0 && found.unit == UnitStep || found.err != nil {
-			return found
-		}
-		if found.n >= 0 {
+		switch {
+		case found.n >= 0 && found.unit == UnitStep && slices.Contains(stepKeys, found.key), found.err != nil:
+			return w.notBelow(s, found)
+		case found.n >= 0 && found.unit == UnitStep:
+			lesser = found
+		case found.n >= 0:
 			epoch = found
 		}
 	}
@@ -60,6 +62,8 @@ func (w *weighing) step(s *file.Shape, depth int) tally {
 	switch {
 	case found.n >= 0 || found.err != nil:
 		return found
+	case lesser.n >= 0:
+		return lesser
 	case epoch.n >= 0:
 		return epoch
 	}

@@ -37,7 +37,8 @@ func (w *weighing) notBelow(s *file.Shape, step tally) tally {
 
 // belowEpoch reports whether a count of steps is lower than an epoch that stands beside it. Several episodes may be one step.
 func belowEpoch(step, epoch tally) bool {
-	return step.unit == UnitStep && epoch.unit == UnitEpoch && step.n < epoch.n && step.key != "global_step" && strings.Contains(epoch.key, "epoch")
+	return step.unit == UnitStep && epoch.unit == UnitEpoch && step.n < epoch.n && step.key != "global_step" &&
+		(strings.Contains(epoch.key, "epoch") || epoch.key == "ep" && strings.HasPrefix(step.key, "it"))
 }
 
 // bows takes a step back that stands under none of the usual names where the name of the file says one, and returns it.

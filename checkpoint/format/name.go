@@ -292,7 +292,7 @@ func (t *title) words(ps []piece, at, ranked int) {
 			family = append(family, p.text)
 		case p.number && (p.used || p.decimal || i == 0 || measures[ps[i-1].text] || ps[i-1].number):
 			// a measure, a date: it differs from save to save
-		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && at >= 0 && i > 0 && ps[i-1].text == "shard", p.number && i+1 < len(ps) && ps[i+1].text == "of":
+		case p.number && ofGenerators(ps[:i]), p.number && i > 0 && (rankWords[ps[i-1].text] || ps[i-1].text == "of"), p.number && (at >= 0 || p.glued) && i > 0 && ps[i-1].text == "shard", p.number && i+1 < len(ps) && ps[i+1].text == "of":
 			if n, ok := digits(p.text); ok && i > 0 && ps[i-1].text == "shard" {
 				t.rank = n
 			}
@@ -308,7 +308,7 @@ func (t *title) words(ps []piece, at, ranked int) {
 		case i+1 < len(ps) && ofNet(ps, i+1):
 			family = append(family, p.text, ps[i+1].text)
 		case p.text == "of":
-		case rankWords[p.text], p.text == "shard" && at >= 0:
+		case rankWords[p.text], p.text == "shard" && (at >= 0 || i+1 < len(ps) && ps[i+1].number && ps[i+1].glued):
 			roles = append(roles, "rank")
 		case partWords[p.text] && at >= 0 && i+1 < len(ps) && ps[i+1].number:
 			roles = append(roles, p.text)

@@ -60,9 +60,9 @@ var (
 	// else the number may be that of the save.
 	partWords = set("part tp pp mp zo")
 	slotWords = set("latest last best final prev previous bak backup orig old new current cur recent interrupted emergency init initial " +
-		"pretrained base start end top")
+		"pretrained base start end top warmup")
 	// pastWords are those of them that, with other words beside them, name what a run was begun from or has left behind.
-	pastWords = set("previous prev bak backup orig old new init initial pretrained base start end top")
+	pastWords = set("previous prev bak backup orig old new init initial pretrained base start end top warmup")
 	// copyWords count the copies of one save where a number follows them at once.
 	copyWords = set("best copy prev")
 	// endingWords are endings within a name, to which more was added: model.npz.optimizer.npz.
@@ -78,7 +78,7 @@ var (
 		"optg": "optimizerg", "optd": "optimizerd", "adam": "optimizer", "adamw": "optimizer", "sgd": "optimizer", "momentum": "optimizer", "moments": "optimizer",
 		"sched": "scheduler", "scheduler": "scheduler", "schedule": "scheduler", "schedulers": "scheduler",
 		"scaler": "scaler", "gradscaler": "scaler", "amp": "scaler", "rng": "rng", "random": "rng", "sampler": "sampler",
-		"dataloader": "loader", "loader": "loader", "meta": "meta", "metadata": "meta", "extra": "extra", "args": "args", "config": "args",
+		"dataloader": "loader", "loader": "loader", "meta": "meta", "metadata": "meta", "extra": "extra", "args": "args", "config": "args", "hparams": "args", "hyperparams": "args", "hyperparameters": "args", "cfg": "args",
 	}
 	// otherWords stand before numbers that are no step: a measure, a size, a version, a part.
 	otherWords = set("acc accuracy loss val valloss score f f1 map miou auc bleu rouge ppl perplexity psnr ssim fid reward mse mae rmse err error " +

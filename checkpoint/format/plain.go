@@ -235,7 +235,12 @@ func shareOptimizer(saves []*save) {
 // ofArguments reports whether a file is by its name what a program was started with: args.pt, config.pkl.
 func ofArguments(name string) bool {
 	t := titleOf(name)
-	return t.roles == "args" && t.family == "" && t.step < 0 && t.slot == ""
+	if t.step >= 0 || t.slot != "" {
+		return false
+	}
+	ps := pieces(stemOf(name))
+	pickle := slices.Contains([]string{".pkl", ".pickle", ".joblib"}, strings.ToLower(path.Ext(name)))
+	return t.roles == "args" && t.family == "" || pickle && len(ps) > 0 && roleWords[ps[len(ps)-1].text] == "args" // model_config.pkl
 }
 
 // seriesOf is what the names of the same file in different saves have in common.

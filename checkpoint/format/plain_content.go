@@ -65,7 +65,7 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 			c.kerasResumable(name, names)
 		}
 		return content{step: -1, tensors: true, alone: !c.Resumable, optimizer: c.Resumable && len(names) > 0}, err
-	case bytes.HasPrefix(head, []byte("\x89HDF\r\n\x1a\n")) || ext == ".h5" || ext == ".hdf5":
+	case bytes.HasPrefix(head, []byte("\x89HDF\r\n\x1a\n")) || !torch && (ext == ".h5" || ext == ".hdf5"):
 		c := Checkpoint{Resumable: true}
 		names, err := l.hdf5Names(r, size)
 		c.kerasResumable(name, names)
@@ -115,6 +115,14 @@ func (l *look) contentOfFile(name string, r io.ReaderAt, size int64) (in content
 		}
 		arrays, err := file.Npy(r, size)
 		return content{step: -1, tensors: true, alone: arrays == 1}, err // several may be those of an optimizer, too
+	case file.IsNDArrays(head):
+		names, err := file.NDArrays(r, size)
+		if errors.Is(err, file.ErrNoShape) {
+			err = nil
+		}
+		in = named(names, nil)
+		in.tensors, in.alone = true, !in.optimizer
+		return in, err
 	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return in, file.TarEnd(r, size)
 	case file.Booster(head) != file.NoBooster:

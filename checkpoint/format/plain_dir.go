@@ -68,6 +68,7 @@ func (l *look) plainDirs(root *dir) (saves []*save, err error) {
 		}
 	}
 	byTimes(saves)
+	firstOfTwo(saves)
 	return saves, nil
 }
 
@@ -120,7 +121,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 	if bundles > 1 {
 		tensors += bundles
 	}
-	if tensors > 0 || t.step >= 0 && forms > 1 {
+	if tensors > 0 || t.step >= 0 && (forms > 1 || forms == 1 && t.named && t.unit == UnitStep) {
 		tensors += forms // else the one of a form of its own is the checkpoint
 	}
 	known := t.step >= 0 || t.slot != "" && (t.family == "" || !pastWords[t.slot]) || t.family == "" || l.hasModel(d)
@@ -134,7 +135,7 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		return s, nil
 	case tensors == 0, !known, t.step < 0 && isHash(name) && inOneBelow(d, files):
 		return nil, nil
-	case tensors == 1 && t.step < 0 && t.slot == "" && !l.hasModel(d):
+	case tensors == 1 && t.step < 0 && (t.slot == "" || t.slot == "warmup") && !l.hasModel(d): // that of a phase
 		kept := keptIn(files)
 		if isHash(name) && kept.step >= 0 {
 			return nil, nil // the file says of which step it is: the random name is that of a run, and others have others
@@ -143,6 +144,10 @@ func (l *look) saveIn(d *dir, name string) (*save, error) {
 		return kept, nil
 	case t.step < 0 && tensors == 1 && l.ofLightning(files):
 		return nil, nil // a directory in which Lightning keeps its best
+	case strings.Contains(name, "=") && tensors == 1 && l.ofLightning(files):
+		kept := keptIn(files) // a measure with a slash in its name has made the directory: epoch=2-val/loss=0.1.ckpt
+		kept.kept = true
+		return kept, nil
 	case severalSaves(d, t, files):
 		return &save{several: true}, nil
 	}

@@ -110,7 +110,7 @@ func firstOfTwo(saves []*save) {
 		}
 	}
 	for _, f := range families {
-		slices.SortFunc(f, func(a, b *save) int { return cmp.Compare(a.epoch(), b.epoch()) })
+		slices.SortFunc(f, func(a, b *save) int { return cmp.Or(cmp.Compare(a.epoch(), b.epoch()), cmp.Compare(a.step, b.step)) })
 		grows := true
 		for i := range f[1:] {
 			grows = grows && (f[i].epoch() == f[i+1].epoch() || f[i].step < f[i+1].step)

@@ -29,6 +29,9 @@ func (c *Checkpoint) settle(members []member, contents []content) error {
 		if isSide(members[i].path) && in.step < 0 {
 			continue
 		}
+		if several > 1 && ofArguments(path.Base(members[i].path)) && !in.tensors && !in.optimizer {
+			continue // what is planned
+		}
 		if len(members) > 1 && slices.Contains(strings.Fields(members[i].roles), "ema") {
 			in.step = -1 // an average counts its own updates
 		}

@@ -11,11 +11,12 @@ import (
 // directory of checkpoints, then.
 func severalSaves(d *dir, t title, files []member) bool {
 	steps, slots := map[int64]bool{}, map[string]bool{}
-	parts := map[string]string{} // of each part of a state, which of those that are written over it is
-	turns := false               // the same part is there twice: best and last
-	times := map[string]string{} // of each part, the time in its name
-	later := false               // the same part is there of two times
-	alike := map[string]bool{}   // names that differ in a measure alone
+	parts := map[string]string{}                        // of each part of a state, which of those that are written over it is
+	turns := false                                      // the same part is there twice: best and last
+	times := map[string]string{}                        // of each part, the time in its name
+	later := false                                      // the same part is there of two times
+	bare, other := map[string]bool{}, map[string]bool{} // of each ending, a word for a checkpoint alone, and a name of its own
+	alike := map[string]bool{}                          // names that differ in a measure alone
 	for _, m := range files {
 		if m.form != nil || isSide(m.path) {
 			continue
@@ -25,6 +26,14 @@ func severalSaves(d *dir, t title, files []member) bool {
 				return true
 			}
 			alike[name] = true
+		}
+		if t.step < 0 && path.Dir(m.path) == d.path && m.roles == "" && m.step < 0 && m.rank < 0 && m.slot == "" {
+			ending := endingOf(path.Base(m.path))
+			bare[ending] = bare[ending] || checkpointWord(stemOf(path.Base(m.path)))
+			other[ending] = other[ending] || m.family != ""
+			if bare[ending] && other[ending] { // pretrain.pth.tar beside checkpoint.pth.tar
+				return true
+			}
 		}
 		dir := path.Dir(m.path)
 		above := titleOf(path.Base(dir))
@@ -69,6 +78,12 @@ func severalSaves(d *dir, t title, files []member) bool {
 		return true
 	}
 	return len(slots) > 0 && (t.step < 0 && t.slot == "" || !t.named && allBelow(d, files))
+}
+
+// checkpointWord reports whether a name is a word for a checkpoint, and no word for what goes with one: training.pkl.
+func checkpointWord(stem string) bool {
+	stem = strings.ToLower(stem)
+	return opaqueWords[stem] && !strings.HasPrefix(stem, "state")
 }
 
 // counts reports whether a name says a step, and no number of a part.
