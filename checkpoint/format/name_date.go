@@ -1,6 +1,6 @@
 package format
 
-// dates marks the pieces of dates and of the times behind them: 2026-01-02, 20260102, 20260102_030405, May-02-2026_03-04-05, 20-Nov_03-04.
+// dates marks the pieces of dates and of the times behind them: 2026-01-02, 20_11_2026, 20260102, 20260102_030405, May-02-2026_03-04-05, 20-Nov_03-04.
 func dates(ps []piece) {
 	for i := range ps {
 		p := &ps[i]
@@ -12,6 +12,10 @@ func dates(ps []piece) {
 		long := len(p.text) == 14 && isDate(p.text[:4], p.text[4:6], p.text[6:8])
 		if !day && !long && len(rest) >= 2 && rest[0].number && rest[1].number && len(rest[0].text) == 2 && len(rest[1].text) == 2 &&
 			isDate(p.text, rest[0].text, rest[1].text) {
+			day, rest[0].used, rest[1].used = true, true, true
+			rest = rest[2:]
+		}
+		if !day && !long && yearLast(p, rest) {
 			day, rest[0].used, rest[1].used = true, true, true
 			rest = rest[2:]
 		}
@@ -49,6 +53,14 @@ func dates(ps []piece) {
 
 // months by their first letters.
 var months = set("jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august september october november december")
+
+// yearLast reports whether a piece begins a date as 20_11_2026 and 11-20-2026 are written, all digits of it.
+func yearLast(p *piece, rest []piece) bool {
+	if len(p.text) != 2 || len(rest) < 2 || !rest[0].number || !rest[1].number || len(rest[0].text) != 2 || len(rest[1].text) != 4 || rest[1].text < "2010" {
+		return false
+	}
+	return isDate(rest[1].text, rest[0].text, p.text) || isDate(rest[1].text, p.text, rest[0].text)
+}
 
 // ofMonth reports whether a piece is the day behind the name of a month, and marks the year behind it.
 func ofMonth(ps []piece, i int) bool {
