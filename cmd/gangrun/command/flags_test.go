@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -42,14 +43,14 @@ func TestFlagOfALine(t *testing.T) {
 	}
 }
 
-// TestFlagsAreNamedHere: what the packages below print names no flag. Command lines are the subject of torchrun
+// TestFlagsAreNamedHere: what the packages below print or embed names no flag. Command lines are the subject of torchrun
 // and gang, so there only sentences count.
 func TestFlagsAreNamedHere(t *testing.T) {
 	flags := map[string]bool{}
 	for _, s := range append(defaultOptions().runSettings(), defaultOptions().launchSettings()...) {
 		flags["--"+s.name] = true
 	}
-	named, read := regexp.MustCompile(`--[a-z][a-z-]*`), 0
+	named, read, embedded := regexp.MustCompile(`--[a-z][a-z-]*`), 0, 0
 	ways := defaultOptions().resuming.policy.Ways
 	for _, says := range append(slices.Collect(maps.Values(settingFlags)), ways.All, ways.Ignore, ways.Pattern) {
 		names := named.FindAllString(says, -1)
@@ -59,8 +60,21 @@ func TestFlagsAreNamedHere(t *testing.T) {
 	}
 	for _, top := range []string{"supervisor", "rendezvous", "checkpoint", "observe", "exitcodes", "internal"} {
 		err := filepath.WalkDir(filepath.Join("../../..", top), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "supervisor/torchrun/") {
+			if err != nil || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "supervisor/torchrun/") || strings.Contains(path, "/testdata/") {
 				return err
+			}
+			if slices.Contains([]string{".yaml", ".html"}, filepath.Ext(path)) {
+				data, err := os.ReadFile(path)
+				for _, name := range named.FindAllString(string(data), -1) {
+					if flags[name] {
+						t.Errorf("%s has %s", path, name)
+					}
+				}
+				embedded++
+				return err
+			}
+			if filepath.Ext(path) != ".go" {
+				return nil
 			}
 			lines := strings.Contains(path, "supervisor/gang/")
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -84,7 +98,7 @@ func TestFlagsAreNamedHere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if read < 500 {
-		t.Errorf("%d files read", read)
+	if read < 500 || embedded < 3 {
+		t.Errorf("%d and %d files read", read, embedded)
 	}
 }
