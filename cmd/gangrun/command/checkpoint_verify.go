@@ -19,7 +19,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 )
 
 func (i *inspection) verifyCommand() *cli.Command {
@@ -167,22 +167,10 @@ func (i *inspection) above(name string) (dir, rel string, ok bool) {
 // showProgress shows on a terminal how much was read, until stop is called, which erases it.
 func showProgress(w io.Writer, read, total *atomic.Int64) (stop func()) {
 	begin := time.Now()
-	quit, done := make(chan struct{}), make(chan struct{})
-	crash.Go(func() {
-		defer close(done)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				fmt.Fprint(w, "\r\x1b[K")
-				return
-			case <-tick.C:
-				fmt.Fprintf(w, "\r\x1b[K%s", progressText(read.Load(), total.Load(), time.Since(begin)))
-			}
-		}
-	})
-	return func() { close(quit); <-done }
+	show := func(now time.Time) {
+		fmt.Fprintf(w, "\r\x1b[K%s", progressText(read.Load(), total.Load(), now.Sub(begin)))
+	}
+	return task.Repeat(200*time.Millisecond, show, func() { fmt.Fprint(w, "\r\x1b[K") })
 }
 
 // progressText is one line: how much was read, and how fast. Files without checksums are not read, so the total is a bound.
