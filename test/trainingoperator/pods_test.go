@@ -266,6 +266,20 @@ func (o *operator) want(e end, code int, verdict exitcodes.Verdict, reason strin
 	}
 }
 
+// succeeds waits until the job has succeeded, as all its pods have, without a restart by the operator.
+func (o *operator) succeeds() []end {
+	o.t.Helper()
+	o.becomes(kubeflow.JobSucceeded)
+	ends := o.ends()
+	for _, e := range ends {
+		o.want(e, 0, exitcodes.Success, "Succeeded")
+	}
+	o.never(kubeflow.JobRestarting)
+	o.never(kubeflow.JobFailed)
+	o.undeleted()
+	return ends
+}
+
 // all is a copy of what is known of all pods there have ever been.
 func (o *operator) all() (list []*pod) {
 	o.mu.Lock()
