@@ -19,6 +19,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/internal/task"
 )
 
@@ -108,10 +109,10 @@ func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Fou
 	}
 	fsys, err := i.tree(ctx, name)
 	_, base, _ := i.above(name)
-	near := printable(nearest(base, beside))
+	near := plain.Text(nearest(base, beside))
 	if _, wrong := errors.AsType[*configError](err); wrong {
 		return nil, format.Found{}, &configError{fmt.Sprintf(
-			"%s is neither a directory of checkpoints nor a checkpoint%s", printable(name), near)}
+			"%s is neither a directory of checkpoints nor a checkpoint%s", plain.Text(name), near)}
 	}
 	if _, absent := errors.AsType[*absentError](err); absent {
 		err = &absentError{"no such file or directory" + near}

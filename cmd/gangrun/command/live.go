@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/observe"
 	"github.com/gangrun/gangrun/observe/live"
@@ -26,7 +27,7 @@ func showLine(hub *observe.Hub, console *output.Console, colour bool) (stop func
 		place, s := hub.Now(now)
 		rate := pace.Add(now, s.Round, place.Step)
 		width, _ := terminalSize(os.Stderr)
-		text := fit("gangrun: "+printable(live.Line(place, s, rate)), width)
+		text := fit("gangrun: "+plain.Text(live.Line(place, s, rate)), width)
 		if colour {
 			text = "\x1b[" + faint + "m" + text + "\x1b[0m"
 		}
