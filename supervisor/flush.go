@@ -10,9 +10,6 @@ import (
 // logTime bounds the wait for the last output of a round. The node gives up earlier if it has to.
 const logTime = 30 * time.Second
 
-// epilogueTime bounds the epilogue, which writes files where others have said. A reader of it may stall for output.DefaultStall.
-const epilogueTime = 2 * output.DefaultStall
-
 // flush writes what is left: the messages, the last output of the workers and the hooks, the epilogue. It waits for a reader
 // that has stopped reading no longer than output.DefaultStall.
 func (s *Supervisor) flush() {
@@ -33,9 +30,7 @@ func (s *Supervisor) flush() {
 		rest := s.detach(workers, deadline)
 		filtered.close(deadline)
 		if s.cfg.Epilogue != nil {
-			if _, err := within(epilogueTime, func() (any, error) { s.cfg.Epilogue(s.stderr); return nil, nil }, nil); err != nil {
-				s.log.Warn("the last words are incomplete", "err", err)
-			}
+			s.cfg.Epilogue(s.stderr)
 		}
 		s.stdout.Close(deadline)
 		s.stderr.Close(deadline)
