@@ -115,25 +115,6 @@ func (s Standing) name() string {
 	return fmt.Sprintf("rank %d", s.Rank)
 }
 
-// Behind is the worker that has come least far by what it has told; -1 where none is behind another.
-func (r *Report) Behind() int {
-	least, most := -1, int64(0)
-	var step int64
-	for _, s := range r.Ranks {
-		if s.Step == nil {
-			continue
-		}
-		if least < 0 || *s.Step < step {
-			least, step = s.Worker, *s.Step
-		}
-		most = max(most, *s.Step)
-	}
-	if least < 0 || step == most {
-		return -1
-	}
-	return least
-}
-
 func round(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond).String()
