@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // Report is a silence in words and numbers.
@@ -93,20 +95,13 @@ func (r *Report) Standings() string {
 			parts = append(parts, "and others further")
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s reported step %d", list(at[step]), step))
+		parts = append(parts, fmt.Sprintf("%s reported step %d", words.Few(at[step]), step))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// mostNamed bounds a list for a person.
+// mostNamed bounds what a sentence lists: steps, places, calls.
 const mostNamed = 4
-
-func list(names []string) string {
-	if len(names) > mostNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
-	}
-	return strings.Join(names, ", ")
-}
 
 func (s Standing) name() string {
 	if s.Rank < 0 {
