@@ -1,10 +1,15 @@
 package exitcodes
 
+import "strings"
+
 // say lets the worker's own words decide, as far as something knows them.
 func (f Finding) say(w said, o Outcome) Finding {
 	own := o.Status.Number()
 	if w.known {
 		f = f.apply(w, o)
+		if len(w.words) > 0 {
+			f.Message += "; no rule explains it, but it has the words of a failure that passes: " + strings.Join(w.words, ", ")
+		}
 		if f.Other = w.other; w.other != "" && w.other != w.match.Line {
 			f.Message += "; the other candidate: " + clip(w.other)
 		}

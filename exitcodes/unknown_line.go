@@ -3,57 +3,52 @@ package exitcodes
 import (
 	"bytes"
 	"strings"
+
+	"github.com/gangrun/gangrun/exitcodes/wording"
 )
 
-// unknownLine is the line that tells most where nothing is known: the last that names an exception or an error, or else
-// one of the last with which a program says what it cannot do.
-func (r *reader) unknownLine() said {
-	stated, echo := -1, -1
-	for i := len(r.lines) - 1; i >= 0; i-- {
+const (
+	maxWeighed = 40 // last lines that are weighed
+	tellsLeast = -3 // what a line must weigh to be shown as what tells why it ended
+)
+
+// mostTelling is the line that tells most by its words, and by what the reader makes of it, where nothing is known. s is what was found
+// so far: an exception that nothing knows, if any.
+func (r *reader) mostTelling(s said) said {
+	best, most, far := -1, float64(tellsLeast), 0
+	for i := len(r.lines) - 1; i >= 0 && far < maxWeighed; i-- {
 		l := &r.lines[i]
-		if r.inside[i] || l.is(traitNoise) || besideTheRun(l) || isFrame(l.text) || isHeader(l.text) {
+		if l.blank() {
 			continue
 		}
-		if l.is(traitEcho) {
-			if class, _, ok := exceptionHead(l.text); echo < 0 && (ok && looksRaised(class) || l.says("srun: error: ")) {
-				echo = i
-			}
-			continue
+		r.meter.pass(1, min(len(l.text), wording.MaxText))
+		if tells := wording.Tells(r.marked(i, far)); tells > most && !isFrame(l.text) && !isHeader(l.text) {
+			best, most = i, tells
 		}
-		if i < len(r.lines)-closing && stated >= 0 {
-			break
-		}
-		if stated < 0 && l.kind == kindOther && l.level == levelNone && i >= len(r.lines)-closing && states(l) {
-			stated = i
-		}
-		if l.kind == kindLast {
-			if stated >= 0 && r.passes(l) { // and the program went on to what it states
-				break
-			}
-			if at := r.rustPanic(i); at >= 0 {
-				return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
-			}
-			if m, ok := r.unforked(i); ok {
-				return said{match: m, known: true, at: i}
-			}
-			return said{exception: r.statement(i), at: i, unknown: true}
-		}
+		far++
 	}
-	if stated >= 0 {
-		return said{exception: r.statement(stated), at: stated, unknown: true}
+	if best < 0 || s.unknown && best == s.at {
+		return s
 	}
-	if echo >= 0 { // better than nothing
-		return said{exception: r.statement(echo), at: echo, unknown: true}
+	if at := r.rustPanic(best); at >= 0 {
+		return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
 	}
-	return said{at: len(r.lines)}
+	if m, ok := r.unforked(best); ok {
+		return said{match: m, known: true, at: best}
+	}
+	return said{exception: r.stated(best), at: best, unknown: true, other: s.exception}
 }
 
-// passes reports whether a line names a condition that passes.
-func (r *reader) passes(l *line) bool {
-	if !r.rules.families || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
-		return false
+// stated is line i for a person: the head of the exception that it begins, or the line.
+func (r *reader) stated(i int) string {
+	for c := range r.chains {
+		for _, m := range r.chains[c].members {
+			if m.lines[0] == i {
+				return r.head(m)
+			}
+		}
 	}
-	return familyOf("", l.text).verdict == Retry
+	return r.statement(i)
 }
 
 // statement is line i for a person, and the next one where line i is only a heading: the upper edge of a box, or an exception whose
