@@ -29,6 +29,9 @@ func (f Finding) say(w said, o Outcome) Finding {
 		f.Evidence = w.exception
 		f.Message += ": " + clip(w.exception)
 	}
+	if f.Other = w.other; w.other != "" {
+		f.Message += "; the other candidate: " + clip(w.other)
+	}
 	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
 		f.Message += "; no rule explains it, and --unknown " + string(o.OnUnknown) + " makes it a retry"

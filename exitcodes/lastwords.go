@@ -17,6 +17,7 @@ type said struct {
 	program   bool   // and it speaks about the program itself
 	ended     bool   // the program had ended of this exception when a signal killed the interpreter on its way out
 
+	hint        bool     // the line tells of no error by itself: it is shown, and no more
 	words       []string // by which the line was judged, where nothing else knew it
 	told        string   // nothing is known, but this line tells how it crashed, or that it did
 	accusations []string // lines that name other ranks

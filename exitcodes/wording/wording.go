@@ -54,18 +54,22 @@ func Tells(words []string) float64 {
 
 // Passing is the least score of a line that tells of a failure that passes. It stands above 0, where both are as likely,
 // since a verdict by words alone should be a clear one.
-const Passing = 0.4
+const Passing = 0.5
 
 // Weight is what a line's words say of the failure that it tells of.
 type Weight struct {
 	Score float64  // the logarithm of the odds that it passes
 	Words []string // those that speak for that most, at most three
+	known int      // how many of its words have a weight
 }
 
-// Passes reports whether the failure passes, as far as words tell.
-func (w Weight) Passes() bool { return w.Score >= Passing && len(w.Words) > 0 }
+// Passes reports whether the failure passes, as far as words tell: a few alone tell nothing.
+func (w Weight) Passes() bool { return w.Score >= Passing && len(w.Words) > 0 && w.known >= fewWords }
 
-const mostShown = 3
+const (
+	mostShown = 3
+	fewWords  = 4
+)
 
 // Weigh weighs the words of a text. It reads at most the first [MaxText] bytes.
 func Weigh(text string) Weight {
@@ -80,7 +84,7 @@ func Weigh(text string) Weight {
 		}
 		return 0
 	})
-	weight, sum := Weight{}, 0.0
+	weight, sum := Weight{known: len(words)}, 0.0
 	for i, w := range words {
 		passes := known[w.Key].passes
 		if sum += passes; i < mostShown && passes > 0 {

@@ -19,9 +19,12 @@ type line struct {
 }
 
 const (
-	ownWorth = 0.5 // of a line of exitcodes/testdata, beside one that people have posted
-	elsewhat = 3   // of all lines of a log that tell nothing, beside one that tells why
+	ownWorth = 2 // of a line of exitcodes/testdata, which has to be right, beside one that people have posted
+	elsewhat = 3 // of all lines of a log that tell nothing, beside one that tells why
 )
+
+// raised are how a line may begin: that it is an exception's says nothing about whether it passes.
+var raised = []string{"", "RuntimeError: ", "trainlib.errors.BackendFailure: "}
 
 // own reads the lines of exitcodes/testdata, each with whether its failure passes. dir is the directory of package wording.
 func own(dir string) (lines []line, err error) {
@@ -39,6 +42,7 @@ func own(dir string) (lines []line, err error) {
 		{"conditions.tsv", 3, said},
 		{"samples.tsv", 1, func(row []string) string { return verdicts[row[0]] }},
 		{"near.tsv", 1, func([]string) string { return "fatal" }},
+		{"wording.tsv", 1, said},
 	} {
 		rows, err := table(filepath.Join(dir, "../testdata", source.file), source.text+1)
 		if err != nil {
@@ -46,7 +50,9 @@ func own(dir string) (lines []line, err error) {
 		}
 		for _, row := range rows {
 			if verdict := source.verdict(row); verdict == "retry" || verdict == "fatal" {
-				lines = append(lines, line{keys(row[source.text]), verdict == "retry", ownWorth})
+				for _, raised := range raised {
+					lines = append(lines, line{keys(raised + row[source.text]), verdict == "retry", ownWorth})
+				}
 			}
 		}
 	}
@@ -54,7 +60,7 @@ func own(dir string) (lines []line, err error) {
 }
 
 // posted reads posted.tsv: lines out of logs that people have posted or published, as the number of the log, the verdict where the line tells
-// why ("-" where it does not, "either" where engineers differ), where the log is from, and the line's words and marks.
+// why ("-" where it does not, "either" where engineers differ, "unknown" where no line of the log does), where the log is from, and the line's words and marks.
 func posted(dir string) (passing, telling []line, err error) {
 	rows, err := table(filepath.Join(dir, "train/posted.tsv"), 4)
 	if err != nil {
@@ -62,20 +68,24 @@ func posted(dir string) (passing, telling []line, err error) {
 	}
 	count := map[[2]string]float64{} // of lines in a log that tell why, or do not
 	what := func(row []string) [2]string {
-		return [2]string{row[0], fmt.Sprint(row[1] == "-")}
+		return [2]string{row[0], fmt.Sprint(row[1] == "-" || row[1] == "unknown")}
 	}
 	for _, row := range rows {
 		count[what(row)]++
 	}
 	for _, row := range rows {
 		words := strings.Fields(row[3])
-		if row[1] == "-" {
+		unmarked := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w[0] == wording.Mark })
+		switch row[1] {
+		case "unknown":
+			passing = append(passing, line{unmarked, false, 1})
+			fallthrough
+		case "-":
 			telling = append(telling, line{words, false, elsewhat / (count[what(row)] + 1)})
 			continue
 		}
 		telling = append(telling, line{words, true, 1 / count[what(row)]})
 		if row[1] != "either" {
-			unmarked := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w[0] == wording.Mark })
 			passing = append(passing, line{unmarked, row[1] == "retry", 1})
 		}
 	}

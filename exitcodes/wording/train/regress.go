@@ -8,8 +8,8 @@ import (
 
 const (
 	penalty = 0.3 // for the square of a weight
-	sweeps  = 100
-	fewest  = 2 // lines that a word must be in
+	sweeps  = 150
+	fewest  = 2 // that a word must be in, by the worth of its lines
 )
 
 // feature is a word in the lines that have it.
@@ -72,7 +72,11 @@ func featuresOf(lines []line) (features []*feature, scale []float64) {
 	}
 	features, scale = []*feature{every}, make([]float64, len(lines))
 	for _, word := range slices.Sorted(maps.Keys(at)) {
-		if len(at[word]) >= fewest {
+		worth := 0.0
+		for _, i := range at[word] {
+			worth += max(1, lines[i].worth)
+		}
+		if worth >= fewest {
 			features = append(features, &feature{word: word, lines: at[word]})
 			for _, i := range at[word] {
 				scale[i]++
