@@ -88,7 +88,11 @@ func (r *reader) passes(l *line) bool {
 	if !r.rules.families || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 		return false
 	}
-	return familyOf("", l.text).verdict == Retry
+	class, message, raised := raisedHead(l.text)
+	if !raised {
+		message = string(l.text)
+	}
+	return familyOf(class, []byte(message)).verdict == Retry
 }
 
 // worded reports whether a line has more words than numbers, which are of a loss, of a time, of the best of a run.

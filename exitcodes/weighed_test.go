@@ -23,7 +23,7 @@ func TestWeighed(t *testing.T) {
 		"information":                 {1, "INFO gave up waiting for the simulator, no response from the peer within 300 seconds\n", Fatal},
 		"what it got over":            {1, "WARNING metrics: connection refused\nSecond try worked\nbad value for lr\n", Fatal},
 		"an official number":          {1, wrap("OSError: [Errno 99] connection to the remote peer could not be kept: no response, gave up waiting"), Fatal},
-		"a wrapped bug":               {1, wrap("simlib.errors.BackendError: KeyError: 'no response from the peer, connection lost'"), Fatal},
+		"a wrapped bug":               {1, wrap("simlib.errors.BackendError: KeyError: 'gave up waiting for the simulator, no response from the peer'"), Fatal},
 		"which command":               {1, wrap("subprocess.CalledProcessError: Command '['wait-for-peer', '--timeout', '300', '--retry', 'connection']' returned non-zero exit status 1."), Fatal},
 		"a launcher's report":         {1, "stderr:   traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n", Fatal},
 		"a command that is not there": {127, "run.sh: line 3: wait-for-connection-timeout: command not found\n", Fatal},

@@ -68,7 +68,7 @@ func (w Weight) Passes() bool { return w.Score >= Passing && len(w.Words) > 0 &&
 
 const (
 	mostShown = 3
-	fewWords  = 4
+	fewWords  = 5
 )
 
 // Weigh weighs the words of a text. It reads at most the first [MaxText] bytes.
