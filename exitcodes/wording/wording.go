@@ -25,16 +25,19 @@ type weight struct{ passes, tells float64 }
 
 // weights has the weight of each word; of the empty word, that of every line. They are read when the first line is weighed: most
 // runs never need them.
-var weights = sync.OnceValue(func() map[string]weight {
+var weights = sync.OnceValue(read)
+
+func read() map[string]weight {
 	m := make(map[string]weight, strings.Count(table, "\n"))
 	for row := range strings.Lines(table) {
-		field := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
-		passes, _ := strconv.ParseFloat(field[1], 64) // TestTable reads them, too
-		tells, _ := strconv.ParseFloat(field[2], 64)
-		m[field[0]] = weight{passes, tells}
+		word, numbers, _ := strings.Cut(strings.TrimSuffix(row, "\n"), "\t")
+		first, second, _ := strings.Cut(numbers, "\t")
+		passes, _ := strconv.ParseFloat(first, 64) // TestTable reads them, too
+		tells, _ := strconv.ParseFloat(second, 64)
+		m[word] = weight{passes, tells}
 	}
 	return m
-})
+}
 
 // Mark begins a mark, which stands for something that is known of a line beside its words.
 const Mark = '='
