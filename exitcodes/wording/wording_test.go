@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestTable reads the embedded weights, whose reader is silent about a number that is none.
+// TestTable reads the embedded weights, whose reader does not complain of an invalid number.
 func TestTable(t *testing.T) {
 	last := ""
 	for row := range strings.Lines(table) {
