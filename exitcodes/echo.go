@@ -32,7 +32,7 @@ const (
 // does. Why stands before it.
 func (r *reader) tellsOutcome(l *line) bool {
 	text := l.text[:min(len(l.text), maxOutcome)]
-	if !l.is(traitOutcome) || !r.meter.afford(outcomePasses, len(text)) {
+	if !l.is(traitOutcome) || l.says("Curl returned error code ") || !r.meter.afford(outcomePasses, len(text)) { // curl's tells why
 		return false
 	}
 	return outcomeCode().Match(text) || outcomeAlone().Match(text) || outcomeTime().Match(text)

@@ -22,7 +22,7 @@ var (
 		"could not connect to", "couldn't connect to", "failed to connect to",
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
-		"temporary failure in name resolution", "unable to connect to", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
+		"temporary failure in name resolution", "unable to connect to", "connecting to rank ", "failed connecting to", "error connecting to", "establish connection", "establish a connection", "connection could not be established", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
 		"network error (connect", "network error (read", "network error (http", "network error (time", "network error occurred", "a network error", "network connectivity",
 		"host name lookup failure", "srv lookup failed", "dns resolution failed", "slurm_persist_conn_open", "dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
@@ -50,7 +50,7 @@ var (
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
 		"connection timeout", "heartbeat timeout", "time-out of ", "time-out after ", "time-out while ", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
 		"operation timeout", "collective timeout", "recv timeout", "send timeout", "error: timeout (", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long", "took too long", "requesttimeout",
-		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
+		"socket timeout", "timed out", "timeout after", "timeout exceeded", "not ready in ", "not ready after ", "not ready within ", "become ready in ", "become ready after ", "become ready within ", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than"}, passingTimeouts...)...)
 	saysBusy = phrases.list(append([]string{"giving up after", "is currently loading", "will be automatically retried", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",
 		"retry limit", "exceeded maximum retries", "exceeded retries", "internal_error", "quota exceeded for quota metric",

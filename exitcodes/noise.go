@@ -47,7 +47,7 @@ var noiseHeads = []string{
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
 	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "Waiting up to ", "Press Ctrl-C to quit",
-	`ErrorMessage ""`, `Command "/`,
+	"End of HDF5 error back trace", `ErrorMessage ""`, `Command "/`,
 }
 
 // wordings are what lines say by which their traits are known, whatever the case.
@@ -56,7 +56,7 @@ var (
 
 	wordsNoise = wordings.list("@ ... and at least ", "nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
 		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "*** check failure stack trace", "closing signal sig", "most recent call first",
-		"mpi_errors_are_fatal", "and mpi will try to terminate", "*** on communicator", "*** reported by process", "and potentially your mpi job")
+		"mpi_errors_are_fatal", "has sent help message help-", "have sent help message help-", "\"orte_base_help_aggregate\"", "\"prte_base_help_aggregate\"", "and mpi will try to terminate", "*** on communicator", "*** reported by process", "and potentially your mpi job")
 	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
 		"at interpreter shutdown")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
@@ -111,7 +111,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
@@ -211,6 +211,13 @@ func isCxxFrame(text []byte) bool {
 	name := text[:open]
 	return bytes.Contains(name, []byte("::")) && !bytes.Contains(name, []byte(": ")) && bytes.Count(name, []byte(" ")) <= 1+2*bytes.Count(name, []byte(", ")) &&
 		!bytes.ContainsAny(name, "'\"=/[]`")
+}
+
+// isLuaFrame reports whether the line is one of Lua's stack: "\t[C]: in function 'dofile'", "\ttrain.lua:43: in main chunk".
+func isLuaFrame(l *line) bool {
+	text := bytes.TrimLeft(l.text, " \t")
+	return len(text) < len(l.text) && (bytes.HasPrefix(text, []byte("[C]: ")) || bytes.HasPrefix(text, []byte("[string \"")) || bytes.Contains(text[:min(len(text), 300)], []byte(": in function ")) || bytes.HasSuffix(text, []byte(": in main chunk"))) ||
+		l.says("stack traceback:")
 }
 
 // isRustFrame reports whether the line is one of a backtrace in Rust: "   0: core::panicking::panic".
