@@ -65,7 +65,7 @@ var (
 	saysCurl      = phrases.list("curl: (", "rpc failed; curl ", "curl returned error code ")
 	saysTries     = phrases.list("attempts", "retries", " tries", "after ")
 	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
-		"has died", "heartbeat", "lost communication", "lost contact with", "unexpectedly died", "worker died")
+		"has died", "heartbeat timed out", "heartbeat failed", "heartbeat failure", "heartbeat expired", "heartbeat lost", "heartbeats from", "heartbeat from", "missed heartbeat", "missed a heartbeat", "missing heartbeat", "missing a heartbeat", "no heartbeat", "lost heartbeat", "send heartbeat", "send a heartbeat", "sending heartbeat", "keep-alive heartbeat", "stopped heartbeating", "stopped sending heartbeats", "miss too many heartbeats", "missed too many heartbeats", "receive heartbeat", "received heartbeat", "heartbeat request", "failed to heartbeat", "heartbeat to ", "heartbeat timer", "did not heartbeat", "heartbeat response", "lost communication", "lost contact with", "unexpectedly died", "worker died")
 	saysNoResources = phrases.list("interrupted system call", "can't start new thread", "resource temporarily unavailable", "too many open files in system")
 	passingTimeouts = []string{"handshake timeout", "deadline exceeded"}
 	// nvidia-smi and whatever asks the driver for its GPUs.

@@ -53,6 +53,13 @@ func TestLibrariesWords(t *testing.T) {
 		"what a child had said":        {egl + pipe, Fatal, "EGL device"},
 		"a child that says nothing":    {pipe, Retry, "EOFError"},
 		"what was said long before":    {egl + "simulator 2 of 4 has begun\nall scenes are loaded\nroom 7\n" + pipe, Retry, "EOFError"},
+		"tries that go on":             {strings.Repeat("time-out of 300000ms while waiting for the simulator at localhost:3000\n>> manager init fail, try_time=37\n", 8), Retry, "time-out of"},
+		"steps that go on":             {"time-out of 300000ms while waiting for the simulator at localhost:3000\n" + steps.String(), Fatal, "exited 1"},
+		"a queue without its master":   {"queue.pl: Error submitting jobs to queue (return status was 256)\nOutput of qsub was: error: commlib error: got select error (Connection refused)\nUnable to run job: unable to send message to qmaster using port 6444 on host \"n1\": got send error\nExiting.\nqueue.pl: It looks like the queue master may be inaccessible.  Trying again after 20 seconts\nqueue.pl: Error submitting jobs to queue (return status was 256)\n", Retry, "qmaster"},
+		"a queue that is not there":    {"Unable to run job: Job was rejected because job requests unknown queue \"gpu\".\nExiting.\nqueue.pl: Error submitting jobs to queue (return status was 256)\n", Fatal, "exited 1"},
+		"a prompt after Ctrl-C":        {frames + "torch.distributed.elastic.multiprocessing.api.SignalException: Process 24 got signal: 2\n" + strings.Repeat("(env) me@n1:/data$ ^C\n", 9), Preempted, "got signal: 2"},
+		"a setting of a heartbeat":     {"ConfigurationError: heartbeat_interval has to be below heartbeat_timeout\n", Fatal, "heartbeat_interval"},
+		"a heartbeat that is missed":   {"the coordinator reports an error: missed heartbeat of task 3\n", Retry, "missed heartbeat"},
 		"advice of what to do instead": {hooked, Fatal, "multicast"},
 	} {
 		if f := judged("reading the configuration\n" + tt.output); f.Verdict != tt.verdict || !strings.Contains(f.Message, tt.says) {
