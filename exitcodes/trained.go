@@ -18,7 +18,9 @@ func (r *reader) trained() bool {
 		}
 	}
 	for i := len(r.lines) - 1; i >= 0; i-- {
-		if l := &r.lines[i]; !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) {
+		l := &r.lines[i]
+		if !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) ||
+			l.contains(" iterations in ", " steps in ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
 			return true
 		}
 	}
@@ -45,6 +47,7 @@ func stepped(text []byte) bool {
 const maxStepLine = 400
 
 var (
+	doneSteps = lazy(`(?i)\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d`) // Detectron2's, once it has ended
 	someLoss  = lazy(`(?i)loss\w*["')\]]*\s*[:=]?\s*\d+\.\d`)
 	laterStep = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])`)
 )
