@@ -146,6 +146,10 @@ func (r *reader) judgeNamed(c *chain) said {
 		return best
 	}
 	if r.pipeClosed(c) {
+		if s, found := r.childTold(c); found {
+			s.other = final.exception
+			return s
+		}
 		closed := transient("pipe", "ChildKilled", RoleCascade).rule()
 		return said{match: Match{Rule: closed, Line: final.exception}, known: true, at: final.at}
 	}
@@ -165,6 +169,20 @@ func (c *chain) grouped() bool {
 func (r *reader) pipeClosed(c *chain) bool {
 	return r.rules.families && c.last().class == "EOFError" && len(c.last().lines) == 1 &&
 		(r.through(c, "multiprocessing/connection.py\"") || r.through(c, "object type name: EOFError") && !r.through(c, "  File \"") || r.through(c, "multiprocessing/reduction.py\"") && r.through(c, "in recvfds"))
+}
+
+// childTold is what a child said right before its parent found the pipe closed, where a rule knows it for a cause.
+func (r *reader) childTold(c *chain) (said, bool) {
+	for i := c.begin - 1; i >= 0 && c.begin-i <= maxBefore; i-- {
+		l := &r.lines[i]
+		if r.inside[i] || l.kind != kindLast && l.kind != kindOther {
+			break
+		}
+		if l.rule != nil && l.rule.Role == RoleRoot && l.kind == kindLast && l.level != levelWarning && l.level != levelInfo {
+			return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i}, true
+		}
+	}
+	return said{}, false
 }
 
 // orphaned reports whether a chain is of a child of multiprocessing whose parent was gone before it had begun.

@@ -1,9 +1,6 @@
 package exitcodes
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // crashWords weighs what was said before a death by a signal: the exception of which the program had ended by then, and
 // lines that are no exceptions of Python.
@@ -34,34 +31,16 @@ func (r *reader) crashWords() said {
 	if !best.known {
 		best = raised
 	}
-	if !best.known {
-		best, _ = r.failedCheck()
+	if best.known && best.match.Rule.Name != "cxx.terminate" && !best.childKilled() {
+		return best
+	}
+	for _, read := range []func() (said, bool){r.failedCheck, r.abortedAfter} { // words about the death say less
+		if s, found := read(); found {
+			return s
+		}
 	}
 	return best
 }
-
-// failedCheck is a check of MXNet and its kin that had failed, where nothing but the log tells of it: what it says of a condition
-// that passes, else that the program had passed something wrong.
-func (r *reader) failedCheck() (said, bool) {
-	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
-		l := &r.lines[i]
-		if l.kind == kindWork {
-			break
-		}
-		if r.inside[i] || l.kind != kindLast || !l.contains(": Check failed: ") || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) || !checkPattern().Match(l.text) {
-			continue
-		}
-		at := slices.IndexFunc(r.rules.list, func(rule Rule) bool { return rule.Name == "cxx.check" })
-		if f := familyOf("", l.text); f.known() {
-			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
-		} else if at >= 0 {
-			return said{match: Match{Rule: r.rules.list[at], Line: l.shown()}, known: true, at: i}, true
-		}
-	}
-	return said{}, false
-}
-
-var checkPattern = lazy(`\.(?:cc|cpp|cu|cuh|h):\d+: Check failed: `)
 
 // raisedLater are the rules that fit an exception which did not end the program, and the last line of each: what a library logged
 // of it before had become that exception.

@@ -77,6 +77,9 @@ func tellsDeath(text []byte, signal int) bool {
 	if stopped(text, signal) {
 		return true
 	}
+	if m := zshDeath().FindSubmatch(text); m != nil {
+		return zshWords[string(m[1])] == signal
+	}
 	m := deathPattern().FindSubmatch(text)
 	if m == nil {
 		said, _ := translatedDeath(text)
@@ -91,13 +94,22 @@ func tellsDeath(text []byte, signal int) bool {
 
 var cancelled = lazy(`\*\*\* (?:STEP|JOB) \S+ (?:ON \S+ )?CANCELLED AT `)
 
+// zshDeath is how zsh tells that a child was killed, or one that it has put into the background.
+var zshDeath = lazy(`^(?:zsh: |\[\d+\] +[+-]? *\d+ )(killed|terminated|segmentation fault|bus error|abort|illegal hardware instruction|floating point exception|trace trap|hangup)(?: \(core dumped\))?(?: {2,}|$)`)
+
+// zshWords are what zsh calls signals.
+var zshWords = map[string]int{
+	"killed": sigkill, "terminated": sigterm, "segmentation fault": sigsegv, "bus error": sigbus, "abort": sigabrt,
+	"illegal hardware instruction": sigill, "floating point exception": sigfpe, "trace trap": sigtrap, "hangup": sighup,
+}
+
 // signalWords are what the C library calls signals.
 var signalWords = map[string]int{
 	"Killed": sigkill, "Terminated": sigterm, "Segmentation fault": sigsegv, "Bus error": sigbus, "Aborted": sigabrt,
 	"Illegal instruction": sigill, "Floating point exception": sigfpe, "Trace/breakpoint trap": sigtrap, "Bad system call": sigsys, "Hangup": sighup,
 }
 
-var deathPattern func() *regexp.Regexp = lazy(`(?:^|[\d\]])(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
+var deathPattern func() *regexp.Regexp = lazy(`(?:^|[\d\]]| [\\|/-])(` + wordsOfSignals + `)(?: \(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
 	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
 	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? \(?(\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
 	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)

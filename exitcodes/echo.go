@@ -3,7 +3,7 @@ package exitcodes
 import "bytes"
 
 // wordsOutcome are in every line that one of the expressions below fits; the trait is set by them.
-var wordsOutcome = wordings.list("failed", "exit", "ended", "finished", "terminated", "aborted", "crashed", "returned", "completed", "end time", "end: ", "elapsed")
+var wordsOutcome = wordings.list("failed", "exit", "ended", "finished", "terminated", "aborted", "crashed", "returned", "return status", "completed", "end time", "end: ", "elapsed")
 
 // A line that gives an exit code, and no reason beside it. What is 400 and above is a server's status.
 var outcomeCode = lazy(`(?i)(?:\bexit(?:ed)?|\breturn(?:ed)?|\bfinished|\bended|\bterminated|\bfailed|\bcompleted|\bstopped)\b` +
@@ -32,7 +32,7 @@ const (
 // does. Why stands before it.
 func (r *reader) tellsOutcome(l *line) bool {
 	text := l.text[:min(len(l.text), maxOutcome)]
-	if !l.is(traitOutcome) || !r.meter.afford(outcomePasses, len(text)) {
+	if !l.is(traitOutcome) || l.says("Curl returned error code ") || !r.meter.afford(outcomePasses, len(text)) { // curl's tells why
 		return false
 	}
 	return outcomeCode().Match(text) || outcomeAlone().Match(text) || outcomeTime().Match(text)

@@ -9,6 +9,7 @@ func TestTellsOutcome(t *testing.T) {
 		"curl: (56) Recv failure: Connection reset by peer\n":                                                             Retry,
 		"kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.0.0.1 port 22\n":          Retry,
 		"2026-01-01 09:59:59,000 ERROR trainer: upload failed: 503 Service Unavailable\n":                                 Retry,
+		"Curl returned error code 55\n":                                                                                   Retry,
 		"curl: (22) The requested URL returned error: 404\n":                                                              Fatal,
 		"2026-01-01 09:59:59,000 ERROR trainer: config has no key model.hidden\n":                                         Fatal,
 		"Traceback (most recent call last):\n  File \"/app/train.py\", line 7, in <module>\n    f()\nKeyError: 'label'\n": Fatal,

@@ -253,6 +253,11 @@ func (p *parser) message(i int, text []byte) {
 	m := p.chain.last()
 	switch {
 	case p.linked(l):
+	case p.r.lines[m.lines[0]].contains("HDF5 error back trace") && len(m.lines) < 2*maxMessage: // which has frames of its own
+		m.lines = append(m.lines, i)
+		if p.chain.end = i; l.says("End of HDF5 error back trace") {
+			p.state, p.between = stateAfter, 0
+		}
 	case strings.Contains(m.class, "errors_impl.") && !l.logged && !isIgnoredHeading(l) && len(m.lines) < 2*maxMessage:
 		m.lines = append(m.lines, i) // TensorFlow's messages have paragraphs, and frames of their own
 		if len(bytes.TrimSpace(text)) > 0 {

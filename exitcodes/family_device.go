@@ -13,7 +13,7 @@ var (
 	saysDeviceError = phrases.list("gpuassert", "nvml_success", "cuda unknown error", "nvml error", "hsa_status", "_status_",
 		"cuda driver error", "cuda error", "cudasuccess (", "triton error [cuda]", "unknown_cuda_error", "cuda runtime error", "cuda_error_", "cudaerror", "cudnn error",
 		"cufft_", "cusparse error", "error 8", "hip error", "hiperror", "miopenstatus",
-		"cuda failure", "cuda runtime api error", "cudacheck failed", "cuda_check failed", "cuda runtime (", "hip failure")
+		"cuda failure", "curand error ", "cublas error ", "cuda runtime api error", "cudacheck failed", "cuda_check failed", "cuda runtime (", "hip failure")
 	saysFailedCall = phrases.list(failedCall)
 	// What the runtime says of most states of a device, whoever passes it on.
 	saysDeviceState = phrases.list("unspecified launch failure", "illegal memory access was", "misaligned address", "illegal instruction was", "hardware stack error",
@@ -36,7 +36,7 @@ var (
 // does not inherit; what the program asked for wrongly it will ask for again.
 func deviceFamily(class, _ string, message []byte, h heard) family {
 	state := h.any(saysDeviceState)
-	if !h.any(saysDevice) && !state || compiled(message) {
+	if !h.any(saysDevice) && !state || compiled(message) || bytes.Contains(message, []byte("cudaError_t,")) { // of a function's arguments
 		return family{}
 	}
 	if !state && !(h.any(saysDeviceStart) && h.any(saysCUDA)) && !h.any(saysDeviceError) && !(h.any(saysFailedCall) && ofDevice(message)) && !strings.HasSuffix(class, "AcceleratorError") {

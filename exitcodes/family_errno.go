@@ -8,9 +8,9 @@ import (
 )
 
 // saysErrno is how the number of an error begins.
-var saysErrno = phrases.list("os { code", "error, code: ", "(1", "(2", "(3", "(4", "(5", "(6", "(7", "(os error", "name: e", "rrno", "winerror ", "wsa", "error: 1", "code: 1", "code 1")
+var saysErrno = phrases.list("os { code", "error, code: ", "(1", "(2", "(3", "(4", "(5", "(6", "(7", "(os error", "name: e", "rrno", "[e1", "winerror ", "wsa", "error: 1", "code: 1", "code 1")
 
-var errnoPattern = lazy(`\[Errno (-?\d+)\]|\[(\d+)\]$|\bOs \{ code: (\d+)|\(errno:? (\d+)|\(os error (\d+)\)|\berrno[ =:]+(\d+)|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]|(?i:socket (?:recv|send|connect) error, code): (\d+)`)
+var errnoPattern = lazy(`\[Errno (-?\d+)\]|\[(\d+)\]$|\bOs \{ code: (\d+)|\(errno:? (\d+)|\(os error (\d+)\)|\berrno["' =:]+(\d+)|\[E(1\d\d)\][A-Z]|Errno::?(\d+)|code: -(\d+), name: E|\((\d+), '[A-Z]|(?i:socket (?:recv|send|connect) error, code): (\d+)`)
 
 // errnoFamily reads an errno: a network or a file server that is away comes back; a disk that is full, a path and a
 // permission stay as they are.

@@ -6,7 +6,7 @@ import "bytes"
 var (
 	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "aborted: session ", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
-		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection lost",
+		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection is shut down", "connection was shut down", "recvall failed", "sendall failed", "rpc::rpc_error during call", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
 		"recv, got 0 bytes", "socket recv error", "socket send error", "network dropped connection", "communication error with rank",
 		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server", "eof occurred in violation of protocol", "server disconnected",
@@ -22,7 +22,7 @@ var (
 		"could not connect to", "couldn't connect to", "failed to connect to",
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
-		"temporary failure in name resolution", "unable to connect to", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
+		"temporary failure in name resolution", "unable to connect to", "connecting to rank ", "connect to tracker failed", "failed connecting to", "error connecting to", "establish connection", "establish a connection", "connection could not be established", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
 		"network error (connect", "network error (read", "network error (http", "network error (time", "network error occurred", "a network error", "network connectivity",
 		"host name lookup failure", "srv lookup failed", "dns resolution failed", "slurm_persist_conn_open", "dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
@@ -50,7 +50,7 @@ var (
 	saysTimeout     = phrases.list(append([]string{"ran for more than set timeout", "deadline_exceeded", "read timeout", "timeout in data",
 		"connection timeout", "heartbeat timeout", "time-out of ", "time-out after ", "time-out while ", "request timeout", "statement timeout", "lock timeout", "rpc timeout", "network timeout",
 		"operation timeout", "collective timeout", "recv timeout", "send timeout", "error: timeout (", "barrier timeout", "rendezvous timeout", "session timeout", "response timeout", "waited too long", "took too long", "requesttimeout",
-		"socket timeout", "timed out", "timeout after", "timeout exceeded", "timeout expired", "timeout waiting",
+		"socket timeout", "timed out", "timeout after", "timeout exceeded", "not ready in ", "not ready after ", "not ready within ", "become ready in ", "become ready after ", "become ready within ", "timeout expired", "timeout waiting",
 		"timeout was reached", "timeout while", "wait timeout", "i/o timeout", "too slow. less than"}, passingTimeouts...)...)
 	saysBusy = phrases.list(append([]string{"giving up after", "is currently loading", "will be automatically retried", "in safe mode", "temporarily_unavailable", "request_limit_exceeded", "retries failed", "attempts failed", "all attempts",
 		"retry limit", "exceeded maximum retries", "exceeded retries", "internal_error", "quota exceeded for quota metric",
@@ -64,8 +64,8 @@ var (
 	saysHash      = phrases.list("checksum", "sha256", "md5", "hash value")
 	saysCurl      = phrases.list("curl: (", "rpc failed; curl ", "curl returned error code ")
 	saysTries     = phrases.list("attempts", "retries", " tries", "after ")
-	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "exit unexpectedly",
-		"has died", "heartbeat", "lost communication", "lost contact with", "unexpectedly died", "worker died")
+	saysChildGone = phrases.list("killed due to memory pressure", "no longer alive", "executorlostfailure", "container killed by yarn", "abruptly", "died unexpectedly", "exited unexpectedly", "stopped unexpectedly", "communicator has exited", "communicator has stopped", "exit unexpectedly",
+		"has died", "heartbeat timed out", "heartbeat failed", "heartbeat failure", "heartbeat expired", "heartbeat lost", "heartbeats from", "heartbeat from", "missed heartbeat", "missed a heartbeat", "missing heartbeat", "missing a heartbeat", "no heartbeat", "lost heartbeat", "send heartbeat", "send a heartbeat", "sending heartbeat", "keep-alive heartbeat", "stopped heartbeating", "stopped sending heartbeats", "miss too many heartbeats", "missed too many heartbeats", "receive heartbeat", "received heartbeat", "heartbeat request", "failed to heartbeat", "heartbeat to ", "heartbeat timer", "did not heartbeat", "heartbeat response", "lost communication", "lost contact with", "unexpectedly died", "worker died")
 	saysNoResources = phrases.list("interrupted system call", "can't start new thread", "resource temporarily unavailable", "too many open files in system")
 	passingTimeouts = []string{"handshake timeout", "deadline exceeded"}
 	// nvidia-smi and whatever asks the driver for its GPUs.

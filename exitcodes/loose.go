@@ -36,7 +36,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 			f := transient("killed", "ChildKilled", RoleSuspect).rule()
 			rule = &f
 		case r.rules.families && !beside && l.kind != kindNoise && l.is(traitError) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)):
-			rule = raisedAlone(l)
+			rule = r.raisedAlone(i)
 		default:
 			rule = nil
 		}
@@ -106,8 +106,10 @@ func raisedHead(text []byte) (class, message string, ok bool) {
 	if inner, rest, named := exceptionHead([]byte(message)); ok && named && looksRaised(inner) { // behind the name of a logger
 		return inner, rest, true
 	}
-	if class, message, ok = reprHead(text); ok {
-		return class, message, true
+	for _, head := range []func([]byte) (string, string, bool){reprHead, coordinatorHead} {
+		if class, message, ok = head(text); ok {
+			return class, message, true
+		}
 	}
 	return foreignHead(text)
 }
@@ -125,10 +127,14 @@ func reprHead(text []byte) (class, message string, ok bool) {
 
 // raisedAlone judges an exception that stands without a traceback, as a program prints it that catches everything, or one
 // of another language.
-func raisedAlone(l *line) *Rule {
+func (r *reader) raisedAlone(i int) *Rule {
+	l := &r.lines[i]
 	class, message, ok := raisedHead(l.text)
 	if !ok {
 		return nil
+	}
+	if next := i + 1; next < len(r.lines) && strings.HasSuffix(message, ":") && r.lines[next].tag == l.tag && !r.lines[next].logged { // it goes on there
+		message += " " + r.lines[next].shown()
 	}
 	f := familyOf(class, []byte(message))
 	if !f.known() || f.verdict == Fatal && !f.printed {

@@ -152,10 +152,24 @@ func errorLine(l *line) bool {
 // opFailed begins what TensorFlow logs as a warning of an operation that fails: the error comes to the program as an exception.
 const opFailed = "OP_REQUIRES failed at "
 
+// ofOperation reports whether TensorFlow logs the line as a warning of an operation that fails; its first versions begin it with the
+// status.
+func ofOperation(l *line) bool {
+	return l.says(opFailed) || l.glog && l.level == levelWarning && l.says(statuses...) && bytes.Contains(l.raw[:max(0, len(l.raw)-len(l.text))], []byte("framework/op_kernel.cc:"))
+}
+
+var statuses = []string{"Aborted: ", "Deadline exceeded: ", "Failed precondition: ", "Internal: ", "Invalid argument: ", "Not found: ", "Permission denied: ", "Resource exhausted: ", "Unavailable: ", "Unimplemented: ", "Unknown: "}
+
+// namesRaised reports whether a line begins with the name of an exception.
+func namesRaised(text []byte) bool {
+	class, _, ok := exceptionHead(text)
+	return ok && looksRaised(class)
+}
+
 // gaveUp reports whether the line is about the last of several tries, after which its program did not go on, or about
 // something else that it calls a warning, or got over, though it did not.
 func (r *reader) gaveUp(l *line) bool {
-	if l.fatal || l.says(opFailed) || l.rule != nil && (l.rule.Verdict == Preempted || l.rule.Name == "ray.dead") { // who is stopped warns of it
+	if l.fatal || ofOperation(l) || l.own && namesRaised(l.text) || l.rule != nil && (l.rule.Verdict == Preempted || l.rule.Name == "ray.dead") { // who is stopped warns of it
 		return true
 	}
 	if l.is(traitWithout) {

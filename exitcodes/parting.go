@@ -39,7 +39,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			if f := r.numbered(l); later == "" && f.known() {
 				return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry
 			}
-			if !speaksUp(l) || r.goesOn(i) {
+			if !speaksUp(l) || r.goesOn(i) || l.contains("rying again", "etrying") || r.repeated(i) {
 				continue
 			}
 			if later != "" && later != who {
@@ -70,15 +70,26 @@ func (r *reader) parting(to int) (Match, int, bool) {
 	return Match{}, 0, false
 }
 
-// isBracket reports whether a line only closes or opens what JSON has on several lines.
+// isBracket reports whether a line only closes or opens what JSON has on several lines, or stands for what was left out.
 func isBracket(text []byte) bool {
 	text = bytes.TrimSpace(text)
-	return len(text) > 0 && len(text) <= 3 && len(bytes.Trim(text, "{}[],")) == 0
+	return len(text) > 0 && len(text) <= 5 && len(bytes.Trim(text, "{}[],.")) == 0
 }
 
 // goesOn reports whether line i goes on an error before it whose line ends with a colon.
 func (r *reader) goesOn(i int) bool {
 	return i > 0 && r.lines[i-1].kind == kindLast && bytes.HasSuffix(bytes.TrimSpace(r.lines[i-1].text), []byte(":"))
+}
+
+// repeated reports whether line i comes again and again behind an error, as what a program says that tries again does.
+func (r *reader) repeated(i int) bool {
+	n := 0
+	for j := i - 1; j > 0 && i-j <= fresh && n < 3; j-- {
+		if r.lines[j].shape == r.lines[i].shape && r.lines[j-1].kind == kindLast {
+			n++
+		}
+	}
+	return n == 3 && r.lines[i-1].kind == kindLast
 }
 
 // numbered judges the last line, which tells of no error by its words, by the status or the number that it has: "Status: 503".
@@ -157,23 +168,3 @@ var advice = []string{"* ", "This usually is caused by", "Usage: ", "usage: ", "
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
-
-// states reports whether a line is a statement of its own about something that it names: "config.yaml: line 4: no such key".
-func states(l *line) bool {
-	if l.level == levelInfo || indent(l.text) > 0 || l.kind == kindSurvived || l.says(advice...) {
-		return false
-	}
-	i := bytes.Index(l.text[:min(len(l.text), 40)], []byte(": "))
-	if i <= 0 {
-		return false
-	}
-	words, numbers := 0, 0 // which are of the best of a run
-	for word := range bytes.FieldsSeq(l.text[i+2 : min(len(l.text), 200)]) {
-		if bytes.ContainsAny(word, "0123456789=[]{}") {
-			numbers++
-		} else {
-			words++
-		}
-	}
-	return words >= 3 && words > 2*numbers
-}

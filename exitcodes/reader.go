@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -170,6 +171,9 @@ func (r *reader) findWork(stepAt time.Time) {
 		}
 		if !l.is(traitWork) || l.is(traitNoise|traitEcho) || isFrame(l.text) || i > 0 && isFrame(r.lines[i-1].text) {
 			continue // frames without a traceback tell where something was called
+		}
+		if i > 0 && r.lines[i-1].is(traitError) && r.lines[i-1].kind != kindWork && r.lines[i-1].tag == l.tag && bytes.IndexByte(l.text[:min(len(l.text), 40)], ':') > 0 && speaker(l.text) == speaker(r.lines[i-1].text) {
+			continue // what the same library says of its error
 		}
 		if n := seen[l.shape]; n < 2 {
 			seen[l.shape]++

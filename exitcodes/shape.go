@@ -56,13 +56,19 @@ func mayBeWork(l *line) bool {
 	if !letters {
 		return false
 	}
-	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ") { // a shell's trace
+	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ") || isPrompt(l.text) { // a shell's trace
 		return false
 	}
 	if class, _, ok := exceptionHead(l.text); ok && looksRaised(class) {
 		return false
 	}
 	return true
+}
+
+// isPrompt reports whether a line is a shell's prompt at which nothing was typed, or Ctrl-C: "(env) me@node:/data$ ^C".
+func isPrompt(text []byte) bool {
+	text = bytes.TrimRight(bytes.TrimSuffix(bytes.TrimSpace(text), []byte("^C")), " ")
+	return len(text) > 1 && (text[len(text)-1] == '$' || text[len(text)-1] == '#') && bytes.IndexByte(text[:min(len(text), 80)], '@') > 0 && bytes.IndexByte(text, ':') > 0
 }
 
 // ofProcess reports whether Python heads with the line what has ended a process: "Process SpawnProcess-3:".

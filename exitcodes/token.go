@@ -15,6 +15,7 @@ func tokenize(lines []line, l line, labels bool, m *meter) []line {
 	if l.level == levelNone {
 		l.level = spokenLevel(l.text)
 	}
+	l.coordinated()
 	if stack, at := escapedStack(l.text); at > 0 {
 		return expandStack(lines, l, stack, at, labels, m)
 	}

@@ -115,21 +115,6 @@ func (l *line) cTime() bool {
 	return true
 }
 
-// byGlog notes that glog wrote the line, with the level that it writes as a letter.
-func (l *line) byGlog(letter byte) {
-	l.glog, l.level, l.fatal = true, glogLevel(letter), letter == 'F'
-}
-
-// glogHead takes off TensorFlow's head behind the time: "E tensorflow/core/x.cc:29] ".
-func (l *line) glogHead() {
-	if len(l.text) > 4 && glogLevel(l.text[0]) != levelNone && l.text[1] == ' ' {
-		if end := bytes.IndexByte(l.text[:min(len(l.text), 200)], ']'); end > 0 && bytes.IndexByte(l.text[:end], ':') > 0 {
-			l.byGlog(l.text[0])
-			l.text = bytes.TrimPrefix(l.text[end+1:], []byte(" "))
-		}
-	}
-}
-
 // label takes off srun's --label: the task's number, right-aligned, and a colon.
 func (l *line) label() bool {
 	if n := labelLength(l.text); n > 0 {
@@ -200,12 +185,8 @@ func (l *line) separator() bool {
 // word takes off a level, a logger's name, a compose service, syslog's head, NCCL's and glog's.
 func (l *line) word() bool {
 	text := l.text
-	if glogLevel(text[0]) != levelNone && len(text) > 20 && digits(string(text[1:5])) && text[5] == ' ' { // E1105 12:00:00.123456 77 x.cc:1]
-		if end := bytes.Index(text[:min(len(text), 200)], []byte("] ")); end > 0 && bytes.IndexByte(text[:end], ':') > 0 {
-			l.logged, l.text = true, text[end+2:]
-			l.byGlog(text[0])
-			return true
-		}
+	if l.datedGlog() {
+		return true
 	}
 	if i := bytes.IndexByte(text[:min(len(text), 200)], ']'); i > 2 && text[1] == ' ' && glogLevel(text[0]) > levelInfo && !l.logged && sourceFile(string(text[2:i])) {
 		if l.glogHead(); l.glog { // TensorFlow's without its time, as it is often passed on

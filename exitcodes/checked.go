@@ -1,0 +1,118 @@
+package exitcodes
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A program in C or C++ that finds something wrong says so, by a check of glog's or MXNet's, by the C library's assert or in words of
+// its own, and aborts. What it has found is why it died.
+
+// failedCheck is the check of which a program has aborted: what it says of a condition that is known, what was said right before it
+// where it says nothing, else that the program had passed something wrong, where that is what was checked.
+func (r *reader) failedCheck() (said, bool) {
+	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
+		l := &r.lines[i]
+		if l.kind == kindWork {
+			break
+		}
+		if r.inside[i] || l.kind != kindLast || !l.contains("Check failed: ", "Assertion `", "Assertion '") && !l.fatal || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+			continue
+		}
+		if f := familyOf("", l.text); f.known() {
+			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
+		}
+		if l.contains("Assertion `") {
+			if s, found := r.toldBefore(i); found {
+				return s, true
+			}
+		}
+		if at := slices.IndexFunc(r.rules.list, func(rule Rule) bool { return rule.Name == "cxx.check" }); at >= 0 && aboutArguments(l) {
+			return said{match: Match{Rule: r.rules.list[at], Line: l.shown()}, known: true, at: i}, true
+		}
+	}
+	return said{}, false
+}
+
+// aboutArguments reports whether a line says that what a program was given is wrong: a check of MXNet's, of which that is most of
+// them, or one of an index, a size, a shape or a count. A state, a call that failed and what the C library itself checks are none.
+func aboutArguments(l *line) bool {
+	text := l.text[:min(len(l.text), maxCheck)]
+	switch {
+	case checkPattern().Match(text), misfitPattern().Match(text):
+		return true
+	case l.contains("Check failed: "):
+		_, text, _ = bytes.Cut(text, []byte("Check failed: "))
+		if !comparedPattern().Match(text) { // which glog tells of numbers alone
+			return shapePattern().Match(text) && !statePattern().Match(text)
+		}
+	case l.contains("Assertion `", "Assertion '"):
+		if ofLibrary().Match(text) {
+			return false
+		}
+		_, text, _ = bytes.Cut(text, []byte("Assertion "))
+	default:
+		return false
+	}
+	return argumentPattern().Match(text) && !statePattern().Match(text)
+}
+
+const maxCheck = 400 // bytes of such a line
+
+var (
+	checkPattern    = lazy(`\.(?:cc|cpp|cu|cuh|h):\d+: Check failed: `)
+	comparedPattern = lazy(`^.{1,200} \(\S{1,40} vs\. \S{1,40}\)`)
+	// What an expression in source calls the sizes of things, which of them, or their kind.
+	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|kernel|group|rank|elements?|offset|range|begin|end)|^[a-z] [<>]=? [a-z] \(-?\d`)
+	shapePattern    = lazy(`(?i)(?:==|<=?|>=?|\bequal\().*(?:shape|dims?\b|ndim|axes|size\(\)|count\(\)|channels|bottom\[)`)
+	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\bfd\b|thread|mutex|lock|refc|state|nccl|gloo|ucx|\bib_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
+	misfitPattern   = lazy(`(?i)\b(?:(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
+	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
+)
+
+// toldBefore is what was said right before line i, a check that says nothing itself, where it is known.
+func (r *reader) toldBefore(i int) (said, bool) {
+	for j := i - 1; j >= 0 && i-j <= maxBefore; j-- {
+		l := &r.lines[j]
+		if l.blank() || l.kind == kindNoise {
+			continue
+		}
+		if r.inside[j] || l.kind != kindLast || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+			break
+		}
+		if f := familyOf("", l.text); f.known() {
+			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: j}, true
+		}
+	}
+	return said{}, false
+}
+
+const maxBefore = 3 // lines
+
+// abortedAfter is the error with which a program took its leave and died: nothing but noise and words about that death come after
+// it. It makes fatal only where the program says that it aborts.
+func (r *reader) abortedAfter() (said, bool) {
+	aborts := false
+	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
+		l := &r.lines[i]
+		if l.says("Aborted", terminated) || shellKilled(l.text) && l.contains("Aborted") {
+			aborts = true
+			continue
+		}
+		if l.kind == kindNoise || l.blank() || l.is(traitNoise|traitEcho) || isAddress(l.text) || r.talksOfDeath(i) || shellKilled(l.text) {
+			continue
+		}
+		if r.inside[i] || l.kind != kindLast || l.level == levelWarning || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+			break
+		}
+		f := familyOf("", l.text)
+		return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, f.verdict == Retry || f.known() && (aborts || l.contains("assert"))
+	}
+	return said{}, false
+}
+
+// isAddress reports whether a line is a frame of which only the address is known, or the heading of such: "[0x5d38ab]".
+func isAddress(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return bytes.HasPrefix(text, []byte("[0x")) || bytes.Equal(text, []byte("[CALL STACK]"))
+}
