@@ -76,6 +76,12 @@ func TestGlogsHeads(t *testing.T) {
 			t.Errorf("%q: %q, level %d, fatal %t", head, l.text, l.level, l.fatal)
 		}
 	}
+	pod := "2026-11-26 10:00:00 10.164.0.13 [3] "
+	for text, want := range map[string]string{pod + "E1126 10:00:00.279713   422 a.cc:250] no room": "no room", pod + "    main()": "    main()", "2026-11-26 10:00:00 step 3 [7] of 9": "step 3 [7] of 9"} {
+		if l := readLines([]byte(text+"\n"), newMeter(100))[0]; string(l.text) != want {
+			t.Errorf("%q became %q", text, l.text)
+		}
+	}
 	for _, text := range []string{"F2026112610:00:00 a] b", "F 11-26 is the date of [it] all", "I 12 10 21 a.py:118] is it"} {
 		if l := readLines([]byte(text+"\n"), newMeter(100))[0]; string(l.text) != text {
 			t.Errorf("%q became %q", text, l.text)
