@@ -25,8 +25,11 @@ SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
 all: build
 
-build:
+build: exitcodes/builtin.go
 	$(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gangrun
+
+exitcodes/builtin.go: exitcodes/rules.yaml
+	$(GO) generate ./exitcodes
 
 # Static programs for two architectures as tar.gz, deb, rpm and wheel, with checksums and what is in them: the same commit
 # makes the same bytes. VERSION is a tag's name or what git describe says.

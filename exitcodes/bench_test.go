@@ -146,13 +146,14 @@ func BenchmarkJudge64KiB(b *testing.B) {
 	}
 }
 
-// What the first failure of a run costs: the rules are not parsed before.
-func BenchmarkParseBuiltinRules(b *testing.B) {
+// What the first failure of a run costs beyond a later one: until then nothing is made of rules and phrases.
+func BenchmarkFirstJudgement(b *testing.B) {
+	o := exited(1)
+	o.Output = []byte(printedReset)
 	for b.Loop() {
-		rules, err := ParseRules("rules.yaml", embedded, nil)
-		if err != nil {
-			b.Fatal(err)
+		for _, v := range []*vocabulary{phrases, wordings} {
+			newPrefilter(v.lists)
 		}
-		rules.Line([]byte("step 1"), 1)
+		Judge(o, builtinRules())
 	}
 }

@@ -1,115 +1,96 @@
 package exitcodes
 
-import "iter"
+import (
+	"bytes"
+	"iter"
+	"slices"
+)
 
 // prefilter tells, in one pass over a line, which rules are worth their regular expression: those with one of their
-// literals in the line, and those without literals. It is the automaton of Aho and Corasick with all transitions
-// filled in, over classes of bytes instead of bytes to keep it small.
+// literals in the line, and those without literals. Of each literal it knows one piece of four bytes by its hash, the one
+// that the fewest others have: at most places of a line no such piece ends, and where one does, its literals are
+// compared. An automaton compares nothing, but is big and slow to make, and for that the first failure of a run waits.
 type prefilter struct {
-	class   [256]uint8
-	classes int
-	next    []uint16 // state*classes + class → state
-	hits    [][]int  // state → rules whose literal ends here, or in a suffix of here
-	always  []int    // rules without literals
-	rules   int
+	has      [hashes / 64]uint64 // a bit for each hash of a piece
+	first    [hashes / 64]int32  // of the literals with one of these 64 hashes; 0: there is none
+	literals []literal           // number 0 is none
+	short    []literal           // those that have no piece are looked for one by one
+	always   []int               // rules without literals
+	rules    int
 }
 
+type literal struct {
+	text string
+	rule int
+	end  int   // of its piece, in the text
+	next int32 // the next with one of the same 64 hashes
+}
+
+const (
+	pieceLength = 4
+	hashes      = 1 << 16
+)
+
+// piece is the last four bytes that were read.
+type piece uint32
+
+func (p piece) with(b byte) piece { return p>>8 | piece(b)<<24 }
+
+func (p piece) hash() uint32 { return uint32(p) * 0x9e3779b1 >> 16 }
+
 func newPrefilter(list []Rule) *prefilter {
-	p := &prefilter{rules: len(list), classes: 1} // class 0: bytes that are in no literal
-	for _, rule := range list {
-		for _, lit := range rule.Literals {
-			for i := range len(lit) {
-				if p.class[lit[i]] == 0 {
-					p.class[lit[i]] = uint8(p.classes)
-					p.classes++
-				}
+	p := &prefilter{rules: len(list), literals: make([]literal, 1, 1024)}
+	for i, rule := range list {
+		if rule.Pattern != nil && len(rule.Literals) == 0 || slices.Contains(rule.Literals, "") {
+			p.always = append(p.always, i)
+			continue
+		}
+		for _, text := range rule.Literals {
+			if l := (literal{text: text, rule: i}); len(text) < pieceLength {
+				p.short = append(p.short, l)
+			} else {
+				p.literals = append(p.literals, l)
 			}
 		}
 	}
-	p.reserve(list)
-	p.addState()
-	for i, rule := range list {
-		if rule.Pattern != nil && len(rule.Literals) == 0 {
-			p.always = append(p.always, i)
-		}
-		for _, lit := range rule.Literals {
-			p.add(lit, i)
-		}
+	var often [hashes]uint16
+	for _, l := range p.literals {
+		l.pieces(func(_ int, h uint32) { often[h]++ })
 	}
-	p.link()
+	for n := 1; n < len(p.literals); n++ {
+		l := &p.literals[n]
+		var rarest uint32
+		l.pieces(func(end int, h uint32) {
+			if l.end == 0 || often[h] < often[rarest] {
+				l.end, rarest = end, h
+			}
+		})
+		p.has[rarest/64] |= 1 << (rarest % 64)
+		l.next, p.first[rarest/64] = p.first[rarest/64], int32(n)
+	}
 	return p
 }
 
-// reserve makes room for as many states as there can be, since a table that grows is copied over and over.
-func (p *prefilter) reserve(list []Rule) {
-	states := 1
-	for _, rule := range list {
-		for _, lit := range rule.Literals {
-			states += len(lit)
+// pieces tells where each piece of the literal ends, and its hash.
+func (l literal) pieces(tell func(end int, hash uint32)) {
+	var last piece
+	for i := range len(l.text) {
+		if last = last.with(l.text[i]); i+1 >= pieceLength {
+			tell(i+1, last.hash())
 		}
 	}
-	p.next = make([]uint16, 0, states*p.classes)
-	p.hits = make([][]int, 0, states)
 }
 
-func (p *prefilter) addState() uint16 {
-	p.next = p.next[:len(p.next)+p.classes]
-	p.hits = append(p.hits, nil)
-	return uint16(len(p.hits) - 1)
-}
-
-func (p *prefilter) add(literal string, rule int) {
-	state := 0
-	for i := range len(literal) {
-		at := state*p.classes + int(p.class[literal[i]])
-		if p.next[at] == 0 {
-			s := p.addState() // p.next may move
-			p.next[at] = s
-		}
-		state = int(p.next[at])
-	}
-	p.hits[state] = append(p.hits[state], rule)
-}
-
-// link fills in, breadth first, where each state goes when its literal cannot be continued.
-func (p *prefilter) link() {
-	fail := make([]uint16, len(p.hits))
-	var queue []uint16
-	for _, s := range p.next[:p.classes] {
-		if s != 0 {
-			queue = append(queue, s)
-		}
-	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		s := int(queue[0])
-		for c := range p.classes {
-			onFail := p.next[int(fail[s])*p.classes+c]
-			child := p.next[s*p.classes+c]
-			if child == 0 {
-				p.next[s*p.classes+c] = onFail
-				continue
-			}
-			fail[child] = onFail
-			p.hits[child] = append(p.hits[child], p.hits[onFail]...)
-			queue = append(queue, child)
-		}
-	}
+// in reports whether the literal is in a line in which its piece ends there.
+func (l *literal) in(line []byte, end int) bool {
+	start := end - l.end
+	return start >= 0 && len(l.text) <= len(line)-start && string(line[start:start+len(l.text)]) == l.text
 }
 
 // candidates yields the indexes of the rules that may match the line, in order, each once.
 func (p *prefilter) candidates(line []byte) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		var set []bool // made only when something is hit, which is rare
-		state := 0
-		for _, b := range line {
-			state = int(p.next[state*p.classes+int(p.class[b])])
-			for _, rule := range p.hits[state] {
-				if set == nil {
-					set = make([]bool, p.rules)
-				}
-				set[rule] = true
-			}
-		}
+		set := p.hit(line)
 		if set == nil {
 			for _, rule := range p.always {
 				if !yield(rule) {
@@ -127,4 +108,33 @@ func (p *prefilter) candidates(line []byte) iter.Seq[int] {
 			}
 		}
 	}
+}
+
+// hit tells of each rule whether it has a literal in the line. It is nil where none has, as in nearly every line.
+func (p *prefilter) hit(line []byte) (set []bool) {
+	hit := func(l *literal) {
+		if set == nil {
+			set = make([]bool, p.rules)
+		}
+		set[l.rule] = true
+	}
+	var last piece
+	for i, b := range line {
+		last = last.with(b)
+		h := last.hash()
+		if p.has[h/64]&(1<<(h%64)) == 0 {
+			continue
+		}
+		for n := p.first[h/64]; n != 0; n = p.literals[n].next {
+			if l := &p.literals[n]; (set == nil || !set[l.rule]) && l.in(line, i+1) {
+				hit(l)
+			}
+		}
+	}
+	for i := range p.short {
+		if l := &p.short[i]; (set == nil || !set[l.rule]) && bytes.Contains(line, []byte(l.text)) {
+			hit(l)
+		}
+	}
+	return set
 }

@@ -1,16 +1,13 @@
 package exitcodes
 
 import (
-	_ "embed"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/gangrun/gangrun/exitcodes/rulefile"
 )
 
 // Role says how a line of the log relates to the failure. A higher role is more likely to be the cause.
@@ -25,25 +22,21 @@ const (
 	RoleRoot         // a cause
 )
 
-var roleNames = map[string]Role{
-	"noise": RoleNoise, "confirm": RoleConfirm, "cascade": RoleCascade, "suspect": RoleSuspect, "root": RoleRoot,
+func (r Role) String() string {
+	if r <= RoleNone || r > RoleRoot {
+		return "none"
+	}
+	return rulefile.Roles[RoleRoot-r]
 }
 
-func (r Role) String() string {
-	for name, role := range roleNames {
-		if role == r {
-			return name
-		}
-	}
-	return "none"
-}
+func roleOf(name string) Role { return RoleRoot - Role(slices.Index(rulefile.Roles, name)) }
 
 // Rule is one line of the ordered list that reads logs.
 type Rule struct {
 	Name      string
 	Role      Role
 	Literals  []string              // one of these is in every line that Pattern matches; empty: every line is tried
-	Pattern   func() *regexp.Regexp // nil without one; a built-in rule's is compiled at the first call
+	Pattern   func() *regexp.Regexp // nil without one; it is compiled at the first call
 	ExitCodes []int                 // the rule holds only for these exit codes; without a Pattern, for these alone
 	Verdict   Verdict
 	// AfterProgress replaces Verdict once the round is known to have made a step.
@@ -72,27 +65,23 @@ type Rules struct {
 	filter   func() *prefilter
 }
 
-// maxLiterals bounds the size of the prefilter, together with the built-in rules' literals.
-const maxLiterals = 32 << 10
-
-//go:embed rules.yaml
-var embedded []byte
-
 // NoRules leaves the base rule alone.
 func NoRules() *Rules { return newRules(nil) }
 
-// BuiltinRules is the embedded list. It is parsed at the first call, which the first failure of a run
-// waits for.
-var BuiltinRules = sync.OnceValue(func() *Rules {
-	rules, err := parseRules("rules.yaml", embedded, nil, func(pattern string) (func() *regexp.Regexp, error) {
-		return lazy(pattern), nil // the tests compile them all
-	})
-	if err != nil {
-		panic(err) // the tests parse it
+//go:generate go run ./rulefile/generate rules.yaml builtin.go
+
+// BuiltinRules is the list of rules.yaml. It is made at the first call, which the first failure of a run waits for.
+var BuiltinRules = sync.OnceValue(builtinRules)
+
+func builtinRules() *Rules {
+	list := make([]Rule, len(builtin))
+	for i, rule := range builtin {
+		list[i] = newRule(rule)
 	}
-	rules.families, rules.own = true, 0
+	rules := newRules(list)
+	rules.families = true
 	return rules
-})
+}
 
 // All returns the rules in order.
 func (r *Rules) All() []Rule { return slices.Clone(r.list) }
@@ -105,63 +94,19 @@ func newRules(list []Rule) *Rules {
 	return &Rules{list: list, order: order, filter: sync.OnceValue(func() *prefilter { return newPrefilter(list) })}
 }
 
-type ruleFile struct {
-	Rules []yaml.Node `yaml:"rules"`
-}
-
-type ruleYAML struct {
-	Name          string   `yaml:"name"`
-	Role          string   `yaml:"role"`
-	Literals      []string `yaml:"literals"`
-	Pattern       string   `yaml:"pattern"`
-	ExitCodes     []int    `yaml:"exitCodes"`
-	Verdict       Verdict  `yaml:"verdict"`
-	AfterProgress Verdict  `yaml:"afterProgress"`
-	Reason        string   `yaml:"reason"`
-	PrintedSteps  bool     `yaml:"printedSteps"`
-	OnSuccess     bool     `yaml:"onSuccess"`
-	EndsProgram   bool     `yaml:"endsProgram"`
-	Seen          string   `yaml:"seen"`
-	Disabled      bool     `yaml:"disabled"`
-}
-
 // ParseRules reads a rule list in YAML. Its rules come before those of base (which may be nil); a rule named like one
 // in base takes that one's place away, and with "disabled: true" only does that. Errors name the file and line.
 func ParseRules(file string, data []byte, base *Rules) (*Rules, error) {
-	return parseRules(file, data, base, func(pattern string) (func() *regexp.Regexp, error) {
-		compiled, err := regexp.Compile(pattern)
-		return func() *regexp.Regexp { return compiled }, err
-	})
-}
-
-// compiler makes of an expression what returns it compiled.
-type compiler func(pattern string) (func() *regexp.Regexp, error)
-
-func parseRules(file string, data []byte, base *Rules, compile compiler) (*Rules, error) {
-	doc, err := readRuleFile(file, data)
+	read, err := rulefile.Read(file, data)
 	if err != nil {
 		return nil, err
 	}
 	names := map[string]bool{}
 	var list []Rule
-	literals := 0
-	for _, node := range doc.Rules {
-		rule, disabled, err := parseRule(node, compile)
-		if err == nil && names[rule.Name] {
-			err = fmt.Errorf("rule %s stands here twice", rule.Name)
-		}
-		for _, l := range rule.Literals {
-			literals += len(l)
-		}
-		if err == nil && literals > maxLiterals {
-			err = fmt.Errorf("the literals up to here have more than %d bytes together", maxLiterals)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, node.Line, err)
-		}
+	for _, rule := range read {
 		names[rule.Name] = true
-		if !disabled {
-			list = append(list, rule)
+		if !rule.Disabled {
+			list = append(list, newRule(rule))
 		}
 	}
 	own := len(list)
@@ -178,73 +123,17 @@ func parseRules(file string, data []byte, base *Rules, compile compiler) (*Rules
 	return rules, nil
 }
 
-func parseRule(node yaml.Node, compile compiler) (rule Rule, disabled bool, err error) {
-	// A yaml.Node decodes leniently, so unknown keys are looked for by hand.
-	if err := knownKeys(node); err != nil {
-		return rule, false, err
+// newRule takes over a rule that has been checked. Its expression is compiled at the first use.
+func newRule(r rulefile.Rule) Rule {
+	rule := Rule{
+		Name: r.Name, Role: roleOf(r.Role), Literals: r.Literals, ExitCodes: r.ExitCodes, Verdict: Verdict(r.Verdict),
+		AfterProgress: Verdict(r.AfterProgress), Reason: r.Reason, PrintedSteps: r.PrintedSteps, OnSuccess: r.OnSuccess,
+		EndsProgram: r.EndsProgram, Seen: r.Seen,
 	}
-	var y ruleYAML
-	if err := node.Decode(&y); err != nil {
-		return rule, false, inYAML(err)
+	if r.Pattern != "" {
+		rule.Pattern = lazy(r.Pattern)
 	}
-	rule = Rule{
-		Name: y.Name, Role: roleNames[y.Role], Literals: y.Literals, ExitCodes: y.ExitCodes, Verdict: y.Verdict,
-		AfterProgress: y.AfterProgress, Reason: y.Reason, PrintedSteps: y.PrintedSteps, OnSuccess: y.OnSuccess,
-		EndsProgram: y.EndsProgram, Seen: y.Seen,
-	}
-	if y.Name == "" {
-		return rule, false, errors.New("a rule without a name")
-	}
-	if y.Disabled {
-		return rule, true, nil
-	}
-	if rule.Role == RoleNone && y.Role == "" {
-		return rule, false, fmt.Errorf("rule %s has no role; want one of root, suspect, cascade, confirm, noise", y.Name)
-	}
-	if rule.Role == RoleNone {
-		return rule, false, fmt.Errorf("rule %s: role %q is not one of root, suspect, cascade, confirm, noise", y.Name, y.Role)
-	}
-	for _, v := range []Verdict{y.Verdict, y.AfterProgress} {
-		switch v {
-		case "", Retry, Fatal, Preempted:
-		default:
-			return rule, false, fmt.Errorf("rule %s: verdict %q is not one of retry, fatal, preempted", y.Name, v)
-		}
-	}
-	for _, code := range y.ExitCodes {
-		if code < 0 || code > 255 {
-			return rule, false, fmt.Errorf("rule %s: exit code %d is not within 0 to 255", y.Name, code)
-		}
-	}
-	if y.PrintedSteps && y.AfterProgress == "" {
-		return rule, false, fmt.Errorf("rule %s has printedSteps but no afterProgress", y.Name)
-	}
-	switch {
-	case y.Pattern != "":
-		rule.Pattern, err = compile(y.Pattern)
-		if err != nil {
-			return rule, false, fmt.Errorf("rule %s: %w", y.Name, err)
-		}
-	case len(y.ExitCodes) == 0:
-		return rule, false, fmt.Errorf("rule %s has neither a pattern nor exit codes", y.Name)
-	case len(y.Literals) > 0:
-		return rule, false, fmt.Errorf("rule %s has literals but no pattern", y.Name)
-	}
-	return rule, false, nil
-}
-
-func knownKeys(node yaml.Node) error {
-	known := []string{"name", "role", "literals", "pattern", "exitCodes", "verdict", "afterProgress", "reason",
-		"printedSteps", "onSuccess", "endsProgram", "seen", "disabled"}
-	if node.Kind != yaml.MappingNode {
-		return errors.New("a rule is a mapping of keys to values")
-	}
-	for i := 0; i < len(node.Content); i += 2 {
-		if key := node.Content[i].Value; !slices.Contains(known, key) {
-			return fmt.Errorf("unknown key %q; a rule has %s", key, strings.Join(known, ", "))
-		}
-	}
-	return nil
+	return rule
 }
 
 // Match is a line of a log and the rule that it fits.

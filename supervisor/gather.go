@@ -75,9 +75,7 @@ func (s *Supervisor) gather(g node.Gather) {
 		if g.Evidence == node.Everything {
 			v.errorData = v.readErrorFile()
 			o.ErrorFile, o.StartedAt = v.errorData, v.startedAt
-			if o.Status != (exitcodes.Status{}) || len(o.Output) > 0 { // to read the rules takes longer than a short command does
-				v.rules = s.cfg.Rules()
-			}
+			v.rules = s.cfg.Rules()
 		}
 		v.outcome, v.finding = o, judge(o, v.rules)
 		return node.Judged{Worker: g.Worker, Finding: v.finding}

@@ -1,4 +1,4 @@
-package exitcodes
+package rulefile
 
 import (
 	"bytes"
@@ -14,8 +14,12 @@ import (
 // wantRules is how a file of rules begins.
 const wantRules = "want rules: and below it a list of them"
 
-// readRuleFile reads the one document of a rules file.
-func readRuleFile(file string, data []byte) (doc ruleFile, err error) {
+type document struct {
+	Rules []yaml.Node `yaml:"rules"`
+}
+
+// readDocument reads the one document of a file of rules.
+func readDocument(file string, data []byte) (doc document, err error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	switch err := dec.Decode(&doc); {
@@ -38,22 +42,19 @@ func readRuleFile(file string, data []byte) (doc ruleFile, err error) {
 }
 
 // typesInYAML are what the YAML library calls the types of Go, and a person does not.
-var typesInYAML = []struct {
-	match *regexp.Regexp
-	with  string
-}{
-	{regexp.MustCompile("cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into \\[\\][^\\s;]+"), "want a list, not the $1 $2"},
-	{regexp.MustCompile("cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into exitcodes\\.rule\\w+"), "want a mapping, not the $1 $2"},
-	{regexp.MustCompile("cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into int"), "want a number, not the $1 $2"},
-	{regexp.MustCompile("cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into bool"), "want true or false, not the $1 $2"},
-	{regexp.MustCompile("cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into [^\\s;]+"), "want a text, not the $1 $2"},
-	{regexp.MustCompile(`field (\S+) not found in type \S+`), `unknown key "$1"`},
-	{regexp.MustCompile(`not the (seq|map)\b`), "not a $1"},
-	{regexp.MustCompile(`not a seq\b`), "not a list"},
-	{regexp.MustCompile(`not a map\b`), "not a mapping"},
-	{regexp.MustCompile(`not the str\b`), "not the text"},
-	{regexp.MustCompile(`not the int\b`), "not the number"},
-	{regexp.MustCompile(`^yaml: (unmarshal errors: )?`), ""},
+var typesInYAML = []struct{ match, with string }{
+	{"cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into \\[\\][^\\s;]+", "want a list, not the $1 $2"},
+	{"cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into rulefile\\.\\w+", "want a mapping, not the $1 $2"},
+	{"cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into int", "want a number, not the $1 $2"},
+	{"cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into bool", "want true or false, not the $1 $2"},
+	{"cannot unmarshal !!(\\w+)(?: (`[^`]*`))? into [^\\s;]+", "want a text, not the $1 $2"},
+	{`field (\S+) not found in type \S+`, `unknown key "$1"`},
+	{`not the (seq|map)\b`, "not a $1"},
+	{`not a seq\b`, "not a list"},
+	{`not a map\b`, "not a mapping"},
+	{`not the str\b`, "not the text"},
+	{`not the int\b`, "not the number"},
+	{`^yaml: (unmarshal errors: )?`, ""},
 }
 
 // inYAML is the library's error on one line and without the names of Go's types. It has lines.
@@ -61,7 +62,7 @@ func inYAML(err error) error {
 	text := strings.ReplaceAll(strings.ReplaceAll(err.Error(), "errors:\n", "errors:"), "\n", ";")
 	text = strings.Join(strings.Fields(text), " ")
 	for _, t := range typesInYAML {
-		text = t.match.ReplaceAllString(text, t.with)
+		text = regexp.MustCompile(t.match).ReplaceAllString(text, t.with)
 	}
 	return errors.New(strings.Join(strings.Fields(text), " "))
 }
