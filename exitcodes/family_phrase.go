@@ -6,7 +6,7 @@ import "bytes"
 var (
 	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "aborted: session ", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
-		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection is shut down", "connection was shut down", "recvall failed", "sendall failed", "rpc::rpc_error during call", "connection lost",
+		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection is shut down", "connection was shut down", "endpoint is closed or does not exist", "retry counter exceeded", "got completion with error: ", "recvall failed", "sendall failed", "rpc::rpc_error during call", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
 		"recv, got 0 bytes", "socket recv error", "socket send error", "network dropped connection", "communication error with rank",
 		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server", "eof occurred in violation of protocol", "server disconnected",
@@ -32,7 +32,7 @@ var (
 		"server is busy", "temporarily unable", "temporarily unavailable", "store unavailable", "backend unavailable", "database is locked", "rate limit exceeded",
 		"status code 429", "status code 50", "try again later", "try later", "try accessing the file again later",
 		"unable to handle the request", "unable to return a response", "standbyexception", "no locks available", "device or resource busy", "text file busy",
-		"nodes are busy", "already completing or completed", "could not get lock", "unable to acquire lock", "could not acquire lock", "failed to acquire lock", "deadlock detected", "table is locked", "can't open hfi unit", "too many users have viewed",
+		"nodes are busy", "neuroncore(s) not available", "neuron core(s) not available", "already completing or completed", "could not get lock", "unable to acquire lock", "could not acquire lock", "failed to acquire lock", "deadlock detected", "table is locked", "can't open hfi unit", "too many users have viewed",
 		"overloaded_error", "server is overloaded", "is currently overloaded", "server overloaded", "too many clients", "too many connections",
 		"connection slots are reserved", "deadlock found", "try restarting transaction", "loading the dataset in memory", "interrupted at shutdown",
 		"please retry in ", "please retry later", "please retry after", "please retry your request", "please retry downloading", "please retry loading",
