@@ -337,15 +337,3 @@ func (p *parser) close() {
 	}
 	p.chain, p.state, p.link, p.group, p.rich, p.bare = nil, stateIdle, linkNone, 0, false, false
 }
-
-// oneLine reports whether the messages of the class take one line. What follows such a line is something else.
-func oneLine(class string) bool {
-	switch class {
-	case "KeyError", "AttributeError", "NameError", "IndexError", "ImportError", "ModuleNotFoundError", "FileNotFoundError",
-		"UnboundLocalError", "ZeroDivisionError", "StopIteration", "KeyboardInterrupt", "SyntaxError", "IndentationError",
-		"ConnectionResetError", "ConnectionRefusedError", "ConnectionAbortedError", "BrokenPipeError", "PermissionError",
-		"ValueError", "TypeError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "RecursionError", "MemoryError":
-		return true
-	}
-	return false
-}
