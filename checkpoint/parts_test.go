@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -52,16 +51,7 @@ func TestParts(t *testing.T) {
 		"no more than an epoch": {files: []wrote{{"meta_log_giou0.431.pth", pickled("epoch", numberIn(3))}}, path: "meta_log_giou0.431.pth", step: 3, unit: format.UnitEpoch},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			tr := newTree(t)
-			for _, f := range tt.files {
-				tr.put(f.path, f.data)
-			}
-			c, o := chosenIn(t, os.DirFS(tr.dir))
-			switch {
-			case c == nil && tt.path == "" && tt.veto == (o.Veto != nil):
-			case c == nil || c.Path != tt.path || c.Step != tt.step || c.Unit != tt.unit:
-				t.Errorf("%+v; want %q of %d %s; %+v", c, tt.path, tt.step, tt.unit, o)
-			}
+			tt.judge(t)
 		})
 	}
 }

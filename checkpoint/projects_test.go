@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -108,16 +107,7 @@ func TestProjects(t *testing.T) {
 		"one save under a random name, and up":          {[]wrote{{"f3b1a2c4-0d5e-4b7a-9a61-1c2d3e4f5a6b.pt", stateOf("step", 5)}, {"0a9c2e44-77aa-4c1b-8b16-9e8d7c6b5a40.pt", stateOf("step", 6)}}, "0a9c2e44-77aa-4c1b-8b16-9e8d7c6b5a40.pt", 6, ""},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			tr := newTree(t)
-			for _, f := range tt.files {
-				tr.put(f.path, f.data)
-			}
-			c, o := chosenIn(t, os.DirFS(tr.dir))
-			switch {
-			case c == nil && tt.path == "":
-			case c == nil || c.Path != tt.path || c.Step != tt.step || c.Unit != tt.unit:
-				t.Errorf("%+v; want %q of %d %s; %+v", c, tt.path, tt.step, tt.unit, o)
-			}
+			cause{files: tt.files, path: tt.path, step: tt.step, unit: tt.unit}.judge(t)
 		})
 	}
 }

@@ -1,10 +1,15 @@
 package exitcodes
 
+import "strings"
+
 // say lets the worker's own words decide, as far as something knows them.
 func (f Finding) say(w said, o Outcome) Finding {
 	own := o.Status.Number()
 	if w.known {
 		f = f.apply(w, o)
+		if len(w.words) > 0 {
+			f.Message += "; no rule explains it, but it has the words of a failure that passes: " + strings.Join(w.words, ", ")
+		}
 		if f.Other = w.other; w.other != "" && w.other != w.match.Line {
 			f.Message += "; the other candidate: " + clip(w.other)
 		}
@@ -23,6 +28,9 @@ func (f Finding) say(w said, o Outcome) Finding {
 	if w.exception != "" {
 		f.Evidence = w.exception
 		f.Message += ": " + clip(w.exception)
+	}
+	if f.Other = w.other; w.other != "" {
+		f.Message += "; the other candidate: " + clip(w.other)
 	}
 	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true

@@ -1,27 +1,15 @@
 package exitcodes
 
-import (
-	"os"
-	"strings"
-	"testing"
-)
+import "testing"
 
 // TestConditions has the wordings of testdata/conditions.tsv end a process with code 1, as the sources of the programs named
 // there print them ("seen": as that program has printed them for us): conditions that pass, and beside them what the same
 // programs say of a request that will fail again. Each is raised by a script, or is the last that was printed.
 func TestConditions(t *testing.T) {
-	data, err := os.ReadFile("testdata/conditions.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const frames = "Traceback (most recent call last):\n  File \"/app/train.py\", line 77, in <module>\n    main()\n  File \"/app/train.py\", line 33, in main\n    batch = fetch(item)\n"
 	count := map[string]int{}
-	for row := range strings.Lines(string(data)) {
-		field := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
-		if len(field) != 4 {
-			t.Fatalf("conditions.tsv: %q", row)
-		}
-		verdict, how, text := Verdict(field[0]), field[1], strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(field[3])
+	for _, field := range table(t, "conditions.tsv", 4) {
+		verdict, how, text := Verdict(field[0]), field[1], unfolded.Replace(field[3])
 		count[field[0]+" "+how]++
 		printed := "Loading configuration from run.yaml\nModel has 124000000 parameters\n"
 		if how == "raised" {

@@ -24,7 +24,7 @@ func serviceCode(_, _ string, message []byte, h heard) family {
 	if n, err := strconv.Atoi(code); err == nil {
 		return status(n)
 	}
-	for _, w := range []string{"resourcelimit", "vcpulimit", "quotaexceeded", "accountlimit", "instancelimit"} { // what an account may have does not change by itself
+	for _, w := range []string{"resourcelimit", "vcpulimit", "quotaexceeded", "accountlimit", "instancelimit", "nameunavailable"} { // what an account may have does not change by itself, nor who has a name
 		if strings.Contains(code, w) && !strings.HasSuffix(code, "persecond") {
 			return deterministic("service", "RequestRefused")
 		}

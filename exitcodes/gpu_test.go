@@ -13,19 +13,8 @@ import (
 // there by test/peers/provoke/gpu; two NCCL ranks shared it, told that they were on two hosts. INDEX.tsv says what was done, and
 // what an engineer makes of it.
 func TestGPU(t *testing.T) {
-	index, err := os.ReadFile("testdata/gpu/INDEX.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cases := 0
-	for line := range strings.Lines(string(index)) {
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		if len(fields) != 6 {
-			t.Fatalf("%q", line)
-		}
+	for _, fields := range table(t, "gpu/INDEX.tsv", 6) {
 		file, verdict, reasons, evidence := fields[0], fields[2], strings.Split(fields[3], "||"), strings.Split(fields[4], "||")
 		code, err := strconv.Atoi(fields[1])
 		if err != nil {

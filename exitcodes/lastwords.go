@@ -17,6 +17,8 @@ type said struct {
 	program   bool   // and it speaks about the program itself
 	ended     bool   // the program had ended of this exception when a signal killed the interpreter on its way out
 
+	hint        bool     // the line tells of no error by itself: it is shown, and no more
+	words       []string // by which the line was judged, where nothing else knew it
 	told        string   // nothing is known, but this line tells how it crashed, or that it did
 	accusations []string // lines that name other ranks
 	trained     bool     // the output shows steps of the training
@@ -24,6 +26,15 @@ type said struct {
 
 // lastWords weighs what was said at the end of a process that exited with a code. The order is that of docs/verdicts.md.
 func (r *reader) lastWords() said {
+	s := r.known()
+	if s.known || s.program || r.code >= CodeNotExecutable {
+		return s
+	}
+	return r.mostTelling(s)
+}
+
+// known weighs what rules and families know.
+func (r *reader) known() said {
 	if m, found := r.byCode(); found {
 		return said{match: m, known: true, at: len(r.lines)}
 	}
@@ -35,7 +46,7 @@ func (r *reader) lastWords() said {
 			return s
 		}
 	}
-	return r.unknownLine()
+	return said{at: len(r.lines)}
 }
 
 // explained lets lines beside the exception that ended the program say more than it does.

@@ -168,23 +168,3 @@ var advice = []string{"* ", "This usually is caused by", "Usage: ", "usage: ", "
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
-
-// states reports whether a line is a statement of its own about something that it names: "config.yaml: line 4: no such key".
-func states(l *line) bool {
-	if l.level == levelInfo || indent(l.text) > 0 || l.kind == kindSurvived || l.says(advice...) {
-		return false
-	}
-	i := bytes.Index(l.text[:min(len(l.text), 40)], []byte(": "))
-	if i <= 0 {
-		return false
-	}
-	words, numbers := 0, 0 // which are of the best of a run
-	for word := range bytes.FieldsSeq(l.text[i+2 : min(len(l.text), 200)]) {
-		if bytes.ContainsAny(word, "0123456789=[]{}") {
-			numbers++
-		} else {
-			words++
-		}
-	}
-	return words >= 3 && words > 2*numbers
-}

@@ -1,8 +1,6 @@
 package exitcodes
 
 import (
-	"bufio"
-	"bytes"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,18 +16,10 @@ import (
 // has at least one for every rule, and behind some an address at which the wording can be read.
 func samples(t testing.TB) map[string][]string {
 	t.Helper()
-	data, err := os.ReadFile("testdata/samples.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
 	lines := map[string][]string{}
-	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
-		rule, line, found := strings.Cut(s.Text(), "\t")
-		if !found {
-			t.Fatalf("samples.tsv: %q", s.Text())
-		}
-		line, _, _ = strings.Cut(line, "\thttps://")
-		lines[rule] = append(lines[rule], line)
+	for _, field := range table(t, "samples.tsv", 2) {
+		line, _, _ := strings.Cut(field[1], "\thttps://")
+		lines[field[0]] = append(lines[field[0]], line)
 	}
 	return lines
 }
@@ -228,16 +218,9 @@ func TestSeenRulesFitRecordedOutput(t *testing.T) {
 
 // Lines that programs print and that look like what a rule is about, but are not.
 func TestNearMisses(t *testing.T) {
-	data, err := os.ReadFile("testdata/near.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
 	near := map[string]bool{}
-	for line := range strings.Lines(string(data)) {
-		name, text, found := strings.Cut(strings.TrimRight(line, "\n"), "\t")
-		if !found {
-			t.Fatalf("near.tsv: %q", line)
-		}
+	for _, field := range table(t, "near.tsv", 2) {
+		name, text := field[0], field[1]
 		near[name] = true
 		for _, rule := range BuiltinRules().list {
 			if rule.Name == name && rule.Pattern().MatchString(text) {

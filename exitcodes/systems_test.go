@@ -1,27 +1,15 @@
 package exitcodes
 
-import (
-	"os"
-	"strings"
-	"testing"
-)
+import "testing"
 
 // TestSystems has the wordings of testdata/systems.tsv, which are the numbers, names and texts of operating systems, libraries and
 // services by their own lists, end a process with code 1: as the last line, raised by an exception of an unknown class,
 // and logged as an error. Who prints them does not matter.
 func TestSystems(t *testing.T) {
-	data, err := os.ReadFile("testdata/systems.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const begin = "Loading configuration from run.yaml\nModel has 124000000 parameters\n"
 	count := map[string]int{}
-	for row := range strings.Lines(string(data)) {
-		field := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
-		if len(field) != 3 {
-			t.Fatalf("systems.tsv: %q", row)
-		}
-		verdict, text := Verdict(field[0]), strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(field[2])
+	for _, field := range table(t, "systems.tsv", 3) {
+		verdict, text := Verdict(field[0]), unfolded.Replace(field[2])
 		count[field[0]]++
 		for how, printed := range map[string]string{
 			"last":   begin + text,

@@ -33,10 +33,11 @@ func (r *reader) trained() bool {
 	return barsOfTraining(bars)
 }
 
-// tellsLoss reports whether a line may tell a loss; stepped, whether it tells the loss of a step that is not the first: one such
+// tellsLoss reports whether a line may tell a loss or an error; stepped, whether it tells that of a step that is not the first: one such
 // line shows that steps were made, where others have to come again.
 func tellsLoss(text []byte) bool {
-	return bytes.Contains(text[:min(len(text), maxStepLine)], []byte("oss"))
+	text = text[:min(len(text), maxStepLine)]
+	return bytes.Contains(text, []byte("oss")) || bytes.Contains(text, []byte("top1")) || bytes.Contains(text, []byte("Err "))
 }
 
 func stepped(text []byte) bool {
@@ -48,7 +49,7 @@ const maxStepLine = 400
 
 var (
 	doneSteps = lazy(`(?i)\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d`) // Detectron2's, once it has ended
-	someLoss  = lazy(`(?i)loss\w*["')\]]*\s*[:=]?\s*\d+\.\d`)
+	someLoss  = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*\d+\.\d`)
 	laterStep = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])`)
 )
 

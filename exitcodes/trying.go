@@ -66,7 +66,7 @@ func (r *reader) lastWarned() (said, bool) {
 		} else if (l.level == levelWarning || l.contains("retrying")) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			m.Rule = familyOf("", l.text).rule()
 		}
-		return said{match: m, known: true, at: i}, m.Rule.Verdict == Retry
+		return said{match: m, known: true, at: i}, m.Rule.Verdict == Retry || m.Rule.AfterProgress == Retry
 	}
 	return said{}, false
 }

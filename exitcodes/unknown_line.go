@@ -2,50 +2,85 @@ package exitcodes
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
+
+	"github.com/gangrun/gangrun/exitcodes/wording"
 )
 
-// unknownLine is the line that tells most where nothing is known: the last that names an exception or an error, or else
-// one of the last with which a program says what it cannot do.
-func (r *reader) unknownLine() said {
-	stated, echo := -1, -1
-	for i := len(r.lines) - 1; i >= 0; i-- {
+const (
+	maxWeighed = 40 // last lines that are weighed
+	tellsLeast = -3 // what a line must weigh to be shown as what tells why it ended,
+	statesMost = -2 // and one that tells of no error by itself
+	raisedMore = 2  // by how much another line must outweigh the exception that ended the program
+)
+
+// mostTelling is the line that tells most by its words, and by what the reader makes of it, where nothing is known. s is what was found
+// so far: an exception that nothing knows, if any.
+func (r *reader) mostTelling(s said) said {
+	type weighed struct {
+		line  int
+		tells float64
+	}
+	var all []weighed
+	least := float64(tellsLeast)
+	later := false
+	for i, far := len(r.lines)-1, 0; i >= 0 && far < maxWeighed; i-- {
 		l := &r.lines[i]
-		if r.inside[i] || l.is(traitNoise) || besideTheRun(l) || isFrame(l.text) || isHeader(l.text) {
+		if l.blank() {
 			continue
 		}
-		if l.is(traitEcho) {
-			if class, _, ok := exceptionHead(l.text); echo < 0 && (ok && looksRaised(class) || l.says("srun: error: ")) {
-				echo = i
-			}
-			continue
+		r.meter.pass(1, min(len(l.text), wording.MaxText))
+		if isFrame(l.text) || isHeader(l.text) {
+			// shows where
+		} else if tells := wording.Tells(r.marked(i, far, later)); s.unknown && i == s.at {
+			least = tells + raisedMore
+		} else if r.mayTell(l, tells) {
+			all = append(all, weighed{i, tells})
 		}
-		if i < len(r.lines)-closing && stated >= 0 {
+		far++
+		later = later || l.kind == kindLast && !l.is(traitEcho)
+	}
+	slices.SortStableFunc(all, func(a, b weighed) int { return cmp.Compare(b.tells, a.tells) })
+	for _, w := range all {
+		if w.tells < least {
 			break
 		}
-		if stated < 0 && l.kind == kindOther && l.level == levelNone && i >= len(r.lines)-closing && states(l) {
-			stated = i
+		if r.rejected(w.line) {
+			continue
 		}
-		if l.kind == kindLast {
-			if stated >= 0 && r.passes(l) { // and the program went on to what it states
-				break
-			}
-			if at := r.rustPanic(i); at >= 0 {
-				return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
-			}
-			if m, ok := r.unforked(i); ok {
-				return said{match: m, known: true, at: i}
-			}
-			return said{exception: r.statement(i), at: i, unknown: true}
+		if at := r.rustPanic(w.line); at >= 0 {
+			return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true}
 		}
+		if m, ok := r.unforked(w.line); ok {
+			return said{match: m, known: true, at: w.line}
+		}
+		return said{exception: r.stated(w.line), at: w.line, unknown: true, other: s.exception, hint: r.lines[w.line].kind == kindOther || r.lines[w.line].level == levelInfo}
 	}
-	if stated >= 0 {
-		return said{exception: r.statement(stated), at: stated, unknown: true}
+	return s
+}
+
+// mayTell reports whether a line that weighs so much may be shown as what tells why it ended: no noise but a tracker's, and a launcher's
+// only where it names an exception or a task.
+func (r *reader) mayTell(l *line, tells float64) bool {
+	if l.is(traitEcho) {
+		class, _, ok := exceptionHead(l.text)
+		return ok && looksRaised(class) || l.says("srun: error: ")
 	}
-	if echo >= 0 { // better than nothing
-		return said{exception: r.statement(echo), at: echo, unknown: true}
+	switch l.kind {
+	case kindLast, kindSurvived:
+		return true
+	case kindNoise:
+		return l.is(traitTracker) && tells >= statesMost
 	}
-	return said{at: len(r.lines)}
+	return tells >= statesMost && worded(l.text) && !measured().Match(l.text[:min(len(l.text), 200)])
+}
+
+// rejected reports whether line i tells of a condition that passes, which is known, and all the same nothing took it for the end.
+func (r *reader) rejected(i int) bool {
+	l := &r.lines[i]
+	return l.rule != nil && l.rule.Verdict != Fatal || r.passes(l)
 }
 
 // passes reports whether a line names a condition that passes.
@@ -53,7 +88,36 @@ func (r *reader) passes(l *line) bool {
 	if !r.rules.families || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 		return false
 	}
-	return familyOf("", l.text).verdict == Retry
+	class, message, raised := raisedHead(l.text)
+	if !raised {
+		message = string(l.text)
+	}
+	return familyOf(class, []byte(message)).verdict == Retry
+}
+
+// worded reports whether a line has more words than numbers, which are of a loss, of a time, of the best of a run.
+func worded(text []byte) bool {
+	words, numbers := 0, 0
+	for word := range bytes.FieldsSeq(text[:min(len(text), 200)]) {
+		if bytes.ContainsAny(word, "0123456789=[]{}") {
+			numbers++
+		} else {
+			words++
+		}
+	}
+	return words >= 3 && words > 2*numbers
+}
+
+// stated is line i for a person: the head of the exception that it begins, or the line.
+func (r *reader) stated(i int) string {
+	for c := range r.chains {
+		for _, m := range r.chains[c].members {
+			if m.lines[0] == i {
+				return r.head(m)
+			}
+		}
+	}
+	return r.statement(i)
 }
 
 // statement is line i for a person, and the next one where line i is only a heading: the upper edge of a box, or an exception whose
@@ -69,6 +133,9 @@ func (r *reader) statement(i int) string {
 	}
 	if class, message, ok := exceptionHead(l.text); ok && message == "" && looksRaised(class) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) ||
 		!r.inside[i] && l.says("Exception in ") && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && !isHeader(r.lines[i+1].text) { // "Exception in worker 3:"
+		return l.shown() + " " + next
+	}
+	if l.kind == kindLast && l.is(traitError) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && r.lines[i+1].says("! ") { // R
 		return l.shown() + " " + next
 	}
 	return l.shown()

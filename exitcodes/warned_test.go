@@ -12,6 +12,10 @@ func TestWarnedOf(t *testing.T) {
 		tf      = "2026-07-30 06:41:52.525932: W tensorflow/core/framework/op_kernel.cc:1318] "
 		primary = "Primary job  terminated normally, but 1 process returned\na non-zero exit code. Per user-direction, the job has been aborted.\n"
 		stopped = "W0409 07:28:49.530000 1359 torch/distributed/elastic/agent/server/api.py:719] Received Signals.SIGTERM death signal, shutting down workers\n"
+		bfc     = "2018-02-06 03:11:25.666037: W tensorflow/core/common_runtime/bfc_allocator.cc:273] Allocator (GPU_0_bfc) ran out of memory trying to allocate 4.42GiB.  Current allocation summary follows.\n" +
+			"2018-02-06 03:11:25.666101: I tensorflow/core/common_runtime/bfc_allocator.cc:628] Bin (256): \tTotal Chunks: 2811, Chunks in use: 2790. 702.8KiB allocated for chunks.\n" +
+			"2018-02-06 03:11:25.671112: I tensorflow/core/common_runtime/bfc_allocator.cc:684] Sum Total of in-use chunks: 6.11GiB\n"
+		dashes = "--------------------------------------------------------------------------\n"
 	)
 	for name, tt := range map[string]struct {
 		output string
@@ -19,12 +23,16 @@ func TestWarnedOf(t *testing.T) {
 		want   Verdict
 		says   string
 	}{
-		"an operation that fails":      {tf + "OP_REQUIRES failed at mpi_ops.cc:422 : Aborted: " + horovod + "\n" + primary, 1, Retry, "Horovod has been shut down"},
-		"another warning of the same":  {tf + "Slow allreduce: " + horovod + "\nrestoring model.ckpt-7\n" + primary, 1, Fatal, "exited 1"},
-		"and nothing after it":         {tf + "Slow allreduce: " + horovod + "\n" + primary, 1, Retry, "Horovod has been shut down"},
-		"a peer's end, as a warning":   {"2021-04-16 06:05:53.861300: W   41468 tensorflow/core/distributed_runtime/rpc/grpc_remote_master.cc:159] RPC failed with status = \"Unavailable: Socket closed\"\n", 1, Retry, "Socket closed"},
-		"and a stack of C++":           {"2021-04-16 06:05:53.861300: W tensorflow/core/distributed_runtime/rpc/grpc_remote_master.cc:159] RPC failed with status = \"Unavailable: Socket closed\"\n2021-04-16 06:05:54.000000: E tensorflow/compiler/xla/xla_client/xla_util.cc:88] *** Begin stack trace ***\n2021-04-16 06:05:54.000000: E tensorflow/compiler/xla/xla_client/xla_util.cc:88] \txla::util::Report(tensorflow::Status const&, absl::Span<x\n", 1, Retry, "Socket closed"},
-		"NCCL before 2.2":              {"n7:454:484 [0] INFO bootstrap.cu:76 -> 2 [bthread]\n\nn7:454:587 [0] include/socket.h:196 WARN Connection closed by remote peer\nn7:454:587 [0] INFO transport/net_socket.cu:149 -> 2\n", 1, Retry, "Connection closed by remote peer"},
+		"an operation that fails":             {tf + "OP_REQUIRES failed at mpi_ops.cc:422 : Aborted: " + horovod + "\n" + primary, 1, Retry, "Horovod has been shut down"},
+		"another warning of the same":         {tf + "Slow allreduce: " + horovod + "\nrestoring model.ckpt-7\n" + primary, 1, Fatal, "exited 1"},
+		"and nothing after it":                {tf + "Slow allreduce: " + horovod + "\n" + primary, 1, Retry, "Horovod has been shut down"},
+		"a peer's end, as a warning":          {"2021-04-16 06:05:53.861300: W   41468 tensorflow/core/distributed_runtime/rpc/grpc_remote_master.cc:159] RPC failed with status = \"Unavailable: Socket closed\"\n", 1, Retry, "Socket closed"},
+		"and a stack of C++":                  {"2021-04-16 06:05:53.861300: W tensorflow/core/distributed_runtime/rpc/grpc_remote_master.cc:159] RPC failed with status = \"Unavailable: Socket closed\"\n2021-04-16 06:05:54.000000: E tensorflow/compiler/xla/xla_client/xla_util.cc:88] *** Begin stack trace ***\n2021-04-16 06:05:54.000000: E tensorflow/compiler/xla/xla_client/xla_util.cc:88] \txla::util::Report(tensorflow::Status const&, absl::Span<x\n", 1, Retry, "Socket closed"},
+		"NCCL before 2.2":                     {"n7:454:484 [0] INFO bootstrap.cu:76 -> 2 [bthread]\n\nn7:454:587 [0] include/socket.h:196 WARN Connection closed by remote peer\nn7:454:587 [0] INFO transport/net_socket.cu:149 -> 2\n", 1, Retry, "Connection closed by remote peer"},
+		"TensorFlow's allocator, after steps": {"step 17825: train loss 4.2335\n" + bfc, 1, Retry, "ran out of memory"},
+		"and before any":                      {"Loading run.yaml\n" + bfc, 1, Fatal, "ran out of memory"},
+		"InfiniBand, and Open MPI's page": {"[node2:17381] pml_ucx.c:424  Error: ucp_ep_create(proc=2) failed: Endpoint timeout\n" + dashes + "It looks like MPI_INIT failed for some reason; your parallel process is\nlikely to abort.  There are many reasons that a parallel process can\nfail during MPI_INIT; some of which are due to configuration or environment\nproblems.\n\n  PML add procs failed\n  --> Returned \"Error\" (-1) instead of \"Success\" (0)\n" + dashes +
+			"[node2:17381] *** An error occurred in MPI_Init\n[node2:17381] *** reported by process [3710458193,3]\n[node2:17381] *** on a NULL communicator\n[node2:17381] *** Unknown error\n", 1, Retry, "Endpoint timeout"},
 		"a store, tried again":         {"W715 09:24:02.297720466 TCPStore.cpp:330] [c10d] TCP client failed to connect/validate to host 0.0.0.0:51216 - retrying (try=0, timeout=300000ms, delay=59547ms): The client socket has timed out after 300000ms while trying to connect to (0.0.0.0, 51216).\n", 1, Retry, "client socket"},
 		"which it did without":         {"WARNING: cache: connection refused, working without it\n", 1, Fatal, "exited 1"},
 		"a rendezvous that is gone":    {"WARNING:torch.distributed.elastic.rendezvous.dynamic_rendezvous:The node 'n7_1_0' has failed to send a keep-alive heartbeat to the rendezvous 'none' due to an error of type RendezvousConnectionError.\n", 1, Retry, "keep-alive"},

@@ -27,7 +27,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 				w = said{told: told}
 			}
 		}
-		return o.attributed(w)
+		return o.attributed(r.weighed(w))
 	}
 	if crashed {
 		o.Status = Status{Code: uncaught}
@@ -42,7 +42,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 		p.other = w.exception
 		return p
 	}
-	return w
+	return r.weighed(w)
 }
 
 // record is what torch recorded of the exception that ended this process: not what another one had left at that path,

@@ -63,11 +63,7 @@ func TestBansOfClocks(t *testing.T) {
 
 // TestBansComeAlong: bans are brought into a store that knows nothing, as the job's record is.
 func TestBansComeAlong(t *testing.T) {
-	s := newStage(t, sickSpec(2, 3))
-	for _, name := range []string{"a", "b", "c"} {
-		s.join(name)
-	}
-	s.run(ActCreate, ActForm)
+	s := sickStage(t, 2, 3)
 	for range 3 {
 		s.sickens("b")
 	}

@@ -206,11 +206,7 @@ func TestFleet(t *testing.T) {
 
 // TestUnban lifts a ban and what led to it, and a fault of this very round is not counted again.
 func TestUnban(t *testing.T) {
-	s := newStage(t, sickSpec(2, 3))
-	for _, name := range []string{"a", "b", "c"} {
-		s.join(name)
-	}
-	s.run(ActCreate, ActForm)
+	s := sickStage(t, 2, 3)
 	for range 3 {
 		s.sickens("b")
 	}

@@ -3,6 +3,7 @@ package file
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -65,7 +66,10 @@ func Gunzip(r io.ReaderAt, size int64, keep int, spend func(n int) error) (*Unpa
 			return nil, err
 		}
 	}
-	u.tail = append(ring[at:len(ring):len(ring)], ring[:at]...)
+	slices.Reverse(ring[:at]) // in place, as it may be large: the oldest first
+	slices.Reverse(ring[at:])
+	slices.Reverse(ring)
+	u.tail = ring
 	return u, nil
 }
 

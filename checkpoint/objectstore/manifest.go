@@ -16,8 +16,8 @@ import (
 
 const maxManifest = 64 << 20
 
-// Manifest is the JSON document that says what files there are, where a web server has no listing that programs can
-// read:
+// ManifestFile is one file of a manifest, the JSON document that says what files there are, where a web server has no listing
+// that programs can read:
 //
 //	{"files": [
 //	  {"path": "step-100/model.safetensors", "size": 1048576, "modified": "2026-01-02T03:04:05Z"},
@@ -25,11 +25,6 @@ const maxManifest = 64 << 20
 //	]}
 //
 // Whoever writes it writes it last, by one PUT or a rename: it is the truth about what is there. Other keys are ignored.
-type Manifest struct {
-	Files []ManifestFile `json:"files"`
-}
-
-// ManifestFile is one file of a Manifest.
 type ManifestFile struct {
 	// Path is where the file is in the checkpoint directory: relative, with slashes, without "." and "..".
 	Path string `json:"path"`
@@ -42,7 +37,7 @@ type ManifestFile struct {
 	URL string `json:"url,omitempty"`
 }
 
-// parseManifest reads a Manifest that came from base.
+// parseManifest reads a manifest that came from base.
 func parseManifest(r io.Reader, base *url.URL) (*tree, error) {
 	t := newTree(".")
 	t.exists, t.deep = true, true

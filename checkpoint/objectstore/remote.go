@@ -45,7 +45,7 @@ var ErrChanged = errors.New("it was changed while it was read")
 // Open makes an FS of what is below a URL:
 //
 //   - s3://BUCKET/PREFIX, an S3 bucket, signed for by the usual AWS variables and files, or anonymous without any;
-//   - https://HOST/MANIFEST.json, a list of files (see [Manifest]), presigned URLs among them;
+//   - https://HOST/MANIFEST.json, a list of files (see [ManifestFile]), presigned URLs among them;
 //   - https://HOST/BUCKET?list-type=2&prefix=PREFIX, an S3 listing that anybody may read.
 //
 // Open itself asks nobody. Its error says that the URL or the configuration is wrong. What is below the URL is listed

@@ -5,20 +5,19 @@ package latest
 import (
 	"time"
 
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 )
 
 // Writer writes values in a goroutine of its own. Any may give it values, until it is closed.
 type Writer[T any] struct {
 	newest chan T
-	done   chan struct{}
+	work   task.Task
 }
 
 // NewWriter begins to write by write. The first error is given to failed; later ones are the same to a reader.
 func NewWriter[T any](write func(T) error, failed func(error)) *Writer[T] {
-	w := &Writer[T]{newest: make(chan T, 1), done: make(chan struct{})}
-	crash.Go(func() {
-		defer close(w.done)
+	w := &Writer[T]{newest: make(chan T, 1)}
+	w.work = task.Begin(func() {
 		said := false
 		for v := range w.newest {
 			if err := write(v); err != nil && !said {
@@ -56,10 +55,5 @@ func (w *Writer[T]) Offer(v T) {
 // Close reports whether the last value was written, or failed, within limit. Nothing can be put after it.
 func (w *Writer[T]) Close(limit time.Duration) bool {
 	close(w.newest)
-	select {
-	case <-w.done:
-		return true
-	case <-time.After(limit):
-		return false
-	}
+	return w.work.EndsWithin(limit)
 }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/observe/event"
 )
 
@@ -28,7 +28,7 @@ type Writer struct {
 	size  int64
 	log   *slog.Logger
 	queue chan event.Event
-	done  chan struct{}
+	work  task.Task
 
 	out     *os.File
 	written int64
@@ -43,17 +43,13 @@ type Writer struct {
 // it is said in the log, once, and training goes on.
 func Open(path string, size int64, log *slog.Logger) *Writer {
 	w := newWriter(path, size, log)
-	crash.Go(func() {
-		defer close(w.done)
-		w.run()
-	})
+	w.work = task.Begin(w.run)
 	return w
 }
 
 func newWriter(path string, size int64, log *slog.Logger) *Writer {
 	return &Writer{
-		path: path, size: size, log: log, queue: make(chan event.Event, queued), done: make(chan struct{}),
-		missed: make(chan int64, 1),
+		path: path, size: size, log: log, queue: make(chan event.Event, queued), missed: make(chan int64, 1),
 	}
 }
 
@@ -81,12 +77,10 @@ func (w *Writer) Dropped() int64 { return w.lost.Load() }
 // Close writes what still waits, for no longer than limit. The error says that not all is in the file.
 func (w *Writer) Close(limit time.Duration) error {
 	close(w.queue)
-	select {
-	case <-w.done:
-		return nil
-	case <-time.After(limit):
+	if !w.work.EndsWithin(limit) {
 		return fmt.Errorf("the last events are not in %s: it does not answer", w.path)
 	}
+	return nil
 }
 
 func (w *Writer) run() {

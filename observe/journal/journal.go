@@ -12,7 +12,7 @@ import (
 	"github.com/coreos/go-systemd/v22/journal"
 
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/observe/event"
 )
 
@@ -24,15 +24,14 @@ func Wanted() bool {
 
 // Writer writes to the journal, beside whoever hands events in.
 type Writer struct {
-	said chan []event.Event
-	done chan struct{}
+	said  chan []event.Event
+	write task.Task
 }
 
 // Open begins to write. What is wrong with the journal is said once.
 func Open(log *slog.Logger) *Writer {
-	w := &Writer{said: make(chan []event.Event, 256), done: make(chan struct{})}
-	crash.Go(func() {
-		defer close(w.done)
+	w := &Writer{said: make(chan []event.Event, 256)}
+	w.write = task.Begin(func() {
 		said := false
 		for events := range w.said {
 			for _, e := range events {
@@ -61,10 +60,7 @@ func (w *Writer) Take(events []event.Event) {
 // Close ends it, for no longer than limit.
 func (w *Writer) Close(limit time.Duration) {
 	close(w.said)
-	select {
-	case <-w.done:
-	case <-time.After(limit):
-	}
+	w.write.EndsWithin(limit)
 }
 
 // entry is an event as the journal has it; without a text it has no entry. The steps are not: they would drown the

@@ -13,7 +13,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/observe/event"
 )
 
@@ -29,7 +29,7 @@ func Wanted() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
 // Manager is who has started gangrun.
 type Manager struct {
 	said chan []event.Event
-	done chan struct{}
+	tell task.Task
 }
 
 // Config is what the manager is told by.
@@ -46,12 +46,9 @@ func New(cfg Config) *Manager {
 	if err != nil {
 		cfg.Log.Warn("cannot feed the watchdog of gangrun's manager", "err", err)
 	}
-	m := &Manager{said: make(chan []event.Event, 64), done: make(chan struct{})}
+	m := &Manager{said: make(chan []event.Event, 64)}
 	t := &teller{send: func(state string) error { _, err := daemon.SdNotify(false, state); return err }, log: cfg.Log}
-	crash.Go(func() {
-		defer close(m.done)
-		m.run(t, watchdog, cfg.Alive)
-	})
+	m.tell = task.Begin(func() { m.run(t, watchdog, cfg.Alive) })
 	return m
 }
 
@@ -66,10 +63,7 @@ func (m *Manager) Take(events []event.Event) {
 // Close ends it, for no longer than limit.
 func (m *Manager) Close(limit time.Duration) {
 	close(m.said)
-	select {
-	case <-m.done:
-	case <-time.After(limit):
-	}
+	m.tell.EndsWithin(limit)
 }
 
 func (m *Manager) run(t *teller, watchdog time.Duration, alive func() bool) {

@@ -87,8 +87,6 @@ func (r *Recorder) Step(at time.Time, ev node.Event, effects []node.Effect) []ev
 		r.straggles(at, ev)
 	case node.Slows:
 		r.slows(at, ev)
-	case node.Accused:
-		r.stops(at, event.ByHealth, "a worker "+ev.Why)
 	case node.Stop:
 		if r.round != nil && ev.Round == *r.round {
 			r.stops(at, event.ByJob, ev.Why)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/observe/account"
 	"github.com/gangrun/gangrun/observe/event"
 )
@@ -57,7 +58,7 @@ var page string
 // HTML writes the report as one file that needs no other. The error is that of w.
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"took": took, "percent": func(share *float64) string { return percent(*share) }, "short": short, "plain": Plain, "most": most,
+		"took": took, "percent": func(share *float64) string { return percent(*share) }, "short": short, "plain": plain.Text, "most": most,
 		"share":  func(seconds float64) float64 { return 100 * seconds / max(r.NodeTime, 0.001) },
 		"google": func(s account.Source) string { return googles[s] },
 	}).Parse(page)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/observe/account"
 )
@@ -26,8 +26,8 @@ func (r *Report) Text(w io.Writer) {
 	case r.Over:
 		state = "has ended"
 	}
-	fmt.Fprintf(w, "job %s: %s, %s, %s", cmp.Or(Plain(r.Job), "without a name"), words.Count(len(r.Nodes), "node"),
-		took(r.Elapsed), Plain(state))
+	fmt.Fprintf(w, "job %s: %s, %s, %s", cmp.Or(plain.Text(r.Job), "without a name"), words.Count(len(r.Nodes), "node"),
+		took(r.Elapsed), plain.Text(state))
 	if r.Step != nil {
 		fmt.Fprintf(w, ", step %d", *r.Step)
 	}
@@ -61,9 +61,9 @@ func (r *Report) Text(w io.Writer) {
 
 	r.interruptions(w, t)
 	r.nodes(w, t)
-	fmt.Fprintf(w, "\nfix next: %s\n", Plain(r.Next))
+	fmt.Fprintf(w, "\nfix next: %s\n", plain.Text(r.Next))
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "missing: %s\n", Plain(p))
+		fmt.Fprintf(w, "missing: %s\n", plain.Text(p))
 	}
 }
 
@@ -83,17 +83,17 @@ func (r *Report) interruptions(w io.Writer, t *tabwriter.Writer) {
 			lost = "-"
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Round, d.At.Format(time.DateTime),
-			Plain(cmp.Or(d.Reason, string(d.Kind), "unknown")), Plain(cmp.Or(d.Node, "-")), lost, took(d.Total), most(d.Cost),
+			plain.Text(cmp.Or(d.Reason, string(d.Kind), "unknown")), plain.Text(cmp.Or(d.Node, "-")), lost, took(d.Total), most(d.Cost),
 			short(d.Why))
 	}
 	t.Flush()
 	fmt.Fprintln(w)
 	fmt.Fprintln(t, "by reason\ttimes\tlost steps\tcost, node time")
 	for _, c := range r.Causes {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", Plain(c.Reason), c.Count, c.LostSteps, took(c.Seconds))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\n", plain.Text(c.Reason), c.Count, c.LostSteps, took(c.Seconds))
 	}
 	for _, b := range r.Blamed {
-		fmt.Fprintf(t, "node %s\t%d\t\t%s\n", Plain(b.Node), b.Count, took(b.Seconds))
+		fmt.Fprintf(t, "node %s\t%d\t\t%s\n", plain.Text(b.Node), b.Count, took(b.Seconds))
 	}
 	t.Flush()
 }
@@ -117,7 +117,7 @@ func (r *Report) nodes(w io.Writer, t *tabwriter.Writer) {
 		if n.Goodput != nil {
 			share = *n.Goodput
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", Plain(n.Node), ratio, bar(share), n.Processes, took(n.Elapsed), Plain(end))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", plain.Text(n.Node), ratio, bar(share), n.Processes, took(n.Elapsed), plain.Text(end))
 	}
 	t.Flush()
 }
@@ -159,27 +159,10 @@ func most(cost map[account.Source]float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// Plain is a text that may come from anywhere as it may stand on a terminal: what could steer one is written out.
-func Plain(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
-			b.WriteRune(r)
-		} else {
-			quoted := fmt.Sprintf("%+q", string(r))
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-	}
-	return b.String()
-}
-
 // short is the beginning of a text, on one line.
 func short(s string) string {
 	const most = 100
-	runes := []rune(Plain(s))
+	runes := []rune(plain.Text(s))
 	if len(runes) > most {
 		return string(runes[:most-3]) + "..."
 	}

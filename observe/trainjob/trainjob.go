@@ -19,7 +19,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/observe/account"
 )
 
@@ -77,7 +77,7 @@ func Find(lookup func(string) (string, bool)) (Config, error) {
 type Poster struct {
 	cfg  Config
 	stop chan struct{}
-	done chan struct{}
+	work task.Task
 
 	ca     []byte // the certificate that client trusts
 	client *retryablehttp.Client
@@ -92,21 +92,15 @@ func New(cfg Config) *Poster {
 	if cfg.every == 0 {
 		cfg.every = postEvery
 	}
-	p := &Poster{cfg: cfg, stop: make(chan struct{}), done: make(chan struct{})}
-	crash.Go(func() {
-		defer close(p.done)
-		p.run()
-	})
+	p := &Poster{cfg: cfg, stop: make(chan struct{})}
+	p.work = task.Begin(p.run)
 	return p
 }
 
 // Close posts how the run has ended, and waits for that no longer than limit.
 func (p *Poster) Close(limit time.Duration) {
 	close(p.stop)
-	select {
-	case <-p.done:
-	case <-time.After(limit):
-	}
+	p.work.EndsWithin(limit)
 }
 
 func (p *Poster) run() {

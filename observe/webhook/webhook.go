@@ -17,7 +17,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/observe/event"
 )
 
@@ -45,7 +45,7 @@ type Sender struct {
 	client *retryablehttp.Client
 	poke   chan struct{} // there is something to send, or nothing more comes
 	stop   context.CancelFunc
-	done   chan struct{}
+	work   task.Task
 
 	mu      sync.Mutex
 	waiting []event.Event
@@ -66,7 +66,7 @@ func CheckURL(s string) error {
 // New begins to send.
 func New(cfg Config) *Sender {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Sender{cfg: cfg, poke: make(chan struct{}, 1), stop: stop, done: make(chan struct{})}
+	s := &Sender{cfg: cfg, poke: make(chan struct{}, 1), stop: stop}
 	if cfg.now == nil {
 		s.cfg.now = time.Now
 	}
@@ -83,10 +83,7 @@ func New(cfg Config) *Sender {
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 		PrepareRetry: func(r *http.Request) error { return s.sign(r) },
 	}
-	crash.Go(func() {
-		defer close(s.done)
-		s.run(ctx)
-	})
+	s.work = task.Begin(func() { s.run(ctx) })
 	return s
 }
 
@@ -130,13 +127,9 @@ func (s *Sender) Close(limit time.Duration) error {
 	s.closed = true
 	s.mu.Unlock()
 	s.wake()
-	select {
-	case <-s.done:
-	case <-time.After(limit):
-		s.stop()
-		<-s.done
-	}
+	s.work.EndsWithin(limit)
 	s.stop()
+	<-s.work
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := int64(len(s.waiting)) + s.dropped; n > 0 {

@@ -16,25 +16,15 @@ import (
 type apart struct{ store.Store }
 
 func (a apart) Watch(ctx context.Context, selector string) store.Watcher {
-	w := a.Store.Watch(ctx, selector)
-	out := &half{w, make(chan store.Update)}
-	go func() {
-		defer close(out.out)
-		for u := range w.Updates() {
-			u.Changed = slices.Clone(u.Changed)
-			for i, kv := range u.Changed {
-				if job, _, err := rendezvous.ParseBeginning(kv.Key, kv.Value); kv.Key == jobKey && err == nil {
-					u.Changed[i].Value, _ = rendezvous.Encode(job)
-				}
-			}
-			select {
-			case out.out <- u:
-			case <-ctx.Done():
-				return
+	return through(ctx, a.Store.Watch(ctx, selector), func(u *store.Update) bool {
+		u.Changed = slices.Clone(u.Changed)
+		for i, kv := range u.Changed {
+			if job, _, err := rendezvous.ParseBeginning(kv.Key, kv.Value); kv.Key == jobKey && err == nil {
+				u.Changed[i].Value, _ = rendezvous.Encode(job)
 			}
 		}
-	}()
-	return out
+		return true
+	})
 }
 
 // TestARoundThatDoesNotComeAlong: a node that hears only that a round runs reads at once which it is.

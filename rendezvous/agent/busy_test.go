@@ -45,33 +45,20 @@ func (b *busy) Watch(ctx context.Context, selector string) store.Watcher {
 	if selector != "" { // this is for leaders
 		return w
 	}
-	out := &busyWatch{Watcher: w, out: make(chan store.Update)}
-	go func() {
-		defer close(out.out)
-		for u := range w.Updates() {
-			select {
-			case <-time.After(aWay):
-			case <-ctx.Done():
-				continue
-			}
-			u.Rev += b.others()
-			select {
-			case out.out <- u:
-			case <-ctx.Done():
-			}
+	return busyWatch{through(ctx, w, func(u *store.Update) bool {
+		select {
+		case <-time.After(aWay):
+		case <-ctx.Done():
+			return false
 		}
-	}()
-	return out
+		u.Rev += b.others()
+		return true
+	})}
 }
 
-type busyWatch struct {
-	store.Watcher
-	out chan store.Update
-}
+type busyWatch struct{ *half }
 
-func (b *busyWatch) Updates() <-chan store.Update { return b.out }
-
-func (b *busyWatch) Sync(int64) { b.Watcher.Sync(0) }
+func (b busyWatch) Sync(int64) { b.half.Sync(0) }
 
 // TestOthersWriteToTheStore has a member fall silent while other jobs write to the same store: the leader decides when
 // the member's time is over, and asks the store no more than now and then.

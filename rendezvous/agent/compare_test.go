@@ -40,36 +40,16 @@ func (b *blind) Watch(ctx context.Context, selector string) store.Watcher {
 	if selector != "" && selector != jobKey {
 		return w
 	}
-	out := &half{w, make(chan store.Update)}
-	go func() {
-		defer close(out.out)
-		for u := range w.Updates() {
-			b.mu.Lock()
-			drop := b.left[selector] > 0 && !u.Reset && slices.ContainsFunc(u.Changed, func(kv store.KV) bool { return kv.Key == jobKey })
-			if drop {
-				b.left[selector]--
-			}
-			b.mu.Unlock()
-			if drop {
-				continue
-			}
-			select {
-			case out.out <- u:
-			case <-ctx.Done():
-				return
-			}
+	return through(ctx, w, func(u *store.Update) bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		drop := b.left[selector] > 0 && !u.Reset && slices.ContainsFunc(u.Changed, func(kv store.KV) bool { return kv.Key == jobKey })
+		if drop {
+			b.left[selector]--
 		}
-	}()
-	return out
+		return !drop
+	})
 }
-
-// half is a watch that does not show everything.
-type half struct {
-	store.Watcher
-	out chan store.Update
-}
-
-func (h *half) Updates() <-chan store.Update { return h.out }
 
 // TestTheLeaderComparesWhatItHasRead changes the job's record behind the leader's back, and then lets a worker fail: what
 // the leader decides on its old view must not undo the change.
@@ -171,20 +151,11 @@ func (l *late) Watch(ctx context.Context, selector string) store.Watcher {
 	if selector != jobKey {
 		return w
 	}
-	out := &half{w, make(chan store.Update)}
-	go func() {
-		defer close(out.out)
-		for u := range w.Updates() {
-			l.mu.Lock()
-			hold := l.hold
-			l.mu.Unlock()
-			<-hold
-			select {
-			case out.out <- u:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return out
+	return through(ctx, w, func(*store.Update) bool {
+		l.mu.Lock()
+		hold := l.hold
+		l.mu.Unlock()
+		<-hold
+		return true
+	})
 }

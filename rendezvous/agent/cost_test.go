@@ -44,37 +44,26 @@ func (m metered) Commit(ctx context.Context, txn store.Txn) (store.Result, error
 
 func (m metered) Watch(ctx context.Context, selector string) store.Watcher {
 	m.streams.Add(1)
-	out := &meteredWatch{Watcher: m.Store.Watch(ctx, selector), meter: m.meter, out: make(chan store.Update)}
-	go func() {
-		defer close(out.out)
-		for u := range out.Watcher.Updates() {
-			if selector != "" {
-				m.events.Add(1)
-			}
-			m.add(u.Changed)
-			for _, d := range u.Deleted {
-				m.bytes.Add(int64(len(d.Key)))
-			}
-			select {
-			case out.out <- u:
-			case <-ctx.Done():
-			}
+	return meteredWatch{through(ctx, m.Store.Watch(ctx, selector), func(u *store.Update) bool {
+		if selector != "" {
+			m.events.Add(1)
 		}
-	}()
-	return out
+		m.add(u.Changed)
+		for _, d := range u.Deleted {
+			m.bytes.Add(int64(len(d.Key)))
+		}
+		return true
+	}), m.meter}
 }
 
 type meteredWatch struct {
-	store.Watcher
+	*half
 	meter *meter
-	out   chan store.Update
 }
 
-func (m *meteredWatch) Updates() <-chan store.Update { return m.out }
-
-func (m *meteredWatch) Sync(rev int64) {
+func (m meteredWatch) Sync(rev int64) {
 	m.meter.requests.Add(1)
-	m.Watcher.Sync(rev)
+	m.half.Sync(rev)
 }
 
 // What a round may cost each node, however many there are.

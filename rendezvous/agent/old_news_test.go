@@ -61,32 +61,22 @@ func (l *lagging) Commit(ctx context.Context, txn store.Txn) (store.Result, erro
 }
 
 func (l *lagging) Watch(ctx context.Context, selector string) store.Watcher {
-	w := l.news.Watch(ctx, selector)
-	out := replayed{make(chan store.Update)}
-	go func() {
-		defer close(out.out)
-		for u := range w.Updates() {
-			for heard := false; !heard; {
-				l.mu.Lock()
-				more := l.more
-				heard = u.Rev <= l.upTo
-				l.mu.Unlock()
-				if !heard {
-					select {
-					case <-more:
-					case <-ctx.Done():
-						return
-					}
-				}
+	return replayed{through(ctx, l.news.Watch(ctx, selector), func(u *store.Update) bool {
+		for {
+			l.mu.Lock()
+			more := l.more
+			heard := u.Rev <= l.upTo
+			l.mu.Unlock()
+			if heard {
+				return true
 			}
 			select {
-			case out.out <- u:
+			case <-more:
 			case <-ctx.Done():
-				return
+				return false
 			}
 		}
-	}()
-	return out
+	}).out}
 }
 
 // TestOldNewsAfterANewLease: a round is formed of which a member hears nothing, and it is out of reach until the others

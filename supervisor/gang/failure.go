@@ -2,10 +2,13 @@ package gang
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/supervisor"
@@ -79,5 +82,11 @@ func passOn(path string, data []byte, code int) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, data, 0o644)
+	// A worker may have put a FIFO there: it is written to where somebody reads it, and not waited for.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NONBLOCK, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // Stand is what is known of one worker when the node got nowhere.
@@ -95,7 +97,7 @@ func apart(stands []Stand) string {
 		if len(at[place]) == 1 {
 			verb = "is"
 		}
-		fmt.Fprintf(&b, "; %s %s in %s", list(at[place]), verb, place)
+		fmt.Fprintf(&b, "; %s %s in %s", words.Few(at[place]), verb, place)
 	}
 	return b.String()
 }

@@ -17,7 +17,7 @@ type Endings struct {
 type ending struct {
 	ended bool
 	heard time.Time // its newest sign of life
-	words words
+	words lastWords
 	// base is what it had used by the time of at: since then it does nothing. Zero: it is not known yet.
 	base   Usage
 	at     time.Time
@@ -25,14 +25,14 @@ type ending struct {
 	over   bool // that is said
 }
 
-// words are what a worker has said last.
-type words int
+// lastWords are what a worker has said last.
+type lastWords int
 
 const (
-	unread words = iota
-	asked        // they are being read
-	goesOn       // it goes on, as far as they tell
-	final        // they are those of a program that has ended
+	unread lastWords = iota
+	asked            // they are being read
+	goesOn           // it goes on, as far as they tell
+	final            // they are those of a program that has ended
 )
 
 // What tells a worker that does nothing.

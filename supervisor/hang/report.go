@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // Report is a silence in words and numbers.
@@ -93,45 +95,19 @@ func (r *Report) Standings() string {
 			parts = append(parts, "and others further")
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s reported step %d", list(at[step]), step))
+		parts = append(parts, fmt.Sprintf("%s reported step %d", words.Few(at[step]), step))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// mostNamed bounds a list for a person.
+// mostNamed bounds what a sentence lists: steps, places, calls.
 const mostNamed = 4
-
-func list(names []string) string {
-	if len(names) > mostNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
-	}
-	return strings.Join(names, ", ")
-}
 
 func (s Standing) name() string {
 	if s.Rank < 0 {
 		return fmt.Sprintf("worker %d", s.Worker)
 	}
 	return fmt.Sprintf("rank %d", s.Rank)
-}
-
-// Behind is the worker that has come least far by what it has told; -1 where none is behind another.
-func (r *Report) Behind() int {
-	least, most := -1, int64(0)
-	var step int64
-	for _, s := range r.Ranks {
-		if s.Step == nil {
-			continue
-		}
-		if least < 0 || *s.Step < step {
-			least, step = s.Worker, *s.Step
-		}
-		most = max(most, *s.Step)
-	}
-	if least < 0 || step == most {
-		return -1
-	}
-	return least
 }
 
 func round(d time.Duration) string {

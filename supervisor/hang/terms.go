@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // Differ finds ranks that all stand in the same collective of a group, by its number, and have each called another one, or
@@ -54,7 +56,7 @@ func differ(stands []Stand, members []member) (guilty int, why string) {
 		for _, m := range with[t] {
 			names = append(names, stands[m.stand].Name)
 		}
-		fmt.Fprintf(&b, "%s %s %s", []string{":", ","}[min(i, 1)], list(names), called(t, with[t][0].Call))
+		fmt.Fprintf(&b, "%s %s %s", []string{":", ","}[min(i, 1)], words.Few(names), called(t, with[t][0].Call))
 	}
 	return guilty, b.String()
 }

@@ -71,6 +71,10 @@ func (c *clock) expedite(until time.Time) {
 // ring says what is due, for the caller to do, and moves the clock on. saving is whether a checkpoint is being saved, again
 // how long after SIGKILL the next look is due.
 func (c *clock) ring(now time.Time, saving bool, again time.Duration) alarm {
+	termDue := !c.termAt.IsZero() && !now.Before(c.termAt)
+	if termDue && saving { // it would die of it in the middle
+		termDue, c.termAt = false, now.Add(again)
+	}
 	switch {
 	case !c.runs():
 		return quiet
@@ -90,9 +94,7 @@ func (c *clock) ring(now time.Time, saving bool, again time.Duration) alarm {
 	case !now.Before(c.killAt):
 		c.killedAt, c.killAt, c.termAt = now, now.Add(again), time.Time{}
 		return kill
-	case !c.termAt.IsZero() && !now.Before(c.termAt) && saving: // it would die of it in the middle
-		c.termAt = now.Add(again)
-	case !c.termAt.IsZero() && !now.Before(c.termAt):
+	case termDue:
 		c.termAt = time.Time{}
 		return term
 	}

@@ -88,3 +88,14 @@ func TestStuck(t *testing.T) {
 		}
 	}
 }
+
+// TestClockIsAskedLate finds two things due at once, of which neither may happen while a checkpoint is saved: what is next lies
+// ahead.
+func TestClockIsAskedLate(t *testing.T) {
+	c := clock{}
+	c.limit(noon.Add(25*s), noon.Add(55*s))
+	c.ask(noon.Add(20 * s))
+	if now := noon.Add(30 * s); c.ring(now, true, s) != deferred || c.next().Before(now) {
+		t.Errorf("30 s after the stop something is due since %v", now.Sub(c.next()))
+	}
+}

@@ -6,6 +6,5 @@
 // A node is in one [State] at a time, and [Node.transition] is the only way from one to the next. How the node ends is
 // set in one place ([Node.endWith]), and whatever is told to stop has the same stop clock.
 //
-// To add something: a check of the workers' health sends [Accused], which ends a worker with a finding of its own; events
-// and metrics read the events and effects of each step, as supervisor.Config.Observe is given them.
+// Events and metrics read the events and effects of each step, as supervisor.Config.Observe is given them.
 package node

@@ -165,12 +165,6 @@ type (
 	// Slows says that a node makes the others wait, minute after minute, or no longer does. Only one node is told.
 	Slows rendezvous.SlowNode
 
-	// Accused says what is wrong with a worker: it is stopped, and this is why it ends.
-	Accused struct {
-		Worker int
-		Why    string // follows the name of the worker in a sentence
-	}
-
 	// Hung says that the workers make no progress, and are to be ended.
 	Hung struct {
 		Why      string // since when they show no progress
@@ -230,7 +224,6 @@ func (Amended) event()     {}
 func (Reported) event()    {}
 func (Straggles) event()   {}
 func (Slows) event()       {}
-func (Accused) event()     {}
 func (Hung) event()        {}
 func (Held) event()        {}
 func (Dumped) event()      {}

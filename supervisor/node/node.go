@@ -182,8 +182,6 @@ func (n *Node) Step(ev Event, now time.Time) []Effect {
 		n.straggles(ev)
 	case Slows:
 		n.slows(ev)
-	case Accused:
-		n.accuse(&n.workers[ev.Worker], ev.Why)
 	case Hung:
 		n.hung(ev)
 	case Held:

@@ -128,9 +128,7 @@ func (m *machine) something() {
 	case k < 18 && len(m.running) > 0:
 		if m.r.IntN(2) == 0 {
 			m.step(Hung{Why: "no step", Exiting: m.r.IntN(2) == 0, Failed: m.r.IntN(2) == 0})
-			break
 		}
-		m.step(Accused{m.any(), "is accused"})
 	case k == 19 && m.r.IntN(30) == 0 && !m.ended && m.begun == m.gone:
 		m.ended = true
 		m.step(End{End: rendezvous.End{Verdict: exitcodes.Fatal, Code: 3}, EndsJob: true})

@@ -220,12 +220,11 @@ func TestBothFail(t *testing.T) {
 	}
 }
 
-// TestAccused is the seam for checks of health: a worker that does not do what it should ends for that reason, whatever
-// it answers to the stop.
+// TestAccused: a worker that does not do what it should ends for that reason, whatever it answers to the stop.
 func TestAccused(t *testing.T) {
-	w := newWorld(t, Policy{}, ranks(2)...).start(0, 0)
-	w.at(5*s, Accused{0, "makes no progress"}, Accused{0, "again"}).wants("prepare, SIGTERM to 0")
+	w := newWorld(t, Policy{}, ranks(2)...).at(0, Begin{Step: step(100), Path: "/c/100"})
+	w.at(5*s, Reported{{Step: step(1)}, {Step: step(100)}}, Reported{{Step: step(2)}, {Step: step(101)}}).wants("prepare, SIGTERM to 0")
 	w.exits(6*s, 0, 0).wants("failing fatal, SIGTERM to 1")
 	w.dies(6*s, 1, SIGTERM)
-	w.end(7*s).ended(exitcodes.Fatal, 65, "rank 0 makes no progress")
+	w.end(7*s).ended(exitcodes.Fatal, 65, "rank 0 was to resume from the checkpoint of step 100 (/c/100) and reported step 1")
 }

@@ -108,8 +108,8 @@ func (e *Ears) Listen(path string) (*Socket, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("notify: %s: %w", path, err)
 	}
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) // without, a report came when it was read
 	s := &Socket{Path: path, ears: e, fd: fd, ranks: map[int]rank{}}
+	s.stamps = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) == nil // without, a report came when it was read
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	err = os.ErrClosed
@@ -171,7 +171,7 @@ func (e *Ears) read(s *Socket, most int) {
 	}
 	for range most {
 		e.reads++
-		datagram, at, found := e.in.receive(s.fd)
+		datagram, at, found := e.in.receive(s.fd, s.stamps)
 		if !found {
 			return
 		}

@@ -11,18 +11,24 @@ import (
 // receiver receives datagrams. Its system calls never block, so Go's scheduler need not know of them: telling it would wake
 // another thread, which costs more than all the rest.
 type receiver struct {
-	buf     [maxDatagram + 1]byte
-	control [64]byte
+	buf [maxDatagram + 1]byte
+	// control has room for the timestamp alone: open files that a worker sends along would come behind it, and be gangrun's.
+	control [unix.SizeofCmsghdr + stampSize]byte
 }
 
-// receive takes one datagram, if there is one, and when it came.
-func (r *receiver) receive(fd int) (datagram []byte, at time.Time, found bool) {
+const stampSize = 16 // bytes: two words of 64 bits
+
+// receive takes one datagram, if there is one, and when it came, by the kernel where that stamps those of the socket.
+func (r *receiver) receive(fd int, stamps bool) (datagram []byte, at time.Time, found bool) {
 	iov := unix.Iovec{Base: &r.buf[0]}
 	iov.SetLen(len(r.buf))
 	msg := unix.Msghdr{Iov: &iov, Control: &r.control[0]}
 	msg.SetIovlen(1)
 	for {
-		msg.SetControllen(len(r.control))
+		msg.SetControllen(0)
+		if stamps {
+			msg.SetControllen(len(r.control))
+		}
 		n, _, err := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
 		switch err {
 		case 0:
@@ -42,7 +48,7 @@ func stamped(control []byte, now time.Time) time.Time {
 		if err != nil {
 			return now
 		}
-		if header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS && len(data) == 16 { // two words of 64 bits
+		if header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS && len(data) == stampSize {
 			seconds, nano := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
 			if ago := now.Sub(time.Unix(int64(seconds), int64(nano))); ago > 0 && ago < mostLate {
 				return now.Add(-ago)

@@ -21,8 +21,9 @@ type Socket struct {
 	// Path is the socket's, for NOTIFY_SOCKET.
 	Path string
 
-	ears *Ears
-	fd   int // -1: it is closed
+	ears   *Ears
+	fd     int  // -1: it is closed
+	stamps bool // the kernel says when a datagram came
 
 	mu      sync.Mutex
 	fresh   bool         // something was heard since somebody asked

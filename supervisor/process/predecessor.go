@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/supervisor/environ"
 )
 
 // EndPredecessor kills what a dead gangrun of the same name has left behind: every process whose environment at its
@@ -73,11 +75,11 @@ func leftBehind(entry string) (found []Descendant, err error) {
 // hasEntry reports whether the process was started with the entry in its environment. That of somebody else's process
 // cannot be read; it is not ours.
 func hasEntry(pid int, entry string) bool {
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	started, err := environ.Started(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(e []byte) bool { return string(e) == entry })
+	return slices.ContainsFunc(bytes.Split(started, []byte{0}), func(e []byte) bool { return string(e) == entry })
 }
 
 // supervised reports whether an ancestor of the process is a gangrun that lives.

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gangrun/gangrun/supervisor/environ"
 )
 
 // Descendant is a living process below this one.
@@ -69,11 +71,11 @@ func (f foreign) has(d Descendant) bool {
 // it has emptied its environment. Right at an exec there is neither environment nor command line for a moment.
 func marked(pid int) bool {
 	for range 100 {
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil || len(environ) > 0 {
-			return err != nil || bytes.Contains(environ, []byte(markVariable+"="))
+		started, err := environ.Started(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil || len(started) > 0 {
+			return err != nil || bytes.Contains(started, []byte(markVariable+"="))
 		}
-		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err != nil || len(line) > 0 {
+		if line, err := environ.Started(fmt.Sprintf("/proc/%d/cmdline", pid)); err != nil || len(line) > 0 {
 			return true
 		}
 		runtime.Gosched()

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 // Failure is a worker that did not end well.
@@ -122,7 +123,7 @@ func (f Failure) format(index int) string {
 		fmt.Sprintf("  rank      : %d (local_rank: %d)", f.Rank, f.LocalRank),
 		fmt.Sprintf("  exitcode  : %d (pid: %d) %s", f.status(), f.PID, name),
 		"  error_file: " + t.file,
-		"  traceback : " + strings.ReplaceAll(t.message, "\n", "\n  "),
+		"  traceback : " + strings.ReplaceAll(plain.Lines(t.message), "\n", "\n  "), // the rank's own words
 	}, "\n")
 }
 

@@ -151,6 +151,16 @@ func TestReportWithoutAReadableErrorFile(t *testing.T) {
 	roundTrip(t, []Failure{f}, 0, report)
 }
 
+// TestTracebackSteersNoTerminal: it is the rank's own words in a text of gangrun's.
+func TestTracebackSteersNoTerminal(t *testing.T) {
+	f := Failure{PID: 2, ExitCode: 1, Host: "h", At: time.Unix(1000, 0).UTC(), ErrorFile: "/e"}
+	f.Content = []byte(`{"message": "one\n\ttwo\u001b[2J\rthree\u202e\u2028four", "timestamp": 1000}`)
+	want := "  traceback : one\n  \ttwo\\x1b[2J\\rthree\\u202e\\u2028four\n"
+	if got := Report("x", []Failure{f}, 0); !strings.Contains(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestFailedLine(t *testing.T) {
 	f := Failure{LocalRank: 1, PID: 2996, Signal: 9}
 	o := Options{StartMethod: "spawn"}

@@ -44,10 +44,7 @@ func TestTakeTheirTime(t *testing.T) {
 		runs = runs[:2]
 	}
 	python := harness.Program(t, "python3", "install python3")
-	script, err := filepath.Abs(filepath.Join("testdata", "alive.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := harness.Script(t, "alive.py")
 	// All at the same time: they mostly sleep.
 	var wait []func()
 	for _, r := range runs {

@@ -53,10 +53,7 @@ func (g gang) run(t *testing.T) ended {
 	t.Helper()
 	parallel(t)
 	dir := t.TempDir()
-	script, err := filepath.Abs(filepath.Join("testdata", "gang.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := harness.Script(t, "gang.py")
 	log := filepath.Join(dir, "message")
 	argv := append([]string{harness.Binary(t), "local", "-n", "4", "--termination-log", log, "--log-dir", dir}, g.flags...)
 	argv = append(argv, "--", harness.Peer(t, "torch/bin/python3"), script, g.how, g.sign)
@@ -256,10 +253,7 @@ func TestLaunch(t *testing.T) {
 	long(t)
 	parallel(t)
 	dir := t.TempDir()
-	script, err := filepath.Abs(filepath.Join("testdata", "gang.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := harness.Script(t, "gang.py")
 	log := filepath.Join(dir, "message")
 	res := harness.Run(t, limit, []string{"OMP_NUM_THREADS=1", "PYTHON_EXEC=" + harness.Peer(t, "torch/bin/python3")},
 		harness.Binary(t), "launch", "--standalone", "--nproc-per-node", "4", "--log-dir", dir, "--hang-timeout", "3s",
@@ -277,10 +271,7 @@ func TestTorchrun(t *testing.T) {
 	long(t)
 	parallel(t)
 	dir := t.TempDir()
-	script, err := filepath.Abs(filepath.Join("testdata", "gang.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := harness.Script(t, "gang.py")
 	e := harness.Job{
 		Env:    []string{"OMP_NUM_THREADS=1"},
 		Flags:  []string{"--hang-timeout", "3s", "--max-restarts", "0", "--log-dir", dir},

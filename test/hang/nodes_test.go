@@ -16,10 +16,7 @@ import (
 func runOnNodes(t *testing.T, how, sign string, env []string, flags ...string) (nodes [2]ended) {
 	t.Helper()
 	parallel(t)
-	script, err := filepath.Abs(filepath.Join("testdata", "gang.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := harness.Script(t, "gang.py")
 	endpoint := freeAddress(t)
 	env = append([]string{"OMP_NUM_THREADS=1", "PYTHON_EXEC=" + harness.Peer(t, "torch/bin/python3")}, env...)
 	var started [2]*harness.Process

@@ -119,10 +119,7 @@ func TestSlowNode(t *testing.T) {
 	long(t)
 	parallel(t)
 	python := harness.Program(t, "python3", "install python3")
-	script, err := filepath.Abs(filepath.Join("testdata", "steps.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := harness.Script(t, "steps.py")
 	dir, endpoint := t.TempDir(), freeAddress(t)
 	var nodes []*harness.Process
 	for i, own := range []string{"0.2", "0.24", "0.2"} {

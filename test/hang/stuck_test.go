@@ -73,10 +73,7 @@ func TestCannotDie(t *testing.T) {
 	mount, abort := silentServer(t)
 	parallel(t)
 	dir := t.TempDir()
-	script, err := filepath.Abs(filepath.Join("testdata", "gang.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := harness.Script(t, "gang.py")
 	log := filepath.Join(dir, "message")
 	p := harness.Start(t, limit, []string{"OMP_NUM_THREADS=1", "STUCK=" + filepath.Join(mount, "file")}, harness.Binary(t), "local", "-n", "4",
 		"--termination-log", log, "--log-dir", dir, "--hang-timeout", "3s", "--max-restarts", "3", "--",

@@ -85,6 +85,16 @@ func Binary(t testing.TB) string {
 	return bin
 }
 
+// Script is the path of a script in the testdata of the test's package.
+func Script(t testing.TB, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // PIDNamespace returns argv with the prefix that makes its first program PID 1 of a new PID namespace with its own
 // /proc. It ends the test as Missing does where that is not allowed.
 func PIDNamespace(t testing.TB, argv ...string) []string {

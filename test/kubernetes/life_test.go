@@ -145,16 +145,7 @@ func TestSuspended(t *testing.T) {
 		if c := k.ended(r, objects); !c.succeeded {
 			t.Errorf("%+v", c)
 		}
-		ends := r.ends()
-		if len(ends) != 8 {
-			t.Errorf("%d pods came", len(ends))
-		}
-		for _, e := range ends[4:] {
-			if e.code != 0 || e.Restarts.Used != 0 {
-				t.Errorf("%s: %d, %s", e.pod, e.code, e.text)
-			}
-		}
-		r.wantResumed(10)
+		r.twice()
 	})
 }
 
@@ -206,19 +197,17 @@ func TestBudgetIsSpent(t *testing.T) {
 				if s := r.set().Status; s.Restarts != 1 || s.RestartsCountTowardsMax != test.counts {
 					t.Errorf("%+v", s)
 				}
-				ends := r.ends()
-				if len(ends) != 8 {
-					t.Fatalf("%d pods came", len(ends))
-				}
-				for i, e := range ends {
-					switch {
-					case i < 4 && (e.code != test.code || e.Verdict != exitcodes.Retry || e.Reason != "RestartBudgetExhausted"):
-						t.Errorf("%s: %d, %s", e.pod, e.code, e.text)
-					case i >= 4 && (e.code != 0 || e.Round == nil || *e.Round != 0):
+				first, second := r.twice()
+				for _, e := range first {
+					if e.code != test.code || e.Verdict != exitcodes.Retry || e.Reason != "RestartBudgetExhausted" {
 						t.Errorf("%s: %d, %s", e.pod, e.code, e.text)
 					}
 				}
-				r.wantResumed(10)
+				for _, e := range second {
+					if e.Round == nil || *e.Round != 0 {
+						t.Errorf("%s: %d, %s", e.pod, e.code, e.text)
+					}
+				}
 			})
 		}
 	}

@@ -158,6 +158,22 @@ type end struct {
 	exitcodes.Message
 }
 
+// twice wants eight pods: four, and four in their place, which have resumed from step 10 and succeeded.
+func (r *trial) twice() (first, second []end) {
+	r.t.Helper()
+	ends := r.ends()
+	if len(ends) != 8 {
+		r.t.Fatalf("%d pods came", len(ends))
+	}
+	for _, e := range ends[4:] {
+		if e.code != 0 || e.Restarts.Used != 0 {
+			r.t.Errorf("%s: %d, %s", e.pod, e.code, e.text)
+		}
+	}
+	r.wantResumed(10)
+	return ends[:4], ends[4:]
+}
+
 // want ends the test unless that many pods ended, and all of them like that.
 func (r *trial) want(pods, code int, verdict exitcodes.Verdict, reason string) []end {
 	r.t.Helper()

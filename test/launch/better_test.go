@@ -54,7 +54,7 @@ func TestBetterThanTorchrun(t *testing.T) {
 
 // act is a job of one worker that does one of worker.py's acts.
 func act(t *testing.T, name string, flags ...string) job {
-	return job{flags: flags, script: script(t, "worker.py"), args: []string{name}}
+	return job{flags: flags, script: harness.Script(t, "worker.py"), args: []string{name}}
 }
 
 // codeOf is a worker's own way to end, which says whether a restart makes sense. torchrun exits with 1, always.

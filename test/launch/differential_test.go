@@ -23,7 +23,7 @@ func TestSameAsTorchrun(t *testing.T) {
 	for _, g := range grid {
 		t.Run(g.name, func(t *testing.T) {
 			parallel(t)
-			testdata, free := script(t, ""), freePort(t)
+			testdata, free := harness.Script(t, ""), freePort(t)
 			fill := func(list []string) []string {
 				list = slices.Clone(list)
 				for i := range list {
@@ -33,7 +33,7 @@ func TestSameAsTorchrun(t *testing.T) {
 			}
 			j := job{flags: fill(g.flags), script: g.script, args: fill(g.args), env: fill(g.env)}
 			if j.script == "" {
-				j.script = script(t, "probe.py")
+				j.script = harness.Script(t, "probe.py")
 			}
 			name, want, _ := strings.Cut(fill([]string{g.want})[0], "=")
 			var seen []observed
@@ -76,7 +76,7 @@ func TestSameOnTwoNodes(t *testing.T) {
 				for i, rank := range []string{"0", "1"} {
 					flags := append(words("--nnodes 2 -r 3 --rdzv-id two"), "--master-addr", tt.master, "--master-port", master,
 						"--node-rank", rank, "--nproc-per-node", tt.nproc[i], "--role", tt.role[i], "--log-dir", "{dir}/logs"+rank)
-					j := job{flags: flags, script: script(t, "probe.py"), args: []string{rank}}
+					j := job{flags: flags, script: harness.Script(t, "probe.py"), args: []string{rank}}
 					if l.name == ours {
 						j.env = []string{"GANGRUN_STORE_PORT=" + store}
 					}

@@ -113,16 +113,6 @@ func (l launcher) run(t *testing.T, j job) (harness.Result, string) {
 	return s.Wait(), s.dir
 }
 
-// script is the path of a script in testdata.
-func script(t *testing.T, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // read is a file's content, and empty where there is no file.
 func read(t *testing.T, file string) string {
 	t.Helper()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 // TestSameFailureReport lets a gang of two fail. The report on standard error and the launcher's own error file have to
@@ -29,7 +31,7 @@ func TestSameFailureReport(t *testing.T) {
 		t.Run(tt.how, func(t *testing.T) {
 			parallel(t)
 			j := job{flags: words("--nproc-per-node 2 --log-dir {dir}/logs"),
-				script: script(t, "fail.py"), args: []string{tt.how}, env: words("TORCHELASTIC_ERROR_FILE={dir}/own.json")}
+				script: harness.Script(t, "fail.py"), args: []string{tt.how}, env: words("TORCHELASTIC_ERROR_FILE={dir}/own.json")}
 			var reports []string
 			var files []any
 			for _, l := range []launcher{torchrun(t), gangrun(t)} {

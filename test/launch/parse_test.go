@@ -116,7 +116,7 @@ func TestSameCommandLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	interpreter := harness.Peer(t, "torch/bin/python3")
-	res := harness.Run(t, limit, []string{"TMPDIR=" + dir}, interpreter, script(t, "parse.py"), file)
+	res := harness.Run(t, limit, []string{"TMPDIR=" + dir}, interpreter, harness.Script(t, "parse.py"), file)
 	var answers []string
 	if err := json.Unmarshal([]byte(res.Stdout), &answers); err != nil || len(answers) != len(lines) {
 		t.Fatalf("%v\n%s\n%s", err, res.Stdout, res.Stderr)

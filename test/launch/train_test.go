@@ -24,7 +24,7 @@ func TestSameTraining(t *testing.T) {
 			[]string{"step 60 loss"}, 0.2},
 		// Of gangrun a restart is one restart: no rank meets the port or the keys of the first attempt. torchrun needs a
 		// switch for that.
-		{"elastic", script(t, "elastic.py"), []string{"--max-restarts", "1"}, []string{"{dir}/snapshot", "6"},
+		{"elastic", harness.Script(t, "elastic.py"), []string{"--max-restarts", "1"}, []string{"{dir}/snapshot", "6"},
 			[]string{"attempt 1 goes on at step 3"}, 2},
 	}
 	for _, tt := range tests {
@@ -76,7 +76,7 @@ func TestExamplesUnmodified(t *testing.T) {
 			parallel(t)
 			var outputs [][]string
 			for _, l := range []launcher{onPath(t, filepath.Dir(torchrun(t).argv[0])), onPath(t, symlinked(t))} {
-				j := job{script: script(t, tt.script), args: tt.args}
+				j := job{script: harness.Script(t, tt.script), args: tt.args}
 				for _, f := range tt.flags {
 					j.flags = append(j.flags, strings.ReplaceAll(f, "{port}", freePort(t)))
 				}

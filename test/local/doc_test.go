@@ -120,11 +120,7 @@ func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
 // python is the command line of a script in testdata.
 func python(t *testing.T, name string, args ...string) []string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append([]string{harness.Program(t, "python3", "install python3"), path}, args...)
+	return append([]string{harness.Program(t, "python3", "install python3"), harness.Script(t, name)}, args...)
 }
 
 // lines are the lines of a text without their ends.

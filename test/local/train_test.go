@@ -59,10 +59,7 @@ func said(t *testing.T, res result, pattern string) string {
 // of its devices.
 func TestJAX(t *testing.T) {
 	heavy(t)
-	path, err := filepath.Abs(filepath.Join("testdata", "psum.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := harness.Script(t, "psum.py")
 	res := job{flags: []string{"-n", "2", "--framework", "jax", "--log-dir", "logs", "--restart-grace", "1s", "--kill-rank", "1@step=1"}, env: one,
 		worker: []string{harness.Peer(t, "jax/bin/python3"), path}}.run(t)
 	res.want(t, 0)

@@ -23,16 +23,6 @@ var parallel = harness.Turns(2)
 // trainer is the path of one of the trainers that are shipped as examples.
 func trainer(name string) string { return filepath.Join(harness.Root(), "examples", "train", name) }
 
-// script is the path of a script in testdata.
-func script(t *testing.T, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // torchrun is the command line of torchrun with some ranks on this machine.
 func torchrun(t *testing.T, ranks string, script string, args ...string) []string {
 	t.Helper()

@@ -20,7 +20,7 @@ func TestCallbacks(t *testing.T) {
 			parallel(t)
 			dir := t.TempDir()
 			env := append([]string{"PYTHONPATH=" + harness.Peer(t, "savers"), "PYTHONDONTWRITEBYTECODE=1"}, one...)
-			command := []string{harness.Peer(t, "torch/bin/python3"), script(t, name), filepath.Join(harness.Root(), "examples"), dir}
+			command := []string{harness.Peer(t, "torch/bin/python3"), harness.Script(t, name), filepath.Join(harness.Root(), "examples"), dir}
 			r := harness.Job{Env: env, Worker: append(command, "10000")}.Start(t, limit)
 			r.Await("three steps")
 			r.Signal(syscall.SIGTERM)

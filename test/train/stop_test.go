@@ -29,7 +29,7 @@ func TestTorchIsStopped(t *testing.T) {
 // if its data loader's processes, which a signal would end, were left alone.
 func TestDataLoaderIsSpared(t *testing.T) {
 	parallel(t)
-	r := harness.Job{Env: one, Worker: []string{harness.Peer(t, "torch/bin/python3"), script(t, "loader.py")}}.Start(t, limit)
+	r := harness.Job{Env: one, Worker: []string{harness.Peer(t, "torch/bin/python3"), harness.Script(t, "loader.py")}}.Start(t, limit)
 	r.Await("batch 3")
 	r.Signal(syscall.SIGTERM)
 	e := r.End()

@@ -78,7 +78,7 @@ func TestTorchSeveralFail(t *testing.T) {
 		t.Run(tt.how, func(t *testing.T) {
 			parallel(t)
 			e := harness.Job{Flags: []string{"--no-restart"}, Env: one,
-				Worker: torchrun(t, "2", script(t, "several.py"), t.TempDir()+"/fifo", tt.how)}.Run(t, limit)
+				Worker: torchrun(t, "2", harness.Script(t, "several.py"), t.TempDir()+"/fifo", tt.how)}.Run(t, limit)
 			if e.Code != tt.code || e.Verdict != tt.verdict || !strings.Contains(e.RootCause.Evidence, tt.evidence) {
 				t.Errorf("exit code %d, %s\n%s\n%s", e.Code, e.Verdict, e.Raw, e.Stderr)
 			}
@@ -97,7 +97,7 @@ func TestTorchProgramIsWrong(t *testing.T) {
 		t.Run(tt.script, func(t *testing.T) {
 			parallel(t)
 			// One rank: two that fail at the same moment tear each other's lines, since torchrun gives both its own stderr.
-			e := harness.Job{Env: one, Worker: torchrun(t, "1", script(t, tt.script))}.Run(t, limit)
+			e := harness.Job{Env: one, Worker: torchrun(t, "1", harness.Script(t, tt.script))}.Run(t, limit)
 			e.Want(t, 1, exitcodes.Fatal, tt.reason)
 			if !strings.Contains(e.RootCause.Evidence, tt.evidence) || !strings.Contains(e.Message.Message, tt.evidence) || *e.Round != 0 {
 				t.Errorf("%s", e.Raw)

@@ -25,7 +25,7 @@ func TestKilledOnTheWayOut(t *testing.T) {
 	} {
 		t.Run(strings.Join([]string{tt.launcher, tt.how, tt.kept, tt.signal}, " "), func(t *testing.T) {
 			parallel(t)
-			program := []string{script(t, "wayout.py"), tt.how, tt.kept, tt.signal}
+			program := []string{harness.Script(t, "wayout.py"), tt.how, tt.kept, tt.signal}
 			j := harness.Job{Flags: []string{"--no-restart"}, Env: one}
 			if tt.launcher == "launch" {
 				j.Verb = "launch"

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
 	"github.com/gangrun/gangrun/test/kubelet"
@@ -168,12 +167,7 @@ func TestExamples(t *testing.T) {
 		}
 		first[1].Do("kill 9")
 		finish(o.round(1, 4))
-		o.becomes(kubeflow.JobSucceeded)
-		for _, e := range o.ends() {
-			o.want(e, 0, exitcodes.Success, "Succeeded")
-		}
-		o.never(kubeflow.JobRestarting)
-		o.undeleted()
+		o.succeeds()
 	}
 	for _, name := range []string{"pytorchjob.yaml", "pytorchjob-elastic.yaml"} {
 		t.Run(name, func(t *testing.T) {
@@ -211,12 +205,7 @@ func TestExamples(t *testing.T) {
 		}
 		o.of(first, "mnist-evaluator-0").Do("kill 9")
 		o.of(first, "mnist-chief-0").Do("exit 0")
-		o.becomes(kubeflow.JobSucceeded)
-		for _, e := range o.ends() {
-			o.want(e, 0, exitcodes.Success, "Succeeded")
-		}
-		o.never(kubeflow.JobRestarting)
-		o.undeleted()
+		o.succeeds()
 	})
 }
 

@@ -102,12 +102,7 @@ func TestElasticRestart(t *testing.T) {
 	o := run(t, elasticJob(3))
 	o.round(0, 3)[1].Do("kill 9")
 	finish(o.round(1, 3))
-	o.becomes(kubeflow.JobSucceeded)
-	for _, e := range o.ends() {
-		o.want(e, 0, exitcodes.Success, "Succeeded")
-	}
-	o.never(kubeflow.JobRestarting)
-	o.undeleted()
+	o.succeeds()
 }
 
 // saving are the flags of a job with checkpoints as the workers here save them.

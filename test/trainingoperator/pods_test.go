@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -264,6 +265,20 @@ func (o *operator) want(e end, code int, verdict exitcodes.Verdict, reason strin
 		o.t.Errorf("%s: exit code %d, %s, %s; want %d, %s, %s\n%s", e.name, e.Terminated.ExitCode, e.Verdict, e.Message.Reason,
 			code, verdict, reason, e.Terminated.Message)
 	}
+}
+
+// succeeds waits until the job has succeeded, as all its pods have, without a restart by the operator.
+func (o *operator) succeeds() []end {
+	o.t.Helper()
+	o.becomes(kubeflow.JobSucceeded)
+	ends := o.ends()
+	for _, e := range ends {
+		o.want(e, 0, exitcodes.Success, "Succeeded")
+	}
+	o.never(kubeflow.JobRestarting)
+	o.never(kubeflow.JobFailed)
+	o.undeleted()
+	return ends
 }
 
 // all is a copy of what is known of all pods there have ever been.

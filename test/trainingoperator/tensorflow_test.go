@@ -33,13 +33,7 @@ func TestEvaluatorFails(t *testing.T) {
 				}
 				o.of(first, pod).Do("exit 0")
 			}
-			o.becomes(kubeflow.JobSucceeded)
-			for _, e := range o.ends() {
-				o.want(e, 0, exitcodes.Success, "Succeeded")
-			}
-			o.never(kubeflow.JobFailed)
-			o.never(kubeflow.JobRestarting)
-			o.undeleted()
+			o.succeeds()
 		})
 	}
 }
@@ -73,13 +67,7 @@ func TestParameterServersNeverEnd(t *testing.T) {
 		}
 	}
 	o.of(first, "mnist-chief-0").Do("exit 0")
-	o.becomes(kubeflow.JobSucceeded)
-	for _, e := range o.ends() {
-		o.want(e, 0, exitcodes.Success, "Succeeded")
-	}
-	o.never(kubeflow.JobFailed)
-	o.never(kubeflow.JobRestarting)
-	o.undeleted()
+	o.succeeds()
 }
 
 // TestParameterServerFails: with a parameter server its variables are gone, so that all start again.
@@ -91,12 +79,7 @@ func TestParameterServerFails(t *testing.T) {
 	o.of(o.round(0, 3), "mnist-ps-0").Do("kill 9")
 	second := o.round(1, 3)
 	o.of(second, "mnist-chief-0").Do("exit 0")
-	o.becomes(kubeflow.JobSucceeded)
-	for _, e := range o.ends() {
-		o.want(e, 0, exitcodes.Success, "Succeeded")
-	}
-	o.never(kubeflow.JobRestarting)
-	o.undeleted()
+	o.succeeds()
 }
 
 // TestWorkerOfManyFails kills a worker of MultiWorkerMirroredStrategy, whose peers cannot continue without it nor with
@@ -116,10 +99,5 @@ func TestWorkerOfManyFails(t *testing.T) {
 		}
 	}
 	finish(second)
-	o.becomes(kubeflow.JobSucceeded)
-	for _, e := range o.ends() {
-		o.want(e, 0, exitcodes.Success, "Succeeded")
-	}
-	o.never(kubeflow.JobRestarting)
-	o.undeleted()
+	o.succeeds()
 }

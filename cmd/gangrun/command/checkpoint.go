@@ -18,6 +18,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 // codeUnknown is what the checkpoint commands exit with when what they were asked about could not be read. It is not
@@ -117,7 +118,7 @@ func (i *inspection) command(c *cli.Command, argument, example, note string, set
 		case c.NArg() == 0 || c.Args().First() == "":
 			return &configError{fmt.Sprintf("checkpoint %s: which one? give %s", c.Command.Name, argument)}
 		case c.NArg() > 1 && strings.HasPrefix(c.Args().Get(1), "-"):
-			return &configError{fmt.Sprintf("checkpoint %s: flags come before %s: %s", c.Command.Name, argument, printable(c.Args().Get(1)))}
+			return &configError{fmt.Sprintf("checkpoint %s: flags come before %s: %s", c.Command.Name, argument, plain.Text(c.Args().Get(1)))}
 		case c.NArg() > 1:
 			return &configError{fmt.Sprintf("checkpoint %s: one at a time: %q is one too many", c.Command.Name, c.Args().Get(1))}
 		}
@@ -187,7 +188,7 @@ func (i *inspection) worse(code int) { i.code = max(i.code, code) }
 
 // say is for people, on standard error. Names from the disk cannot do anything to a terminal.
 func (i *inspection) say(format string, args ...any) {
-	fmt.Fprintln(i.err, "gangrun:", printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(i.err, "gangrun:", plain.Text(fmt.Sprintf(format, args...)))
 }
 
 func (i *inspection) encode(v any) error {

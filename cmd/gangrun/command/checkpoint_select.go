@@ -11,6 +11,7 @@ import (
 	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 func (i *inspection) selectCommand() *cli.Command {
@@ -63,7 +64,7 @@ func (i *inspection) choose(ctx context.Context, dir string) error {
 		return i.encode(chosen)
 	}
 	full := within(dir, chosen.Path)
-	if !plain(full) {
+	if !plain.Is(full) {
 		i.worse(codeUnknown)
 		i.say("%s would be chosen, and its name is not one printable line; -o json prints it", quoted(full))
 		return nil

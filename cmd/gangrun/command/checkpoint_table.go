@@ -10,6 +10,7 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 // row is one checkpoint as a person reads it.
@@ -103,7 +104,7 @@ func writeTable(w io.Writer, rows []row, colours bool) {
 		}
 		line(mark, r.cells, r.colour)
 		if r.detail != "" {
-			fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", widths[0]+4), printable(r.detail))
+			fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", widths[0]+4), plain.Text(r.detail))
 		}
 	}
 }
@@ -127,36 +128,10 @@ func age(t, now time.Time) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// printable is a text that cannot control a terminal: what cannot be printed is escaped as in Go.
-func printable(s string) string {
-	if plain(s) {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case strconv.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			q := strconv.QuoteRune(r)
-			b.WriteString(q[1 : len(q)-1])
-		}
-		s = s[n:]
-	}
-	return b.String()
-}
-
 // quoted is a name as it is, or in quotes if something in it cannot be printed.
 func quoted(s string) string {
-	if plain(s) && s != "" {
+	if plain.Is(s) && s != "" {
 		return s
 	}
 	return strconv.Quote(s)
-}
-
-func plain(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gangrun/gangrun/checkpoint/objectstore"
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 // OpenTree opens checkpoints that are not in the file system of this machine, by their URL. It sends no request yet: an
@@ -39,7 +40,7 @@ func (p *program) tree(ctx context.Context, name string) (fs.FS, error) {
 	if isURL(name) {
 		fsys, err := p.openTree(ctx, name)
 		if err != nil {
-			return nil, &configError{printable(err.Error())}
+			return nil, &configError{plain.Text(err.Error())}
 		}
 		return fsys, nil
 	}
@@ -51,7 +52,7 @@ func (p *program) tree(ctx context.Context, name string) (fs.FS, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &configError{printable(name) + " is not a directory"}
+		return nil, &configError{plain.Text(name) + " is not a directory"}
 	}
 	return os.DirFS(name), nil
 }

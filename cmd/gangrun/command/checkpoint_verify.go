@@ -19,7 +19,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/plain"
+	"github.com/gangrun/gangrun/internal/task"
 )
 
 func (i *inspection) verifyCommand() *cli.Command {
@@ -108,10 +109,10 @@ func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Fou
 	}
 	fsys, err := i.tree(ctx, name)
 	_, base, _ := i.above(name)
-	near := printable(nearest(base, beside))
+	near := plain.Text(nearest(base, beside))
 	if _, wrong := errors.AsType[*configError](err); wrong {
 		return nil, format.Found{}, &configError{fmt.Sprintf(
-			"%s is neither a directory of checkpoints nor a checkpoint%s", printable(name), near)}
+			"%s is neither a directory of checkpoints nor a checkpoint%s", plain.Text(name), near)}
 	}
 	if _, absent := errors.AsType[*absentError](err); absent {
 		err = &absentError{"no such file or directory" + near}
@@ -167,22 +168,10 @@ func (i *inspection) above(name string) (dir, rel string, ok bool) {
 // showProgress shows on a terminal how much was read, until stop is called, which erases it.
 func showProgress(w io.Writer, read, total *atomic.Int64) (stop func()) {
 	begin := time.Now()
-	quit, done := make(chan struct{}), make(chan struct{})
-	crash.Go(func() {
-		defer close(done)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				fmt.Fprint(w, "\r\x1b[K")
-				return
-			case <-tick.C:
-				fmt.Fprintf(w, "\r\x1b[K%s", progressText(read.Load(), total.Load(), time.Since(begin)))
-			}
-		}
-	})
-	return func() { close(quit); <-done }
+	show := func(now time.Time) {
+		fmt.Fprintf(w, "\r\x1b[K%s", progressText(read.Load(), total.Load(), now.Sub(begin)))
+	}
+	return task.Repeat(200*time.Millisecond, show, func() { fmt.Fprint(w, "\r\x1b[K") })
 }
 
 // progressText is one line: how much was read, and how fast. Files without checksums are not read, so the total is a bound.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/supervisor"
 	"github.com/gangrun/gangrun/supervisor/signals"
 )
@@ -87,7 +88,7 @@ func Run(args []string) (code int) {
 	default:
 		code = exitcodes.CodeInternalError
 	}
-	fmt.Fprintln(os.Stderr, "gangrun:", err)
+	fmt.Fprintln(os.Stderr, "gangrun:", plain.Lines(err.Error()))
 	return code
 }
 

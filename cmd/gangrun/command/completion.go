@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 func completionCommand() *cli.Command {
@@ -26,7 +28,7 @@ func completionCommand() *cli.Command {
 			case c.NArg() > 1:
 				return &configError{fmt.Sprintf("completion: one shell at a time: %q is one too many", c.Args().Get(1))}
 			case !known:
-				return &configError{fmt.Sprintf("completion %s: want one of bash, zsh, fish", printable(c.Args().First()))}
+				return &configError{fmt.Sprintf("completion %s: want one of bash, zsh, fish", plain.Text(c.Args().First()))}
 			}
 			write(os.Stdout, completable(c.App))
 			return nil
@@ -120,10 +122,10 @@ func bashCompletion(w io.Writer, commands []completableCommand) {
     case ${COMP_WORDS[1]} in
 `, strings.Join(names, " "))
 	for _, c := range commands {
-		var words []string
+		var long []string
 		fmt.Fprintf(w, "    %s)\n", c.name)
 		for _, f := range c.flags {
-			words = append(words, "--"+f.long)
+			long = append(long, "--"+f.long)
 			if f.values != nil {
 				fmt.Fprintf(w, "        [ \"$before\" = --%s ] && values=%q\n", f.long, strings.Join(f.values, " "))
 			}
@@ -131,7 +133,7 @@ func bashCompletion(w io.Writer, commands []completableCommand) {
 		if c.sub != nil {
 			fmt.Fprintf(w, "        [ \"$COMP_CWORD\" -eq 2 ] && commands=%q\n", strings.Join(c.sub, " "))
 		}
-		fmt.Fprintf(w, "        flags=%q ;;\n", strings.Join(words, " "))
+		fmt.Fprintf(w, "        flags=%q ;;\n", strings.Join(long, " "))
 	}
 	io.WriteString(w, `    esac
     if [ -n "$values" ]; then
@@ -185,16 +187,16 @@ func torchrunCompletion(w io.Writer, shell string) error {
 	for _, s := range defaultOptions().launchSettings() {
 		flags = append(flags, "--"+s.name)
 	}
-	words := strings.Join(flags, " ")
+	all := strings.Join(flags, " ")
 	switch shell {
 	case "bash":
-		fmt.Fprintf(w, "complete -o default -W %q %s\n", words, launcherName)
+		fmt.Fprintf(w, "complete -o default -W %q %s\n", all, launcherName)
 	case "zsh":
-		fmt.Fprintf(w, "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\ncomplete -o default -W %q %s\n", words, launcherName)
+		fmt.Fprintf(w, "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\ncomplete -o default -W %q %s\n", all, launcherName)
 	case "tcsh":
-		fmt.Fprintf(w, "complete %s 'c/--/(%s)/' 'p/*/f/'\n", launcherName, strings.ReplaceAll(words, "--", ""))
+		fmt.Fprintf(w, "complete %s 'c/--/(%s)/' 'p/*/f/'\n", launcherName, strings.ReplaceAll(all, "--", ""))
 	default:
-		return &configError{fmt.Sprintf("--print-completion %s: want one of bash, zsh, tcsh", printable(shell))}
+		return &configError{fmt.Sprintf("--print-completion %s: want one of bash, zsh, tcsh", plain.Text(shell))}
 	}
 	return nil
 }

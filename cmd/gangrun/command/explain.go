@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 // explaining has the flags of explain.
@@ -68,8 +69,7 @@ func explainCommand() *cli.Command {
 			if err := resolveGiven(settings); err != nil {
 				return err
 			}
-			e := explainer{out: os.Stdout, json: x.output == "json", rules: exitcodes.BuiltinRules}
-			return x.explain(e, c.Args().Slice())
+			return x.explain(newExplainer(os.Stdout, x.output == "json"), c.Args().Slice())
 		},
 	}
 }
@@ -115,6 +115,25 @@ type explainer struct {
 	out   io.Writer
 	json  bool
 	rules func() *exitcodes.Rules
+}
+
+// newExplainer explains to a person, or in JSON to a program. Messages and logs are others' words: a person's terminal is not
+// steered by them.
+func newExplainer(out io.Writer, json bool) explainer {
+	if !json {
+		out = plainly{out}
+	}
+	return explainer{out: out, json: json, rules: exitcodes.BuiltinRules}
+}
+
+// plainly writes lines as they may stand on a terminal.
+type plainly struct{ to io.Writer }
+
+func (p plainly) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(p.to, plain.Lines(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // explained is a code and what each operator does with it.

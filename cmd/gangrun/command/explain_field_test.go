@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/gangrun/gangrun/exitcodes"
 )
 
 // Logs as clusters have them, logs of real programs that were made to fail (test/peers/provoke/field), and logs that were
@@ -93,7 +91,7 @@ func fieldCases(t *testing.T, dir string) []fieldCase {
 func explainLog(t *testing.T, path string, code int) logged {
 	t.Helper()
 	var out bytes.Buffer
-	if err := (explainer{out: &out, json: true, rules: exitcodes.BuiltinRules}).log(path, code, true); err != nil {
+	if err := newExplainer(&out, true).log(path, code, true); err != nil {
 		t.Fatal(err)
 	}
 	var got logged

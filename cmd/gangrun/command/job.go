@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/location"
@@ -186,7 +187,7 @@ func (o *options) settleBare(p *platform.Platform) {
 		p.Nodes, p.Rank = bare, cmp.Or(p.Rank, p.BareRank)
 	case !bare.OneNode():
 		o.warnings = append(o.warnings, fmt.Sprintf("%s=%s has no effect: no variable says where the nodes meet, so each is supervised by "+
-			"itself; with --nodes, and --store or --endpoint, all restart together", bare.From, printable(bare.Value)))
+			"itself; with --nodes, and --store or --endpoint, all restart together", bare.From, plain.Text(bare.Value)))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/location"
@@ -206,7 +207,7 @@ func (r *jobClient) failed(err error) error {
 	if r.endpoint != "" && errors.Is(err, store.ErrUnreachable) {
 		err = fmt.Errorf("%w; a store within gangrun is there only while its node runs", err)
 	}
-	fmt.Fprintln(os.Stderr, "gangrun:", err)
+	fmt.Fprintln(os.Stderr, "gangrun:", plain.Lines(err.Error()))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
 
@@ -44,9 +45,9 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	if name := levelName(r.Level); name != "" {
 		b.WriteString(l.paint(levelColour(r.Level), name) + " ")
 	}
-	b.WriteString(printable(r.Message))
+	b.WriteString(plain.Text(r.Message))
 	if more := details(r.Message, attrs); more != "" {
-		b.WriteString(" " + l.paint(faint, printable("("+more+")")))
+		b.WriteString(" " + l.paint(faint, plain.Text("("+more+")")))
 	}
 	b.WriteByte('\n')
 	l.mu.Lock()

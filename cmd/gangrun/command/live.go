@@ -4,7 +4,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/plain"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/observe"
 	"github.com/gangrun/gangrun/observe/live"
 	"github.com/gangrun/gangrun/supervisor/output"
@@ -21,28 +22,16 @@ func (o *options) wantsLine() bool {
 
 // showLine shows it until it is told to stop.
 func showLine(hub *observe.Hub, console *output.Console, colour bool) (stop func()) {
-	over, ended := make(chan struct{}), make(chan struct{})
-	crash.Go(func() {
-		defer close(ended)
-		tick := time.NewTicker(liveEvery)
-		defer tick.Stop()
-		var pace live.Pace
-		for {
-			select {
-			case <-over:
-				console.SetStatus("")
-				return
-			case now := <-tick.C:
-				place, s := hub.Now(now)
-				rate := pace.Add(now, s.Round, place.Step)
-				width, _ := terminalSize(os.Stderr)
-				text := fit("gangrun: "+printable(live.Line(place, s, rate)), width)
-				if colour {
-					text = "\x1b[" + faint + "m" + text + "\x1b[0m"
-				}
-				console.SetStatus(text)
-			}
+	var pace live.Pace
+	show := func(now time.Time) {
+		place, s := hub.Now(now)
+		rate := pace.Add(now, s.Round, place.Step)
+		width, _ := terminalSize(os.Stderr)
+		text := fit("gangrun: "+plain.Text(live.Line(place, s, rate)), width)
+		if colour {
+			text = "\x1b[" + faint + "m" + text + "\x1b[0m"
 		}
-	})
-	return func() { close(over); <-ended }
+		console.SetStatus(text)
+	}
+	return task.Repeat(liveEvery, show, func() { console.SetStatus("") })
 }

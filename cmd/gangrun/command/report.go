@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/observe/report"
 )
 
@@ -43,7 +44,7 @@ func reportCommand(p *program) *cli.Command {
 				if errors.Is(err, report.ErrNoEvents) {
 					err = fmt.Errorf("%s: %w", strings.Join(c.Args().Slice(), ", "), err)
 				}
-				fmt.Fprintln(os.Stderr, "gangrun:", err)
+				fmt.Fprintln(os.Stderr, "gangrun:", plain.Lines(err.Error()))
 				p.code = codeNoInput
 				return nil
 			}

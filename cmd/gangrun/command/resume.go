@@ -14,6 +14,7 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor"
@@ -127,7 +128,7 @@ func (o *options) settleResume(argv []string, ranks int) error {
 		}
 		r.dir = dir
 	} else if _, err := r.openTree(context.Background(), r.dir); err != nil { // asks nobody yet
-		return &configError{"--checkpoint-dir: " + printable(err.Error())}
+		return &configError{"--checkpoint-dir: " + plain.Text(err.Error())}
 	}
 	if o.spec.MinNodes == o.spec.MaxNodes {
 		r.policy.World = o.spec.MaxNodes * ranks

@@ -14,6 +14,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 // configError is something wrong in a flag, a variable or the configuration file. Nothing was started.
@@ -180,7 +182,7 @@ func orQuotes(value string) string { return cmp.Or(value, `""`) }
 
 // wrong is one line, whatever is in the value: errors repeat it, those of regular expressions as it is.
 func wrong(format string, args ...any) error {
-	return &configError{printable(fmt.Sprintf(format, args...))}
+	return &configError{plain.Text(fmt.Sprintf(format, args...))}
 }
 
 // fileValue is what the configuration file says about one setting, and where.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 )
@@ -42,7 +43,7 @@ func showHosts(w io.Writer, s agent.Status, now time.Time) {
 		}
 		fmt.Fprintln(w, what)
 		for _, f := range slices.Backward(h.Faults) {
-			fmt.Fprintf(w, "  %v ago: %s\n", ago(now, f.At), printable(f.String()))
+			fmt.Fprintf(w, "  %v ago: %s\n", ago(now, f.At), plain.Text(f.String()))
 		}
 	}
 }

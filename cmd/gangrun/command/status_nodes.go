@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 )
@@ -136,9 +137,9 @@ func showNodes(w io.Writer, s agent.Status, most int) {
 			round = strconv.Itoa(r.round)
 		}
 		unsaid = unsaid || r.step == nil || r.checkpoint == nil
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", printable(r.name),
-			cmp.Or(printable(r.role), "-"), rank, r.state, round, r.slots, printable(r.address), said(r.step),
-			said(r.behind), said(r.checkpoint), cmp.Or(printable(r.failure), "-"))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", plain.Text(r.name),
+			cmp.Or(plain.Text(r.role), "-"), rank, r.state, round, r.slots, plain.Text(r.address), said(r.step),
+			said(r.behind), said(r.checkpoint), cmp.Or(plain.Text(r.failure), "-"))
 	}
 	t.Flush()
 	if len(rest) > 0 {

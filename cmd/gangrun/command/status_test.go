@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/location"
@@ -163,7 +164,7 @@ func TestStatusText(t *testing.T) {
 			showStatus(&b, "train", tt.s, noon, tt.most)
 			golden(t, "testdata/status-"+tt.name+".txt", b.String())
 			for _, r := range b.String() {
-				if r != '\n' && printable(string(r)) != string(r) {
+				if r != '\n' && plain.Text(string(r)) != string(r) {
 					t.Errorf("%q is in it", r)
 				}
 			}

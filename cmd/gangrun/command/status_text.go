@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/rendezvous/location"
@@ -22,7 +23,7 @@ const notSaid = "?"
 // showStatus writes where a job stands, of at most that many nodes; 0 is all.
 func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most int) {
 	for _, key := range slices.Sorted(maps.Keys(s.Unreadable)) {
-		fmt.Fprintln(w, "unreadable:", printable(s.Unreadable[key]))
+		fmt.Fprintln(w, "unreadable:", plain.Text(s.Unreadable[key]))
 	}
 	j := s.Job
 	if j == nil {
@@ -34,7 +35,7 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 		round = fmt.Sprintf("round %d", j.Round)
 	}
 	fmt.Fprintf(w, "job %s: %s for %v, %s, run %s\n", quoted(name), j.Phase, ago(now, j.Since), round,
-		printable(j.RunUID))
+		plain.Text(j.RunUID))
 	fmt.Fprintf(w, "restarts charged: %d of %d without progress; in total %d after failures, %d after preemptions\n",
 		j.Budget.Used, j.Spec.Restarts.Max, j.Budget.Total, j.Budget.Preemptions)
 	fmt.Fprintln(w, "checkpoint:", checkpointText(j, s.Round))
@@ -45,12 +46,12 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 	}
 	switch {
 	case j.End != nil:
-		fmt.Fprintf(w, "ended: %s, %s (exit code %d): %s\n", j.End.Verdict, printable(j.End.Reason), j.End.Code,
-			printable(j.End.Message))
+		fmt.Fprintf(w, "ended: %s, %s (exit code %d): %s\n", j.End.Verdict, plain.Text(j.End.Reason), j.End.Code,
+			plain.Text(j.End.Message))
 		fmt.Fprintf(w, "this record is kept for another %v\n",
 			max(0, j.Since.Add(time.Duration(j.Spec.TTL)).Sub(now)).Round(time.Second))
 	case s.Why.Text != "":
-		fmt.Fprintln(w, "now:", printable(s.Why.Text))
+		fmt.Fprintln(w, "now:", plain.Text(s.Why.Text))
 	}
 	showHosts(w, s, now)
 	showNodes(w, s, most)
@@ -62,7 +63,7 @@ func showStatus(w io.Writer, name string, s agent.Status, now time.Time, most in
 		if p.Node != "" {
 			what += " on " + p.Node
 		}
-		fmt.Fprintf(w, "round %d stopped %v ago: %s\n", p.Round, ago(now, p.At), printable(what))
+		fmt.Fprintf(w, "round %d stopped %v ago: %s\n", p.Round, ago(now, p.At), plain.Text(what))
 	}
 }
 
@@ -78,7 +79,7 @@ func checkpointText(j *rendezvous.Job, r *rendezvous.Round) string {
 	switch {
 	case r == nil:
 	case r.Resume.Step != nil:
-		text += fmt.Sprintf("; round %d began from %s %d", r.Number, cmp.Or(printable(r.Resume.Unit), "step"),
+		text += fmt.Sprintf("; round %d began from %s %d", r.Number, cmp.Or(plain.Text(r.Resume.Unit), "step"),
 			*r.Resume.Step)
 	case r.Resume.Identity != "":
 		text += fmt.Sprintf("; round %d began from one without a step", r.Number)
@@ -131,22 +132,22 @@ func showStop(w io.Writer, s rendezvous.Stop, now time.Time) {
 	}
 	where := []string{fmt.Sprintf("round %d", s.Round)}
 	if s.Node != "" {
-		where = append(where, printable(s.Node))
+		where = append(where, plain.Text(s.Node))
 	}
 	if s.Outcome != nil && s.Outcome.Rank >= 0 {
 		where = append(where, fmt.Sprintf("rank %d", s.Outcome.Rank))
 	}
-	fmt.Fprintf(w, "%s: %s, %s, %v ago", what, printable(cmp.Or(s.Reason, s.Kind)), strings.Join(where, ", "),
+	fmt.Fprintf(w, "%s: %s, %s, %v ago", what, plain.Text(cmp.Or(s.Reason, s.Kind)), strings.Join(where, ", "),
 		ago(now, s.At))
 	if s.Message != "" {
-		fmt.Fprint(w, ": ", printable(s.Message))
+		fmt.Fprint(w, ": ", plain.Text(s.Message))
 	}
 	fmt.Fprintln(w)
 	if o := s.Outcome; o != nil && o.Evidence != "" && !strings.Contains(s.Message, o.Evidence) {
-		fmt.Fprintln(w, "  evidence:", printable(o.Evidence))
+		fmt.Fprintln(w, "  evidence:", plain.Text(o.Evidence))
 	}
 	if o := s.Outcome; o != nil && o.Rule != "" {
-		fmt.Fprintln(w, "  by the rule", printable(o.Rule))
+		fmt.Fprintln(w, "  by the rule", plain.Text(o.Rule))
 	}
 }
 
@@ -162,7 +163,7 @@ func showJobs(w io.Writer, namespace string, jobs []location.Job, more bool, now
 		j := found.Record
 		switch {
 		case found.Unreadable != "":
-			fmt.Fprintf(t, "%s\tunreadable\t\t\t\t\t\t%s\n", quoted(found.Name), printable(found.Unreadable))
+			fmt.Fprintf(t, "%s\tunreadable\t\t\t\t\t\t%s\n", quoted(found.Name), plain.Text(found.Unreadable))
 			continue
 		case j == nil:
 			fmt.Fprintf(t, "%s\tno record\t\t\t\t\t\t-\n", quoted(found.Name))
@@ -171,7 +172,7 @@ func showJobs(w io.Writer, namespace string, jobs []location.Job, more bool, now
 		last := ""
 		if stop := lastStop(j); stop != nil {
 			last = fmt.Sprintf("%s, %v ago",
-				strings.TrimSpace(printable(stop.Node)+" "+printable(cmp.Or(stop.Reason, stop.Kind))),
+				strings.TrimSpace(plain.Text(stop.Node)+" "+plain.Text(cmp.Or(stop.Reason, stop.Kind))),
 				ago(now, stop.At))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%v\t%d\t%s\t%d of %d\t%s\t%s\n", quoted(found.Name), j.Phase, ago(now, j.Since),

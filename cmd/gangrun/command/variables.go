@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/gangrun/gangrun/internal/plain"
 )
 
 // links are the names that Kubernetes gives every container for each service of its namespace: a service gangrun-store
@@ -58,7 +60,7 @@ func misspelt(environ []string) string {
 			}
 		}
 		if best != "" {
-			found = append(found, fmt.Sprintf("%s is not known and does nothing; did you mean %s?", printable(name), best))
+			found = append(found, fmt.Sprintf("%s is not known and does nothing; did you mean %s?", plain.Text(name), best))
 		}
 	}
 	slices.Sort(found)

@@ -3,6 +3,7 @@
 package procs
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
@@ -133,12 +135,12 @@ func (t Table) Ranks(pid int) (ranks, launchers []Process) {
 		if p.Dead() {
 			continue
 		}
-		environ, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", t.root, p.PID))
-		if err != nil || variable(environ, "PYTHONFAULTHANDLER") == "" || !t.python(p.PID) {
+		started, err := environ.Started(fmt.Sprintf("%s/%d/environ", t.root, p.PID))
+		if err != nil || variable(started, "PYTHONFAULTHANDLER") == "" || !t.python(p.PID) {
 			continue
 		}
 		able = append(able, p)
-		rank[p.PID] = variable(environ, "LOCAL_RANK")
+		rank[p.PID] = variable(started, "LOCAL_RANK")
 		named = named || rank[p.PID] != ""
 	}
 	above := map[int]bool{}
@@ -182,15 +184,28 @@ func (t Table) python(pid int) bool {
 	if strings.HasPrefix(filepath.Base(exe), "python") {
 		return true
 	}
-	maps, err := os.ReadFile(fmt.Sprintf("%s/%d/maps", t.root, pid))
-	return err == nil && bytes.Contains(maps, []byte("/libpython"))
+	return t.maps(pid, "/libpython")
 }
 
 // Maps reports whether a process of the tree below pid, with it, has mapped a file with that in its name.
 func (t Table) Maps(pid int, name string) bool {
 	for _, p := range t.Tree(pid) {
-		maps, err := os.ReadFile(fmt.Sprintf("%s/%d/maps", t.root, p.PID))
-		if err == nil && bytes.Contains(maps, []byte(name)) {
+		if t.maps(p.PID, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// maps reads them line by line: a process may have tens of thousands, with names of 4 KiB.
+func (t Table) maps(pid int, name string) bool {
+	f, err := os.Open(fmt.Sprintf("%s/%d/maps", t.root, pid))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if bytes.Contains(lines.Bytes(), []byte(name)) {
 			return true
 		}
 	}
@@ -198,8 +213,8 @@ func (t Table) Maps(pid int, name string) bool {
 }
 
 // variable is the value of a variable in an environment as /proc shows it; empty when it is not there.
-func variable(environ []byte, name string) string {
-	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+func variable(started []byte, name string) string {
+	for entry := range bytes.SplitSeq(started, []byte{0}) {
 		if key, value, found := bytes.Cut(entry, []byte("=")); found && string(key) == name {
 			return string(value)
 		}

@@ -1,0 +1,55 @@
+package exitcodes
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/gangrun/gangrun/exitcodes/wording"
+)
+
+// weighed lets the words of the line decide that tells most, where no rule and no family knows it: that the failure passes, if they
+// are clearly those of one that does. Words make nothing fatal: without them the code does.
+func (r *reader) weighed(s said) said {
+	if !s.unknown || s.known || s.program || s.hint || !r.rules.families || r.code >= CodeNotExecutable {
+		return s
+	}
+	if s.at < len(r.lines) && (r.lines[s.at].is(traitEcho) || r.tellsOutcome(&r.lines[s.at])) || listed(s.exception) {
+		return s
+	}
+	w := wording.Weigh(s.exception)
+	if !w.Passes() {
+		return s
+	}
+	f := transient("words", ReasonError, RoleSuspect)
+	return said{match: Match{Rule: f.rule(), Line: s.exception}, known: true, at: s.at, other: s.other, words: w.Words}
+}
+
+// listed reports whether a text names a condition by an official list's number or name: an errno, a status, the code of a service, of
+// curl, or the exception that it wraps. The families read these lists, so what none of them knows as passing does not pass by other words.
+func listed(text string) bool {
+	message := []byte(text[:min(len(text), maxMessageText)])
+	h := phrases.in(bytes.ToLower(message))
+	outer, inner, ok := raisedHead(message)
+	if ok {
+		message = []byte(inner)
+	}
+	wraps, _, ok := wrapped(message)
+	return ok && isLogicError(lastName(wraps)) || ofCommand[lastName(outer)] || h.any(saysErrnoName) || h.any(saysErrno) && (errnoPattern().Match(message) || windowsPattern().Match(message)) || h.any(saysCode) && serviceCodePattern().Match(message) ||
+		h.any(saysCurl) || statusPattern().Match(message) || listedState(message)
+}
+
+// listedState reports whether a text names a status of gRPC that says something: INTERNAL and UNKNOWN do not.
+func listedState(message []byte) bool {
+	m := rpcPattern().FindSubmatch(message)
+	if m == nil {
+		return false
+	}
+	state := string(bytes.ToUpper(bytes.Join(m[1:], nil)))
+	return len(m[1]) > 0 || state != "INTERNAL" && state != "UNKNOWN"
+}
+
+// ofCommand are exceptions that tell only which command has failed: what it said itself stands before them.
+var ofCommand = set("CalledProcessError", "ChildFailedError", "ProcessRaisedException", "SubprocessError")
+
+// lastName is a class without its module.
+func lastName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
