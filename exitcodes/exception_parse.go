@@ -258,7 +258,7 @@ func (p *parser) message(i int, text []byte) {
 		if p.chain.end = i; l.says("End of HDF5 error back trace") {
 			p.state, p.between = stateAfter, 0
 		}
-	case strings.Contains(m.class, "errors_impl.") && !l.logged && !isIgnoredHeading(l) && len(m.lines) < 2*maxMessage:
+	case (strings.Contains(m.class, "errors_impl.") || p.r.lines[m.lines[0]].contains("Exception encountered when calling ")) && !l.logged && !isIgnoredHeading(l) && len(m.lines) < 2*maxMessage:
 		m.lines = append(m.lines, i) // TensorFlow's messages have paragraphs, and frames of their own
 		if len(bytes.TrimSpace(text)) > 0 {
 			p.chain.end = i
