@@ -39,8 +39,12 @@ func (r *reader) failedCheck() (said, bool) {
 func aboutArguments(l *line) bool {
 	text := l.text[:min(len(l.text), maxCheck)]
 	switch {
-	case checkPattern().Match(text), misfitPattern().Match(text):
+	case misfitPattern().Match(text):
 		return true
+	case checkPattern().Match(text):
+		_, text, _ = bytes.Cut(text, []byte("Check failed: "))
+		text, _, _ = bytes.Cut(text, []byte(": "))
+		return !statePattern().Match(text)
 	case l.contains("Check failed: "):
 		_, text, _ = bytes.Cut(text, []byte("Check failed: "))
 		if !comparedPattern().Match(text) { // which glog tells of numbers alone
@@ -63,9 +67,9 @@ var (
 	checkPattern    = lazy(`\.(?:cc|cpp|cu|cuh|h):\d+: Check failed: `)
 	comparedPattern = lazy(`^.{1,200} \(\S{1,40} vs\. \S{1,40}\)`)
 	// What an expression in source calls the sizes of things, which of them, or their kind.
-	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|kernel|group|rank|elements?|offset|range|begin|end)|^[a-z] [<>]=? [a-z] \(-?\d`)
+	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|elements?|offset|range)|^[a-z] [<>]=? [a-z] \(-?\d`)
 	shapePattern    = lazy(`(?i)(?:==|<=?|>=?|\bequal\().*(?:shape|dims?\b|ndim|axes|size\(\)|count\(\)|channels|bottom\[)`)
-	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\bfd\b|thread|mutex|lock|refc|state|nccl|gloo|ucx|\bib_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
+	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\bfd\b|thread|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
 	misfitPattern   = lazy(`(?i)\b(?:(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )

@@ -26,6 +26,8 @@ func TestAbortedOfACheck(t *testing.T) {
 
 		dated + "Check failed: len > 0 ":                                                                       Retry,
 		glog + "Check failed: x == y":                                                                          Retry,
+		glog + "Check failed: ibv_post_send(qp, &wr, &bad) == 0 (12 vs. 0) ":                                   Retry,
+		"raylet_client.cc:1: Check failed: status.ok() cannot register":                                        Retry,
 		glog + "Check failed: status == 0 (3 vs. 0) ":                                                          Retry,
 		glog + "Check failed: pthread_create(&t, 0, run, p) == 0 (11 vs. 0) ":                                  Retry,
 		dated + "Check failed: len >= 0  peer=10.0.0.2: Connection reset by peer [104]":                        Retry,

@@ -127,3 +127,15 @@ func looksRaised(class string) bool {
 	}
 	return strings.HasPrefix(class, "NVMLError_")
 }
+
+// oneLine reports whether the messages of the class take one line. What follows such a line is something else.
+func oneLine(class string) bool {
+	switch class {
+	case "KeyError", "AttributeError", "NameError", "IndexError", "ImportError", "ModuleNotFoundError", "FileNotFoundError",
+		"UnboundLocalError", "ZeroDivisionError", "StopIteration", "KeyboardInterrupt", "SyntaxError", "IndentationError",
+		"ConnectionResetError", "ConnectionRefusedError", "ConnectionAbortedError", "BrokenPipeError", "PermissionError",
+		"ValueError", "TypeError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "RecursionError", "MemoryError":
+		return true
+	}
+	return false
+}

@@ -258,7 +258,7 @@ func (p *parser) message(i int, text []byte) {
 		if p.chain.end = i; l.says("End of HDF5 error back trace") {
 			p.state, p.between = stateAfter, 0
 		}
-	case strings.Contains(m.class, "errors_impl.") && !l.logged && !isIgnoredHeading(l) && len(m.lines) < 2*maxMessage:
+	case (strings.Contains(m.class, "errors_impl.") || p.r.lines[m.lines[0]].contains("Exception encountered when calling ")) && !l.logged && !isIgnoredHeading(l) && len(m.lines) < 2*maxMessage:
 		m.lines = append(m.lines, i) // TensorFlow's messages have paragraphs, and frames of their own
 		if len(bytes.TrimSpace(text)) > 0 {
 			p.chain.end = i
@@ -336,16 +336,4 @@ func (p *parser) close() {
 		p.r.chains = append(p.r.chains, *p.chain)
 	}
 	p.chain, p.state, p.link, p.group, p.rich, p.bare = nil, stateIdle, linkNone, 0, false, false
-}
-
-// oneLine reports whether the messages of the class take one line. What follows such a line is something else.
-func oneLine(class string) bool {
-	switch class {
-	case "KeyError", "AttributeError", "NameError", "IndexError", "ImportError", "ModuleNotFoundError", "FileNotFoundError",
-		"UnboundLocalError", "ZeroDivisionError", "StopIteration", "KeyboardInterrupt", "SyntaxError", "IndentationError",
-		"ConnectionResetError", "ConnectionRefusedError", "ConnectionAbortedError", "BrokenPipeError", "PermissionError",
-		"ValueError", "TypeError", "IsADirectoryError", "NotADirectoryError", "FileExistsError", "RecursionError", "MemoryError":
-		return true
-	}
-	return false
 }

@@ -6,7 +6,7 @@ import "bytes"
 var (
 	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "aborted: session ", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
-		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection is shut down", "connection was shut down", "recvall failed", "sendall failed", "rpc::rpc_error during call", "connection lost",
+		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection is shut down", "connection was shut down", "endpoint is closed or does not exist", "retry counter exceeded", "got completion with error: ", "recvall failed", "sendall failed", "rpc::rpc_error during call", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
 		"recv, got 0 bytes", "socket recv error", "socket send error", "network dropped connection", "communication error with rank",
 		"remote end closed", "remote end hung up", "unexpected disconnect", "early eof", "unexpected eof while reading", "empty reply from server", "eof occurred in violation of protocol", "server disconnected",
@@ -22,7 +22,7 @@ var (
 		"could not connect to", "couldn't connect to", "failed to connect to",
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
-		"temporary failure in name resolution", "unable to connect to", "connecting to rank ", "connect to tracker failed", "failed connecting to", "error connecting to", "establish connection", "establish a connection", "connection could not be established", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
+		"temporary failure in name resolution", "unable to connect to", "connecting to rank ", "connect to tracker failed", "failed connecting to", "error connecting to", "establish connection to", "establish connection with", "establish a connection to", "establish a connection with", "establish a secure connection", "connection could not be established", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
 		"network error (connect", "network error (read", "network error (http", "network error (time", "network error occurred", "a network error", "network connectivity",
 		"host name lookup failure", "srv lookup failed", "dns resolution failed", "slurm_persist_conn_open", "dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
@@ -32,7 +32,7 @@ var (
 		"server is busy", "temporarily unable", "temporarily unavailable", "store unavailable", "backend unavailable", "database is locked", "rate limit exceeded",
 		"status code 429", "status code 50", "try again later", "try later", "try accessing the file again later",
 		"unable to handle the request", "unable to return a response", "standbyexception", "no locks available", "device or resource busy", "text file busy",
-		"nodes are busy", "already completing or completed", "could not get lock", "unable to acquire lock", "could not acquire lock", "failed to acquire lock", "deadlock detected", "table is locked", "can't open hfi unit", "too many users have viewed",
+		"nodes are busy", "neuroncore(s) not available", "neuron core(s) not available", "already completing or completed", "could not get lock", "unable to acquire lock", "could not acquire lock", "failed to acquire lock", "deadlock detected", "table is locked", "can't open hfi unit", "too many users have viewed",
 		"overloaded_error", "server is overloaded", "is currently overloaded", "server overloaded", "too many clients", "too many connections",
 		"connection slots are reserved", "deadlock found", "try restarting transaction", "loading the dataset in memory", "interrupted at shutdown",
 		"please retry in ", "please retry later", "please retry after", "please retry your request", "please retry downloading", "please retry loading",

@@ -36,7 +36,7 @@ func TestLibrariesWords(t *testing.T) {
 		"Open MPI's help":              {mpi + help, Retry, "Connection reset by peer"},
 		"with a part left out":         {mpi + "...\n" + help, Retry, "Connection reset by peer"},
 		"and another's error":          {mpi + help + "train.py: error: no such option: --lr\n", Fatal, "no such option"},
-		"a lost peer, passed on":       {steps.String() + told + "UnavailableError'>, Stream removed\nModule completed; cleaning up.\n", Retry, "Stream removed"},
+		"a lost peer, passed on":       {steps.String() + strings.Repeat(told+"UnavailableError'>, Stream removed\n", 3) + "Module completed; cleaning up.\n", Retry, "Stream removed"},
 		"and got over":                 {told + "UnavailableError'>, Stream removed\n" + steps.String(), Fatal, "exited 1"},
 		"a fault, passed on":           {told + "InvalidArgumentError'>, Connection refused by the shape\n", Fatal, "exited 1"},
 		"Lua's stack":                  {"/opt/torch/bin/luajit: train.lua:43: attempt to call method 'x' (a nil value)\n" + lua, Fatal, "attempt to call method"},
@@ -60,6 +60,9 @@ func TestLibrariesWords(t *testing.T) {
 		"a prompt after Ctrl-C":        {frames + "torch.distributed.elastic.multiprocessing.api.SignalException: Process 24 got signal: 2\n" + strings.Repeat("(env) me@n1:/data$ ^C\n", 9), Preempted, "got signal: 2"},
 		"a setting of a heartbeat":     {"ConfigurationError: heartbeat_interval has to be below heartbeat_timeout\n", Fatal, "heartbeat_interval"},
 		"a heartbeat that is missed":   {"the coordinator reports an error: missed heartbeat of task 3\n", Retry, "missed heartbeat"},
+		"a launcher of Paddle's":       {"LAUNCH INFO 2026-11-26 10:00:00,000 Pod failed\nLAUNCH ERROR 2026-11-26 10:00:00,000 Container failed !!!\n", Fatal, ""},
+		"an agent that stops":          {"wandb: Detected 3 failed runs in the first 60 seconds, shutting down.\n", Fatal, ""},
+		"a layer of Keras's":           {frames + "InternalError: Exception encountered when calling layer \"dense\" (type Dense).\n\nFailed copying input tensor from CPU:0 to GPU:0 in order to run MatMul: Dst tensor is not initialized. [Op:MatMul]\n", Fatal, "Dst tensor"},
 		"advice of what to do instead": {hooked, Fatal, "multicast"},
 	} {
 		if f := judged("reading the configuration\n" + tt.output); f.Verdict != tt.verdict || !strings.Contains(f.Message, tt.says) {
@@ -74,6 +77,12 @@ func TestGlogsHeads(t *testing.T) {
 		lines := readLines([]byte(head+"no room\n"), newMeter(100))
 		if l := lines[0]; string(l.text) != "no room" || l.level != levelError || !l.fatal {
 			t.Errorf("%q: %q, level %d, fatal %t", head, l.text, l.level, l.fatal)
+		}
+	}
+	pod := "2026-11-26 10:00:00 10.164.0.13 [3] "
+	for text, want := range map[string]string{pod + "E1126 10:00:00.279713   422 a.cc:250] no room": "no room", pod + "    main()": "    main()", "2026-11-26 10:00:00 step 3 [7] of 9": "step 3 [7] of 9"} {
+		if l := readLines([]byte(text+"\n"), newMeter(100))[0]; string(l.text) != want {
+			t.Errorf("%q became %q", text, l.text)
 		}
 	}
 	for _, text := range []string{"F2026112610:00:00 a] b", "F 11-26 is the date of [it] all", "I 12 10 21 a.py:118] is it"} {

@@ -108,6 +108,7 @@ func (r *reader) mark() {
 			}
 		}
 	}
+	r.passOver()
 	r.markTrackers()
 }
 

@@ -172,8 +172,8 @@ func (r *reader) findWork(stepAt time.Time) {
 		if !l.is(traitWork) || l.is(traitNoise|traitEcho) || isFrame(l.text) || i > 0 && isFrame(r.lines[i-1].text) {
 			continue // frames without a traceback tell where something was called
 		}
-		if i > 0 && r.lines[i-1].is(traitError) && r.lines[i-1].kind != kindWork && r.lines[i-1].tag == l.tag && bytes.IndexByte(l.text[:min(len(l.text), 40)], ':') > 0 && speaker(l.text) == speaker(r.lines[i-1].text) {
-			continue // what the same library says of its error
+		if i > 0 && r.addsTo(&r.lines[i-1], l) {
+			continue
 		}
 		if n := seen[l.shape]; n < 2 {
 			seen[l.shape]++
@@ -201,6 +201,12 @@ func (r *reader) findWork(stepAt time.Time) {
 			break
 		}
 	}
+}
+
+// addsTo reports whether a line is what the same library says beside the error in the line before it: both begin with its name.
+func (r *reader) addsTo(before, l *line) bool {
+	return before.is(traitError) && before.kind != kindWork && before.tag == l.tag && before.shape != l.shape && !ofTraining(l.text) &&
+		bytes.IndexByte(l.text[:min(len(l.text), 40)], ':') > 0 && speaker(l.text) == speaker(before.text)
 }
 
 // sortChains brings chains into the order in which they end.

@@ -59,10 +59,8 @@ func mayBeWork(l *line) bool {
 	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ") || isPrompt(l.text) { // a shell's trace
 		return false
 	}
-	if class, _, ok := exceptionHead(l.text); ok && looksRaised(class) {
-		return false
-	}
-	return true
+	_, _, raised := raisedHead(l.text)
+	return !raised
 }
 
 // isPrompt reports whether a line is a shell's prompt at which nothing was typed, or Ctrl-C: "(env) me@node:/data$ ^C".

@@ -70,7 +70,7 @@ func (l *line) prefix(labels bool) bool {
 	case c == '[':
 		return l.bracket()
 	case c >= '0' && c <= '9':
-		return l.takeClock() || labels && l.label() || l.logged && l.recordFields()
+		return l.takeClock() || l.host() || labels && l.label() || l.logged && l.recordFields()
 	case c == ' ' && labels:
 		return l.label()
 	case c == ' ':

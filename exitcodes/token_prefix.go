@@ -115,6 +115,18 @@ func (l *line) cTime() bool {
 	return true
 }
 
+// host takes off what torch_xla's launcher puts behind the time: the worker's address and number, "10.164.0.8 [2] ".
+func (l *line) host() bool {
+	address, rest, found := bytes.Cut(l.text[:min(len(l.text), 32)], []byte(" ["))
+	number, _, closed := bytes.Cut(rest, []byte("] "))
+	if !l.logged || !found || !closed || !digits(string(number)) || bytes.Count(address, []byte(".")) != 3 || !digits(string(bytes.ReplaceAll(address, []byte("."), nil))) {
+		return false
+	}
+	l.addTag(string(address) + "[" + string(number) + "]")
+	l.text, l.logged = l.text[len(address)+len(" [")+len(number)+len("] "):], false
+	return true
+}
+
 // label takes off srun's --label: the task's number, right-aligned, and a colon.
 func (l *line) label() bool {
 	if n := labelLength(l.text); n > 0 {

@@ -42,3 +42,12 @@ func TestShellWentOn(t *testing.T) {
 		"another script's":     {strings.ReplaceAll(killed, "run.sh", "warm.sh") + rest, Fatal},
 	})
 }
+
+// TestMetricsOfErrors has the lines of a training loop speak of errors: they are work all the same.
+func TestMetricsOfErrors(t *testing.T) {
+	const lost = "n7:454:587 [0] include/socket.h:196 WARN Connection closed by remote peer\n"
+	wantVerdicts(t, map[string]printed{
+		"of one form":  {lost + strings.Repeat("step:261 - loss:2.5 - data/invalid:0.0\n", 6), Fatal},
+		"of two forms": {lost + strings.Repeat("step:261 - loss:2.5 - data/invalid:0.0\nstep:262 - loss:2.5\n", 6), Fatal},
+	})
+}
