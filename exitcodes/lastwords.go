@@ -38,6 +38,9 @@ func (r *reader) known() said {
 	if m, found := r.byCode(); found {
 		return said{match: m, known: true, at: len(r.lines)}
 	}
+	if s, found := r.misused(); found {
+		return s
+	}
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
@@ -176,17 +179,25 @@ func (r *reader) usersWord(s said) (said, bool) {
 }
 
 // ownCause looks, beside words that tell of somebody else's failure, for a line of the process itself that names the
-// cause. It may explain, but never make fatal what would be tried again.
+// cause. It may explain, but never make fatal what would be tried again, unless the process itself had aborted what it now misses:
+// its watchdog had said why.
 func (r *reader) ownCause(s said) (said, bool) {
 	if s.role() >= RoleRoot {
 		return s, false
 	}
 	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
-	if !found || m.Rule.Role <= s.role() || m.Rule.Verdict == Fatal || m.Rule.Verdict == Preempted || r.lines[at].level == levelInfo {
+	aborted := s.match.Rule.Name == abortedRule
+	if !found || m.Rule.Role <= s.role() || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted || r.lines[at].level == levelInfo {
 		return s, false
+	}
+	if aborted { // that is no other candidate
+		return said{match: m, known: true, at: at}, true
 	}
 	return said{match: m, known: true, at: at, other: s.match.Line}, true
 }
+
+// abortedRule is about a communicator that the process's own watchdog has aborted.
+const abortedRule = "nccl.aborted"
 
 // byCode finds a rule that is about the exit code alone.
 func (r *reader) byCode() (Match, bool) {
