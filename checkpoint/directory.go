@@ -15,6 +15,7 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // Directory is where a job keeps its checkpoints, as one node sees it. One goroutine at a time may use it.
@@ -77,7 +78,7 @@ func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	d.scan, d.fresh = scan, cmp.Or(offer.Fresh, nothing(d.Name, scan))
+	d.scan, d.fresh = scan, cmp.Or(offer.Fresh, nothing(scan, d.Policy.Ways.Pattern))
 	if len(scan.Below) > 0 && !scan.Apart {
 		d.once("no checkpoint in the directory itself; those below it are used", "dir", d.Name, "in", strings.Join(scan.Below, ", "))
 	}
@@ -106,7 +107,7 @@ func (d *Directory) Look(ctx context.Context, run Run) (Report, error) {
 }
 
 // nothing says that there are no checkpoints.
-func nothing(name string, s Scan) string {
+func nothing(s Scan, pattern string) string {
 	const most = 5
 	switch {
 	case s.Missing:
@@ -114,9 +115,9 @@ func nothing(name string, s Scan) string {
 	case len(s.Checkpoints) > 0:
 		return "what is there is no state to resume from"
 	case len(s.Others) > most:
-		return fmt.Sprintf("nothing in it has a known format (%s and %d more); --checkpoint-pattern GLOB says which files are checkpoints", strings.Join(s.Others[:most], ", "), len(s.Others)-most)
+		return then(fmt.Sprintf("nothing in it has a known format (%s and %d more)", strings.Join(s.Others[:most], ", "), len(s.Others)-most), pattern)
 	case len(s.Others) > 0:
-		return fmt.Sprintf("nothing in it has a known format (%s); --checkpoint-pattern GLOB says which files are checkpoints", strings.Join(s.Others, ", "))
+		return then(fmt.Sprintf("nothing in it has a known format (%s)", strings.Join(s.Others, ", ")), pattern)
 	}
 	return "the directory is empty"
 }
@@ -230,8 +231,8 @@ func (d *Directory) aside(chosen *format.Checkpoint) {
 		}
 		reason := cmp.Or(string(c.Reason), "it is whole here, and an earlier one was chosen")
 		if !d.Quarantine || d.Path == "" {
-			d.once("a newer checkpoint stays where it is; the framework may take it (see --checkpoint-quarantine)",
-				"path", c.Path, "reason", reason)
+			d.once("a newer checkpoint stays where it is; the framework may take it",
+				"path", c.Path, "reason", reason, "setting", words.SettingQuarantine)
 			continue
 		}
 		moved, err := quarantine(d.Path, c, time.Now())

@@ -14,10 +14,6 @@ import (
 // skew is how far the clocks of a machine and of its file server may be apart.
 const skew = 5 * time.Minute
 
-// ways are the flags for what is not what it seems, the narrowest first.
-const ways = "--checkpoint-pattern GLOB says which ones are this training run's, --checkpoint-ignore GLOB which are not; with --resume own " +
-	"the script finds its state itself; --checkpoint-require never starts over"
-
 // offering is an offer while it is put together.
 type offering struct {
 	Offer
@@ -99,7 +95,7 @@ func (o *offering) take(c format.Checkpoint) {
 	if c.Doubt != "" && o.empty() {
 		doubt := c.Doubt
 		if c.Unsure {
-			doubt += "; if it is none: " + cmp.Or(o.Way, "--checkpoint-ignore GLOB passes it over")
+			doubt = then(doubt, o.Ways.Ignore)
 		}
 		o.warn("%s", doubt)
 	}
@@ -130,7 +126,7 @@ func (o *offering) leave(c format.Checkpoint, what verdict, reason problem.Reaso
 	}
 	switch {
 	case what == state && !before, what == model && o.began && !before && !c.Data, what == ruined && !before:
-		o.veto(reason, "%s; %s", about(c.Path, detail), cmp.Or(o.Way, ways))
+		o.veto(reason, "%s", about(c.Path, detail))
 	case what == model:
 		o.fresh("%s is no training state (%s)", c.Path, cmp.Or(c.Detail, string(reason)))
 	case cut && c.Complete:
@@ -156,13 +152,13 @@ func (o *offering) ask(tied []string) {
 	}
 	if o.scan.Apart && !o.statesTogether(o.scan, o.memory, o.other, o.now) {
 		o.Asks = true
-		o.veto(problem.UnknownFormat, "there is no checkpoint in the directory itself, and several below it, of different writers (%s): which is meant? %s",
-			strings.Join(o.scan.Below, ", ")+notAll(o.scan.Unseen), cmp.Or(o.Way, ways))
+		o.veto(problem.UnknownFormat, "there is no checkpoint in the directory itself, and several below it, of different writers (%s), and nothing says which is meant",
+			strings.Join(o.scan.Below, ", ")+notAll(o.scan.Unseen))
 	}
 	if len(tied) > 0 && !o.Asks {
 		o.Asks = true
-		o.veto(problem.UnknownFormat, "%s and %s are of two training runs, by their names, and were written at the same time: which is meant? %s",
-			tied[0], tied[1], cmp.Or(o.Way, ways))
+		o.veto(problem.UnknownFormat, "%s and %s are of two training runs, by their names, written at the same time, and nothing says which is meant",
+			tied[0], tied[1])
 	}
 	if o.Asks {
 		o.Steps, o.Identities = nil, nil
@@ -176,7 +172,7 @@ func (o *offering) noLess() {
 	}
 	if c := o.heldMore(o.scan, o.memory, o.At(o.scan, o.memory, o.First()), o.began, o.now); c != nil {
 		o.Veto, o.Steps, o.Identities = nil, nil, nil
-		o.veto(c.Reason, "%s; what is whole beside it has no state of an optimizer; %s", about(c.Path, c.Detail), cmp.Or(o.Way, ways))
+		o.veto(c.Reason, "%s; what is whole beside it has no state of an optimizer", about(c.Path, c.Detail))
 	}
 }
 
@@ -231,8 +227,9 @@ func (o *Offer) refuse(c format.Checkpoint, reason problem.Reason, detail string
 	o.Refused = append(o.Refused, c)
 }
 
-func (o *Offer) veto(reason problem.Reason, format string, args ...any) {
+// veto keeps the first reason, and behind it the ways out.
+func (o *offering) veto(reason problem.Reason, format string, args ...any) {
 	if o.Veto == nil {
-		o.Veto = problem.New(reason, format, args...)
+		o.Veto = &problem.Error{Reason: reason, Detail: then(fmt.Sprintf(format, args...), o.Ways.All)}
 	}
 }

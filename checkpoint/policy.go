@@ -16,8 +16,24 @@ type Policy struct {
 	World  int           // number of ranks that will read it; 0 when not known
 	// Owner is who may have written the checkpoints of a directory.
 	Owner Owner
-	// Way is how a user may say that what lies in the directory is not what it seems: the flags that do, for messages.
-	Way string
+	// Ways complete the messages.
+	Ways Ways
+}
+
+// Ways are how a person says that what lies in the directory is not what it seems, as sentences. The program has them, which
+// has the flags; without them the messages end before.
+type Ways struct {
+	All     string // the narrowest first
+	Ignore  string // what is none of the checkpoints is passed over
+	Pattern string // what the checkpoints are called
+}
+
+// then is the text with a way behind it, where there is one.
+func then(text, way string) string {
+	if way == "" {
+		return text
+	}
+	return text + "; " + way
 }
 
 // Owner says whose checkpoints a run may resume from.

@@ -201,13 +201,17 @@ func TestOfferFirst(t *testing.T) {
 		{name: "no step, but a content", has: []format.Checkpoint{at(0, inPlace, identity, optimizer)}, ids: []string{"abc"}},
 		{name: "only some have an optimizer", has: []format.Checkpoint{at(3), at(2, optimizer), at(1)}, steps: []int64{2}},
 	} {
-		o, err := Policy{}.Offer(Scan{Checkpoints: tt.has}, tt.memory, run, saved.Add(2*time.Hour))
+		weigh := func(p Policy) (Offer, error) {
+			return p.Offer(Scan{Checkpoints: tt.has}, tt.memory, run, saved.Add(2*time.Hour))
+		}
+		o, err := weigh(Policy{})
 		if err != nil || !slices.Equal(o.Steps, tt.steps) || !slices.Equal(o.Identities, tt.ids) || (o.Veto != nil) != tt.veto ||
 			(o.Fresh != "") != tt.fresh && o.Veto == nil || (o.Cut != nil) != (tt.cut > 0) || o.Cut != nil && *o.Cut != tt.cut {
 			t.Errorf("%s: %+v, %v", tt.name, o, err)
 		}
-		if o.Veto != nil && !strings.Contains(o.Veto.Detail, "--checkpoint-ignore") {
-			t.Errorf("%s: no way around is named: %v", tt.name, o.Veto)
+		led, err := weigh(Policy{Ways: Ways{All: "this way"}})
+		if o.Veto != nil && (err != nil || led.Veto == nil || led.Veto.Detail != o.Veto.Detail+"; this way" || strings.HasSuffix(o.Veto.Detail, ";")) {
+			t.Errorf("%s: no way around is named: %v; %v", tt.name, led.Veto, o.Veto)
 		}
 	}
 }

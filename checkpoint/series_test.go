@@ -42,7 +42,7 @@ func TestSeriesThatArePassedOver(t *testing.T) {
 			files:  fstest.MapFS{"pretrain_epoch_5.pkl": at(known, 1), "finetune_step200.pkl": at(unknown, 2)},
 			chosen: "finetune_step200.pkl", says: []string{"by its name alone", "pretrain_epoch_5.pkl, by"}, warnings: 2},
 		"by its name alone, and nothing else": {files: fstest.MapFS{"ckpt_step5.pkl": at(unknown, 2)},
-			chosen: "ckpt_step5.pkl", says: []string{"by its name alone", "--checkpoint-ignore"}},
+			chosen: "ckpt_step5.pkl", says: []string{"by its name alone", "was found in it; this way"}},
 	} {
 		s := Scanner{FS: tt.files}
 		s.Options.Level = format.Manifests
@@ -50,7 +50,7 @@ func TestSeriesThatArePassedOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := Policy{}.Offer(scan, History{}, Run{}, saved.Add(time.Hour))
+		o, err := Policy{Ways: Ways{Ignore: "this way"}}.Offer(scan, History{}, Run{}, saved.Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}

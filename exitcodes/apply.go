@@ -34,7 +34,7 @@ func (f Finding) say(w said, o Outcome) Finding {
 	}
 	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
-		f.Message += "; no rule explains it, and --unknown " + string(o.OnUnknown) + " makes it a retry"
+		f.Message += "; no rule explains it, and " + o.OnUnknown.retries()
 		return f
 	}
 	f.Message += "; no rule explains it"

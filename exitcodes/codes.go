@@ -12,7 +12,7 @@ const (
 	CodeCheckpointUnusable = 65  // there was progress, and nothing is left to resume from
 	CodeInternalError      = 70  // a bug in gangrun
 	CodeSpecMismatch       = 78  // this node's spec differs from the running job's
-	CodeNoProgress         = 90  // the same failure at the same step again, or the budget is spent under --on-exhausted fatal
+	CodeNoProgress         = 90  // the same failure at the same step again, or the budget is spent where that fails the job
 	CodeFatalByRule        = 91  // fatal, but the worker's own code (0, or 128 and above) does not say so
 	CodeExitHookFailed     = 92  // training succeeded, an exit hook did not
 	CodeNotExecutable      = 126 // the command is there but cannot be executed

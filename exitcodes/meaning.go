@@ -17,7 +17,7 @@ var gangruns = map[int]Meaning{
 	CodeCheckpointUnusable: {Reason: ReasonCheckpointUnusable, Text: "there was progress, and no complete checkpoint common to all nodes is left to resume from"},
 	CodeInternalError:      {Reason: ReasonInternalError, Text: "a bug in gangrun; the stack is in the termination message"},
 	CodeSpecMismatch:       {Reason: ReasonSpecMismatch, Text: "this node's job spec differs from the running job's; the job goes on waiting"},
-	CodeNoProgress:         {Reason: ReasonNoProgress, Text: "the same failure at the same step again and again, or the restart budget is spent under --on-exhausted fatal"},
+	CodeNoProgress:         {Reason: ReasonNoProgress, Text: "the same failure at the same step again and again, or the restart budget is spent where that fails the job"},
 	CodeFatalByRule:        {Reason: ReasonFatalByRule, Text: "the evidence says fatal although the worker's own code (0, or 128 and above) does not"},
 	CodeExitHookFailed:     {Reason: ReasonExitHookFailed, Text: "training succeeded, an exit hook did not"},
 	CodeNotExecutable:      {Reason: ReasonNotExecutable, Text: "the command is there but cannot be executed"},

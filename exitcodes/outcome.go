@@ -88,12 +88,20 @@ type Outcome struct {
 // OnUnknown is what becomes of an ordinary exit code that no rule and no family explains.
 type OnUnknown string
 
-// The choices of --unknown. The zero value is UnknownFatal.
+// The choices. The zero value is UnknownFatal.
 const (
 	UnknownFatal              OnUnknown = "fatal"
 	UnknownRetry              OnUnknown = "retry"
 	UnknownRetryAfterProgress OnUnknown = "retry-after-progress" // a retry once the round has made a step
 )
+
+// retries says what is done to a failure that it makes a retry.
+func (u OnUnknown) retries() string {
+	if u == UnknownRetryAfterProgress {
+		return "what is unknown is retried after progress"
+	}
+	return "what is unknown is retried"
+}
 
 // Hang is what gangrun knows about a worker that makes no progress.
 type Hang struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint/format"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
@@ -257,7 +258,7 @@ func (s *Supervisor) hangs(h *health, r *hang.Report) {
 		s.step(node.Hung{Why: r.Silent(), Standing: r.Standings(), Exiting: r.Exiting, Failed: h.endings.Failed()})
 		return
 	}
-	s.log.Warn("the workers appear to hang, and are left alone", "silence", r.String(), "limit", r.Limit, "setting", node.SettingHang)
+	s.log.Warn("the workers appear to hang, and are left alone", "silence", r.String(), "limit", r.Limit, "setting", words.SettingHang)
 	state, round := h.state, s.round.start.Round.Number
 	s.beside(func() func() {
 		s.keep(round, evidenceFile{"state.txt", state.text(r)})

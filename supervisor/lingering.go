@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
@@ -33,7 +34,7 @@ func (s *Supervisor) lingers(h *health, i int) {
 	why := fmt.Sprintf("%s has failed and does not end; it does nothing for %v since it said %q",
 		w.name(i), time.Since(h.endings.Since(i)).Round(time.Second), h.final[i])
 	if s.cfg.Hang.Mode == hang.Observe {
-		s.log.Warn("a worker appears to hang at its exit, and is left alone", "why", why, "setting", node.SettingHang)
+		s.log.Warn("a worker appears to hang at its exit, and is left alone", "why", why, "setting", words.SettingHang)
 		return
 	}
 	pids := s.pids()

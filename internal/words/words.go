@@ -1,4 +1,5 @@
-// Package words has the small pieces of sentences that several packages write.
+// Package words has the small pieces of sentences that several packages write, and names the settings that lines of the log
+// are about.
 package words
 
 import (

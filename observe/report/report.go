@@ -78,7 +78,7 @@ type process struct {
 }
 
 // ErrNoEvents is that of files without any.
-var ErrNoEvents = errors.New("no events in it; want a file that --events has written")
+var ErrNoEvents = errors.New("no events in it")
 
 // Build makes the report of the job whose events these are, in any order. It returns an error where there are none, or
 // where they are of several jobs.

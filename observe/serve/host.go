@@ -71,8 +71,8 @@ func (n names) mean(host string) bool {
 	return n[plainName(host)]
 }
 
-// only answers who asks for this server by an address or one of its names.
-func (n names) only(next http.HandlerFunc) http.HandlerFunc {
+// only answers who asks for this server by an address or one of its names; more is how it gets another.
+func (n names) only(more string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if n.mean(r.Host) {
 			next(w, r)
@@ -80,7 +80,7 @@ func (n names) only(next http.HandlerFunc) http.HandlerFunc {
 		}
 		text(w, http.StatusForbidden, fmt.Sprintf("%q is no name of this machine that gangrun knows of, and nothing is "+
 			"shown under it: ask by an address or as localhost, as kubectl port-forward lets you; an Ingress or a proxy "+
-			"has to send localhost as Host. A name that leads to this machine goes into --metrics-addr NAME:PORT", r.Host))
+			"has to send localhost as Host. %s", r.Host, more))
 	}
 }
 

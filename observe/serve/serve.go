@@ -36,6 +36,7 @@ type Config struct {
 	Alive   func() bool // whether gangrun does its work; it may take a moment
 	Feed    *Feed
 	Log     *slog.Logger
+	Names   string // how a person names this server, as a sentence for who asks for it by a name that is not known
 
 	patience time.Duration // 0: requestTime
 }
@@ -88,8 +89,8 @@ func (s *Server) close() {
 
 func handler(cfg Config, events http.HandlerFunc, own names) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/{$}", own.only(servePage()))
-	mux.HandleFunc("/events", own.only(events))
+	mux.HandleFunc("/{$}", own.only(cfg.Names, servePage()))
+	mux.HandleFunc("/events", own.only(cfg.Names, events))
 	mux.Handle("/metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !cfg.Alive() {
@@ -109,7 +110,7 @@ func handler(cfg Config, events http.HandlerFunc, own names) http.Handler {
 			text(w, http.StatusOK, string(s.Phase))
 		}
 	})
-	mux.HandleFunc("/status", own.only(func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/status", own.only(cfg.Names, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")

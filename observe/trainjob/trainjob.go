@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/gangrun/gangrun/internal/task"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/observe/account"
 )
 
@@ -128,7 +129,7 @@ func (p *Poster) run() {
 		case !p.complained:
 			p.complained = true
 			p.cfg.Log.Warn("the TrainJob's status is out of date: Trainer's status server does not accept it; training continues, and "+
-				"so do the tries (--trainjob-progress off ends them)", "err", err)
+				"so do the tries", "err", err, "setting", words.SettingTrainJob)
 		}
 	}
 }

@@ -75,6 +75,9 @@ func (l *leader) status() Status {
 	if s.Job != nil && l.bad[jobKey] == "" {
 		s.Why = rendezvous.Decide(l.view, now).Why // what the leader waits for, too
 		s.Hosts = rendezvous.Hosts(l.view, now)
+		if c := l.view.Controls; s.deserted && len(c) > 0 && s.Why.Text == "" {
+			s.Why = rendezvous.WhyNot{For: rendezvous.WaitsForNodes, Text: c[0].Verb + " is accepted; it takes effect when a node joins"}
+		}
 	}
 	return s
 }

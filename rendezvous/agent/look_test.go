@@ -68,3 +68,29 @@ func TestTellLooksFirst(t *testing.T) {
 		t.Errorf("left %v, %v, %d watches, %+v", left, err, st.watches, s.Job)
 	}
 }
+
+// TestToldWhileNobodyIsThere: who looks at a suspended job sees that it is told to resume.
+func TestToldWhileNobodyIsThere(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	memory := store.NewInMemory().Connect(nil)
+	defer memory.Close()
+	job := *record(rendezvous.Suspended)
+	job.Suspend = true
+	value, err := rendezvous.Encode(&job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := memory.Commit(ctx, store.Txn{Then: []store.Op{store.Put(jobKey, value)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"the job is suspended; gangrun resume continues it", "resume is accepted; it takes effect when a node joins"} {
+		var s Status
+		if err := Watch(ctx, memory, func(now Status) bool { s = now; return false }); err != nil || s.Why.Text != want {
+			t.Errorf("%+v, %v, want %q", s.Why, err, want)
+		}
+		if _, left, err := Tell(ctx, memory, rendezvous.VerbResume, "", "me@here"); !left || !errors.Is(err, ErrNobodyThere) {
+			t.Fatalf("left %v, %v", left, err)
+		}
+	}
+}

@@ -15,14 +15,14 @@ import (
 	"github.com/gangrun/gangrun/supervisor/torchrun"
 )
 
-// RoundEnded logs each failed rank in torchrun's words, and keeps the round for Report.
+// RoundEnded logs each rank that failed by itself in torchrun's words, and keeps the round for Report.
 func (t *Torchrun) RoundEnded(r supervisor.Round) {
 	t.last = r
 	if r.Cause < 0 {
 		return
 	}
-	for _, e := range r.Workers {
-		if failed(e) && e.Stop == exitcodes.NotStopped {
+	for i, e := range r.Workers {
+		if failed(e) && e.Stop == exitcodes.NotStopped && !(t.Brief && i == r.Cause) {
 			t.Log.Error(t.Options.FailedLine(t.failure(e), e.Argv[0]))
 		}
 	}

@@ -23,7 +23,9 @@ type Torchrun struct {
 	Host        string // this machine's name, for prefixes and reports
 	// Terminal hands the terminal to the rank, when there is only one: a debugger works in it.
 	Terminal bool
-	Log      *slog.Logger
+	// Brief leaves torchrun's words about the rank that caused a failure to the report: the verdict has just named it.
+	Brief bool
+	Log   *slog.Logger
 
 	directory string // of this run's logs; empty for none
 	own       string // the temporary directory that was made for it; empty when there was no need

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // passedOn is what a worker gets when sig comes; 0 for nothing. A notice is for gangrun: workers expect SIGTERM.
@@ -221,7 +222,7 @@ func (n *Node) stopOrdered(s Stop) {
 func (n *Node) expedite(why string) {
 	until := n.now.Add(n.policy.RestartGrace)
 	if n.stopsSlowly(until) {
-		n.log(slog.LevelWarn, "what still runs gets no more time than a stop before a restart", "why", why, "setting", SettingRestartGrace)
+		n.log(slog.LevelWarn, "what still runs gets no more time than a stop before a restart", "why", why, "setting", words.SettingRestartGrace)
 	}
 	n.expedited = true
 	if n.state == Clearing {

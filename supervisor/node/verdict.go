@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/rendezvous"
 )
 
@@ -65,6 +66,9 @@ func (n *Node) afterFailure(f exitcodes.Finding, cause int) verdict {
 	args := []any{"verdict", f.Verdict, "reason", f.Reason}
 	if f.Rule != "" {
 		args = append(args, "rule", f.Rule)
+	}
+	if f.Unknown && f.CodeOverridden {
+		args = append(args, "setting", words.SettingUnknown)
 	}
 	n.log(slog.LevelError, f.Message, append(args, "evidence", f.Evidence)...)
 	v := verdict{cause: cause, outcome: outcomeOf(f), message: n.failure(f)}

@@ -29,12 +29,23 @@ func (e *StartError) Error() string { return fmt.Sprintf("cannot start %s: %v", 
 // Unwrap returns the system's error.
 func (e *StartError) Unwrap() error { return e.Err }
 
-func startError(path string, err error) *StartError {
+// in is where a file is: gangrun itself does not stay in the working directory dir of what it starts.
+func in(dir, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
+}
+
+func startError(path, dir string, err error) *StartError {
 	e := &StartError{Path: path, Err: err, Code: 126}
 	switch err {
 	case syscall.ENOENT:
 		e.Code = 127
-		if interpreter := shebang(path); interpreter != "" {
+		switch interpreter := shebang(in(dir, path)); {
+		case strings.HasSuffix(interpreter, "\r"):
+			e.Err = fmt.Errorf("its first line (#!) ends with a carriage return, as lines do on Windows, and no interpreter is called that: %w", err)
+		case interpreter != "":
 			e.Err = fmt.Errorf("its interpreter %s: %w", interpreter, err)
 		}
 	case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE:
@@ -74,10 +85,7 @@ func Find(name, dir, path string) (string, error) {
 }
 
 func executable(file, dir string) error {
-	at := file
-	if !filepath.IsAbs(file) {
-		at = filepath.Join(dir, file)
-	}
+	at := in(dir, file)
 	info, err := os.Stat(at)
 	if err == nil && info.IsDir() {
 		return &StartError{Path: file, Err: errors.New("is a directory"), Code: 126}
@@ -93,7 +101,7 @@ func executable(file, dir string) error {
 		err = pe.Err
 	}
 	if errors.As(err, &errno) {
-		return startError(file, errno)
+		return startError(file, dir, errno)
 	}
 	return &StartError{Path: file, Err: err, Code: 126}
 }
@@ -111,7 +119,7 @@ func shebang(path string) string {
 		return ""
 	}
 	line, _, _ = bytes.Cut(line, []byte("\n"))
-	if words := strings.Fields(string(line)); len(words) > 0 {
+	if words := strings.FieldsFunc(string(line), func(r rune) bool { return r == ' ' || r == '\t' }); len(words) > 0 { // as the kernel does
 		return words[0]
 	}
 	return ""

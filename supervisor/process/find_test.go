@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -69,12 +70,35 @@ func TestNotFoundButHere(t *testing.T) {
 	}
 }
 
-func TestStartErrorNamesTheInterpreter(t *testing.T) {
-	script := t.TempDir() + "/script"
-	write(t, script, "#!/no/such/python -u\n", 0o755)
-	_, err := forkExec(Spec{Path: script, Argv: []string{script}})
-	se := (*StartError)(nil)
-	if !errors.As(err, &se) || se.Code != 127 || !strings.Contains(err.Error(), "/no/such/python") {
-		t.Errorf("got %v", err)
+// TestScripts: by whatever path a script is named, the shell runs one without "#!", and an interpreter that is missing is
+// named.
+func TestScripts(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/gone", "#!/no/such/python -u\n", 0o755)
+	write(t, dir+"/windows", "#!/bin/sh\r\ntrue\r\n", 0o755)
+	write(t, dir+"/plain", "exit 0\n", 0o755)
+	for name, want := range map[string]string{
+		"gone":    "its interpreter /no/such/python: ",
+		"windows": "ends with a carriage return",
+		"plain":   "",
+	} {
+		for _, path := range []string{dir + "/" + name, "./" + name} {
+			pid, err := forkExec(Spec{Path: path, Argv: []string{path}, Dir: dir})
+			if want == "" {
+				if err != nil {
+					t.Errorf("%s: %v", path, err)
+					continue
+				}
+				var status syscall.WaitStatus
+				if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil || status != 0 {
+					t.Errorf("%s: %v, %v", path, status, err)
+				}
+				continue
+			}
+			se := (*StartError)(nil)
+			if !errors.As(err, &se) || se.Code != 127 || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", path, err, want)
+			}
+		}
 	}
 }

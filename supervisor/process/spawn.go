@@ -65,12 +65,12 @@ func forkExec(spec Spec) (int, error) {
 	}
 	procAttr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Files: spec.Files, Sys: attr}
 	pid, err := syscall.ForkExec(spec.Path, spec.Argv, procAttr)
-	if err == syscall.ENOEXEC && isScript(spec.Path) {
+	if err == syscall.ENOEXEC && isScript(in(spec.Dir, spec.Path)) {
 		// execvp(3) hands a script without "#!" to the shell, and images rely on it.
 		pid, err = syscall.ForkExec("/bin/sh", append([]string{"/bin/sh", spec.Path}, spec.Argv[1:]...), procAttr)
 	}
 	if err != nil {
-		return 0, startError(spec.Path, err)
+		return 0, startError(spec.Path, spec.Dir, err)
 	}
 	return pid, nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 )
 
 // Touch reads the first page of a program that Find has found and, if it is a script, of its interpreter. The fork that starts
@@ -13,10 +12,7 @@ import (
 // program could not be started in any case; the kernel reports other errors better.
 func Touch(program, dir string) error {
 	for range maxInterpreters {
-		at := program
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(dir, at)
-		}
+		at := in(dir, program)
 		info, err := os.Stat(at)
 		if err != nil {
 			return nil

@@ -131,8 +131,11 @@ func (i *inspection) command(c *cli.Command, argument, example, note string, set
 }
 
 func (i *inspection) policy() checkpoint.Policy {
-	return checkpoint.Policy{MaxAge: i.maxAge, World: i.world, Way: "--pattern GLOB says which ones are of the training run, --ignore GLOB which are not; " +
-		"to gangrun run these are --checkpoint-pattern and --checkpoint-ignore"}
+	return checkpoint.Policy{MaxAge: i.maxAge, World: i.world, Ways: checkpoint.Ways{
+		All: "--pattern GLOB says which ones are of the training run, --ignore GLOB which are not; " +
+			"to gangrun run these are --checkpoint-pattern and --checkpoint-ignore",
+		Ignore: "if it is none, --ignore GLOB passes it over, to gangrun run --checkpoint-ignore",
+	}}
 }
 
 // limit is how long to look.

@@ -66,6 +66,8 @@ func whyNot(m exitcodes.Message, end node.Ending, cfg supervisor.Config) string 
 		return end.Why
 	case m.Reason == exitcodes.ReasonNodeUnhealthy:
 		return "this machine would fail again"
+	case m.Reason == exitcodes.ReasonExitHookFailed:
+		return "the training has succeeded, and only a hook has failed"
 	case m.Reason == exitcodes.ReasonStoreLost:
 		return "a node can do nothing without the store"
 	case m.Verdict == exitcodes.Retry && cfg.MaxRestarts == 0:
@@ -93,11 +95,11 @@ var limitFlags = map[rendezvous.Limit]string{
 // adviceAbout is what a person can do about an end: about its root cause, where the reason says only what gangrun made of
 // that.
 func adviceAbout(m exitcodes.Message) string {
-	known, _ := adviceOn(m.Reason)
+	known := adviceOnEnd(m.Reason, m.Verdict)
 	if m.RootCause == nil {
 		return known.do
 	}
-	of, _ := adviceOn(m.RootCause.Reason)
+	of := adviceOnEnd(m.RootCause.Reason, m.Verdict)
 	switch m.Reason {
 	case exitcodes.ReasonRetryableByRule, exitcodes.ReasonFatalByRule:
 		return of.do
@@ -105,6 +107,15 @@ func adviceAbout(m exitcodes.Message) string {
 		return cmp.Or(whenItReturns(of.do), known.do)
 	}
 	return known.do
+}
+
+// adviceOnEnd is what is known of a reason: how to make a retry of what is one already is of no use.
+func adviceOnEnd(reason string, v exitcodes.Verdict) advice {
+	a, _ := adviceOn(reason)
+	if reason == exitcodes.ReasonError && v == exitcodes.Retry {
+		a.do = readOutput
+	}
+	return a
 }
 
 // whenItReturns is advice once there are no more restarts: it does not begin with doing nothing, and is empty where that was all.

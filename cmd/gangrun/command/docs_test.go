@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,4 +71,45 @@ func table(b *strings.Builder, title string, settings, others []*setting) {
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", strings.ReplaceAll(left, "|", `\|`), variable, strings.ReplaceAll(s.standard, "|", `\|`), s.usage)
 	}
 	b.WriteString("\n")
+}
+
+// TestValuesInPages: a flag that a page gives a value can have it, in a job of several nodes too. What is left to the reader
+// is in capitals, or is a choice.
+func TestValuesInPages(t *testing.T) {
+	pages, err := filepath.Glob("../../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, placeholder := regexp.MustCompile("`--([a-z-]+)[ =]([^`]+)`"), regexp.MustCompile(`^[A-Z]|[A-Z]$|\||\.\.\.|…|:[A-Z]`)
+	read := 0
+	for _, page := range append(pages, "../../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range given.FindAllStringSubmatch(string(text), -1) {
+			name, value := m[1], strings.Trim(m[2], "'")
+			l := &localOptions{options: defaultOptions()}
+			var refused []error // by each command that has the flag
+			for _, s := range append(l.runSettings(), l.settings()...) {
+				if s.name == name && !placeholder.MatchString(value) && !strings.Contains(value, " --") {
+					refused = append(refused, s.parse(value))
+				}
+			}
+			if len(refused) == 0 {
+				continue
+			}
+			read++
+			if !slices.Contains(refused, nil) {
+				t.Errorf("%s: %s: %v", filepath.Base(page), m[0], refused)
+			}
+			l.location.Endpoints = []string{"http://etcd:2379"}
+			if err := l.checkTimes(); err != nil {
+				t.Errorf("%s: %s: %v", filepath.Base(page), m[0], err)
+			}
+		}
+	}
+	if read < 60 {
+		t.Errorf("%d values read", read)
+	}
 }

@@ -25,6 +25,7 @@ var families = map[string]string{
 	"family.collective": "what NCCL, Gloo or another library of collectives reported: a retry",
 	"family.class":      "the class of the exception: lost connections and timeouts are a retry, a refusal is fatal",
 	"family.phrase":     "words of the message that name a condition which passes, such as connection refused: a retry",
+	"family.words":      "nothing knows the line, but its words are clearly those of failures that pass: a retry",
 	"family.sql":        "the number of a database: connections, deadlocks and what is worth another try there are a retry",
 	"family.system":     "what batch systems, clouds, Kubernetes, databases and brokers say of a condition that passes: a retry",
 	"family.pipe":       "the pipe to a child process was closed: that child has died, a retry",

@@ -7,12 +7,15 @@ import (
 	"go/token"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // TestFlagsAreNamedOnce has each command read its flags: the library that reads them panics where two have one name.
@@ -31,7 +34,7 @@ func TestFlagOfALine(t *testing.T) {
 		o.logFormat = format
 		var b bytes.Buffer
 		log := slog.New(o.logHandler(&b)).With("rank", 1)
-		log.Warn("they hang", "why", "no step", "setting", node.SettingHang)
+		log.Warn("they hang", "why", "no step", "setting", words.SettingHang)
 		log.Warn("no flag", "why", "no step")
 		text := b.String()
 		if strings.Count(text, "they hang (--hang act") != 1 || strings.Count(text, "no step") != 2 || strings.Count(text, "--") != 1 || strings.Contains(text, "setting") {
@@ -40,23 +43,38 @@ func TestFlagOfALine(t *testing.T) {
 	}
 }
 
-// TestFlagsAreNamedHere: what the packages below print names no flag. Command lines are the subject of torchrun
+// TestFlagsAreNamedHere: what the packages below print or embed names no flag. Command lines are the subject of torchrun
 // and gang, so there only sentences count.
 func TestFlagsAreNamedHere(t *testing.T) {
 	flags := map[string]bool{}
 	for _, s := range append(defaultOptions().runSettings(), defaultOptions().launchSettings()...) {
 		flags["--"+s.name] = true
 	}
-	for _, flag := range settingFlags {
-		if name, _, _ := strings.Cut(flag, " "); !flags[name] {
-			t.Errorf("%s is no flag", name)
+	named, read, embedded := regexp.MustCompile(`--[a-z][a-z-]*`), 0, 0
+	ways := defaultOptions().resuming.policy.Ways
+	for _, says := range append(slices.Collect(maps.Values(settingFlags)), ways.All, ways.Ignore, ways.Pattern) {
+		names := named.FindAllString(says, -1)
+		if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return !flags[name] }) {
+			t.Errorf("%q names no flag, or one that there is not", says)
 		}
 	}
-	named, read := regexp.MustCompile(`--[a-z][a-z-]*`), 0
-	for _, top := range []string{"supervisor", "rendezvous"} {
+	for _, top := range []string{"supervisor", "rendezvous", "checkpoint", "observe", "exitcodes", "internal"} {
 		err := filepath.WalkDir(filepath.Join("../../..", top), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "supervisor/torchrun/") {
+			if err != nil || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "supervisor/torchrun/") || strings.Contains(path, "/testdata/") {
 				return err
+			}
+			if slices.Contains([]string{".yaml", ".html"}, filepath.Ext(path)) {
+				data, err := os.ReadFile(path)
+				for _, name := range named.FindAllString(string(data), -1) {
+					if flags[name] {
+						t.Errorf("%s has %s", path, name)
+					}
+				}
+				embedded++
+				return err
+			}
+			if filepath.Ext(path) != ".go" {
+				return nil
 			}
 			lines := strings.Contains(path, "supervisor/gang/")
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -80,7 +98,7 @@ func TestFlagsAreNamedHere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if read < 100 {
-		t.Errorf("%d files read", read)
+	if read < 500 || embedded < 3 {
+		t.Errorf("%d and %d files read", read, embedded)
 	}
 }

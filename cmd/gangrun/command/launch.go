@@ -175,7 +175,7 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	g := &gang.Torchrun{
 		Options: t, NProc: nproc, RunID: t.RunID, MaxRestarts: t.MaxRestarts, Host: host, Env: workerEnvironment(settings),
 		Python:   torchrun.FindPython(os.LookupEnv, besideTorchrun(), executable),
-		Terminal: isTerminal(os.Stdin),
+		Terminal: isTerminal(os.Stdin), Brief: o.forPeople(),
 	}
 	if t.Standalone {
 		g.RunID = uuid() // as torchrun, whatever was given

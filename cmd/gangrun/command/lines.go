@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/gangrun/gangrun/internal/plain"
-	"github.com/gangrun/gangrun/supervisor/node"
+	"github.com/gangrun/gangrun/internal/words"
 )
 
 // lines is gangrun's own log for people: a short line for each record, without a time, coloured where that is of use.
@@ -152,15 +152,18 @@ func without(key string, r slog.Record) slog.Record {
 type flagged struct{ slog.Handler }
 
 // settingFlags are the flags of settings that lines of the log are about, and what they would do where that helps.
-var settingFlags = map[node.Setting]string{
-	node.SettingHang:         "--hang act ends what hangs",
-	node.SettingRestartGrace: "--restart-grace",
+var settingFlags = map[words.Setting]string{
+	words.SettingHang:         "--hang act ends what hangs",
+	words.SettingRestartGrace: "--restart-grace",
+	words.SettingUnknown:      "--unknown",
+	words.SettingQuarantine:   "--checkpoint-quarantine moves it aside",
+	words.SettingTrainJob:     "--trainjob-progress off ends them",
 }
 
 func (h flagged) Handle(ctx context.Context, r slog.Record) error {
 	flag, key := "", ""
 	r.Attrs(func(a slog.Attr) bool {
-		if s, is := a.Value.Any().(node.Setting); is {
+		if s, is := a.Value.Any().(words.Setting); is {
 			flag, key = settingFlags[s], a.Key
 		}
 		return flag == ""

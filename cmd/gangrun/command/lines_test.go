@@ -94,6 +94,12 @@ func TestClosing(t *testing.T) {
 		{"spent by a limit that another release knows", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 137},
 			supervisor.Config{MaxRestarts: 3}, node.Ending{Why: "2 of 2 in a day are used up", Limit: "inDay"},
 			"not restarted: 2 of 2 in a day are used up; exits with 137. What to do: fix"},
+		{"spent on what nobody knows", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRestartBudgetExhausted, ExitCode: 210, RootCause: &exitcodes.RootCause{Reason: "Error"}},
+			supervisor.Config{MaxRestarts: 3}, node.Ending{Why: "3 of 3 are used up"}, "exits with 210. What to do: read the worker's last output above\n"},
+		{"a code that says retry", exitcodes.Message{Verdict: exitcodes.Retry, Reason: "Error", ExitCode: 200, WorkerExitCode: &three}, supervisor.Config{},
+			node.Ending{}, "What to do: allow restarts: --max-restarts 3; read the worker's last output above\n"},
+		{"a hook", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: exitcodes.ReasonExitHookFailed, ExitCode: 92}, supervisor.Config{MaxRestarts: 3},
+			node.Ending{}, "not restarted: the training has succeeded, and only a hook has failed; exits with 92. What to do: fix the hook"},
 		{"another node's failure", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: "ImportError", ExitCode: 1, RootCause: &exitcodes.RootCause{Node: "n1", Rule: "code.import"}},
 			supervisor.Config{MaxRestarts: 3}, node.Ending{Failure: "rank 5 exited 1"},
 			"not restarted: rule code.import says it would fail the same way again; on n1: rank 5 exited 1; exits with 1. What to do: install"},
@@ -114,7 +120,7 @@ func TestClosing(t *testing.T) {
 		if tt.name == "a success with restarts" {
 			rounds = 3
 		}
-		if _, got := closing(tt.m, tt.end, tt.cfg, rounds); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+		if _, got := closing(tt.m, tt.end, tt.cfg, rounds); tt.want == "" && got != "" || !strings.Contains(got+"\n", tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

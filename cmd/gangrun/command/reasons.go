@@ -28,11 +28,13 @@ type reasonRule struct {
 // advice is the text of a reason and what to do, by its name.
 type advice struct{ text, do string }
 
+const readOutput = "read the worker's last output above"
+
 // reasonAdvice has gangrun's own reasons.
 var reasonAdvice = map[string]advice{
 	exitcodes.ReasonSucceeded: {"training succeeded", ""},
 	exitcodes.ReasonError: {"a worker failed, and its exit code is all that is known of why",
-		"read the worker's last output above; if the failure is worth a retry, write a rule (docs/rules.md) or use --unknown retry-after-progress"},
+		readOutput + "; if the failure is worth a retry, write a rule (docs/rules.md) or use --unknown retry-after-progress"},
 	exitcodes.ReasonBadConfig: {"a flag, a variable or a file is wrong; nothing was started", "correct what the message names"},
 	exitcodes.ReasonCheckpointUnusable: {"there was progress, and no complete checkpoint common to all nodes is left to resume from",
 		"gangrun checkpoint ls DIR shows each and why it cannot be used; to start over from step 0 all the same: --checkpoint-require never"},

@@ -42,7 +42,7 @@ func reportCommand(p *program) *cli.Command {
 			}
 			if err != nil {
 				if errors.Is(err, report.ErrNoEvents) {
-					err = fmt.Errorf("%s: %w", strings.Join(c.Args().Slice(), ", "), err)
+					err = fmt.Errorf("%s: %w; want a file that --events has written", strings.Join(c.Args().Slice(), ", "), err)
 				}
 				fmt.Fprintln(os.Stderr, "gangrun:", plain.Lines(err.Error()))
 				p.code = codeNoInput

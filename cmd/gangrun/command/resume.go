@@ -41,10 +41,18 @@ const (
 	resumeOwn    = "own"    // the training itself
 )
 
+// checkpointWays are the flags for what is not what it seems.
+var checkpointWays = checkpoint.Ways{
+	All: "--checkpoint-pattern GLOB says which ones are this training run's, --checkpoint-ignore GLOB which are not; with --resume own " +
+		"the script finds its state itself; --checkpoint-require never starts over",
+	Ignore:  "if it is none, --checkpoint-ignore GLOB passes it over",
+	Pattern: "--checkpoint-pattern GLOB says which files are checkpoints",
+}
+
 func defaultResuming() resuming {
 	return resuming{
 		require: rendezvous.RequireProgress, own: resumeChosen, minProgress: 1, timeout: checkpoint.DefaultTimeout,
-		policy: checkpoint.Policy{Owner: checkpoint.OwnerJob}, formatFlags: formatFlags{prefix: "checkpoint-"},
+		policy: checkpoint.Policy{Owner: checkpoint.OwnerJob, Ways: checkpointWays}, formatFlags: formatFlags{prefix: "checkpoint-"},
 	}
 }
 

@@ -204,6 +204,7 @@ func (o *options) serve(hub *observe.Hub, feed *serve.Feed, asks chan<- chan str
 			Version: versionText(), Go: runtime.Version(), Reasons: reasons, Look: hub.Look, Dropped: dropped, Now: time.Now,
 		}),
 		At: hub.At, Alive: func() bool { return answers(asks) }, Feed: feed, Log: o.Log,
+		Names: "A name that leads to this machine goes into --metrics-addr NAME:PORT",
 	})
 	if err != nil {
 		o.Log.Error("cannot serve metrics and health; training continues", "err", err)

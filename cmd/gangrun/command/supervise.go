@@ -114,10 +114,15 @@ func (o *options) logForm(w io.Writer) slog.Handler {
 		return slog.DiscardHandler
 	case o.logFormat == logJSON:
 		return slog.NewJSONHandler(w, options)
-	case o.logFormat == logLines || o.logFormat == logAuto && isTerminal(os.Stderr):
+	case o.forPeople():
 		return newLines(w, o.logLevel, colourful(os.Stderr))
 	}
 	return once{slog.NewTextHandler(w, options)}
+}
+
+// forPeople reports whether gangrun's own log is short lines.
+func (o *options) forPeople() bool {
+	return o.logFormat == logLines || o.logFormat == logAuto && isTerminal(os.Stderr)
 }
 
 // The forms of gangrun's own log.
