@@ -60,7 +60,7 @@ func TestLibrariesWords(t *testing.T) {
 		"a prompt after Ctrl-C":        {frames + "torch.distributed.elastic.multiprocessing.api.SignalException: Process 24 got signal: 2\n" + strings.Repeat("(env) me@n1:/data$ ^C\n", 9), Preempted, "got signal: 2"},
 		"a setting of a heartbeat":     {"ConfigurationError: heartbeat_interval has to be below heartbeat_timeout\n", Fatal, "heartbeat_interval"},
 		"a heartbeat that is missed":   {"the coordinator reports an error: missed heartbeat of task 3\n", Retry, "missed heartbeat"},
-		"a launcher of Paddle's":       {"LAUNCH INFO 2026-11-26 10:00:00,000 Pod failed\nLAUNCH ERROR 2026-11-26 10:00:00,000 Container failed !!!\n", Fatal, ""},
+		"a launcher of Paddle's":       {"LAUNCH INFO 2026-11-26 10:00:00,000 Pod failed\nLAUNCH ERROR 2026-11-26 10:00:00,000 Container failed !!!\nContainer rank 0 status failed cmd ['python', '-u', 'train.py'] code 1 log log/workerlog.0\n", Fatal, ""},
 		"an agent that stops":          {"wandb: Detected 3 failed runs in the first 60 seconds, shutting down.\n", Fatal, ""},
 		"a layer of Keras's":           {frames + "InternalError: Exception encountered when calling layer \"dense\" (type Dense).\n\nFailed copying input tensor from CPU:0 to GPU:0 in order to run MatMul: Dst tensor is not initialized. [Op:MatMul]\n", Fatal, "Dst tensor"},
 		"advice of what to do instead": {hooked, Fatal, "multicast"},

@@ -200,6 +200,12 @@ func (l *line) word() bool {
 	if l.datedGlog() {
 		return true
 	}
+	if rest, found := bytes.CutPrefix(text, []byte("LAUNCH ")); found { // Paddle's launcher
+		if word, said, more := bytes.Cut(rest, []byte(" ")); more && levelWord(string(word)) != levelNone && timeLength(said) > 0 {
+			l.text, l.level, l.logged = said, levelWord(string(word)), true
+			return true
+		}
+	}
 	if i := bytes.IndexByte(text[:min(len(text), 200)], ']'); i > 2 && text[1] == ' ' && glogLevel(text[0]) > levelInfo && !l.logged && sourceFile(string(text[2:i])) {
 		if l.glogHead(); l.glog { // TensorFlow's without its time, as it is often passed on
 			l.logged = true
