@@ -335,10 +335,7 @@ func TestDirectoryPointer(t *testing.T) {
 
 // TestNothing: files of no known format are listed, and then how to say that they are checkpoints.
 func TestNothing(t *testing.T) {
-	for want, of := range map[string]struct {
-		others  string
-		pattern string
-	}{
+	for want, of := range map[string]struct{ others, pattern string }{
 		"nothing in it has a known format (a, b); this way":                     {"a b", "this way"},
 		"nothing in it has a known format (a, b, c, d, e and 1 more); this way": {"a b c d e f", "this way"},
 		"nothing in it has a known format (a)":                                  {"a", ""},

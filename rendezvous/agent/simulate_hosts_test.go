@@ -158,7 +158,7 @@ func TestABanEnds(t *testing.T) {
 				want = 4
 			}
 			if len(s.previous.Members) != want || s.banned["boot2"] != (want == 4) || s.struck["boot2"] != 3 {
-				t.Errorf("a last round of %d, banned %v, %d faults", len(s.previous.Members), s.banned, s.struck["boot2"])
+				t.Errorf("a last round of %d, banned %v, %d faults; what happened:\n%s", len(s.previous.Members), s.banned, s.struck["boot2"], strings.Join(s.log, "\n"))
 			}
 		})
 	}
