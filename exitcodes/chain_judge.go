@@ -168,7 +168,8 @@ func (c *chain) grouped() bool {
 // nothing is left of its traceback (see unprinted), it was the signal of the child's end that came between.
 func (r *reader) pipeClosed(c *chain) bool {
 	return r.rules.families && c.last().class == "EOFError" && len(c.last().lines) == 1 &&
-		(r.through(c, "multiprocessing/connection.py\"") || r.through(c, "object type name: EOFError") && !r.through(c, "  File \"") || r.through(c, "multiprocessing/reduction.py\"") && r.through(c, "in recvfds"))
+		(r.through(c, "multiprocessing/connection.py\"") || r.through(c, "object type name: EOFError") && !r.through(c, "  File \"") || r.through(c, "multiprocessing/reduction.py\"") && r.through(c, "in recvfds") ||
+			r.through(c, "multiprocessing/managers.py\"") && r.through(c, "conn.recv()"))
 }
 
 // childTold is what a child said right before its parent found the pipe closed, where a rule knows it for a cause.

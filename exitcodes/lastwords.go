@@ -101,7 +101,7 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 		return reclaimed && raised
 	}
 	return reclaimed && raised || slices.ContainsFunc(r.lines[at+1:], func(l line) bool {
-		if l.kind != kindLast || l.rule != nil && (l.rule.Name == m.Rule.Name || l.rule.Verdict == Preempted) || l.is(traitEcho) || l.says("slurmstepd: ") {
+		if l.kind != kindLast || l.rule != nil && (l.rule.Name == m.Rule.Name || l.rule.Verdict == Preempted) || l.is(traitEcho) || l.says("slurmstepd: ") || r.tellsOutcome(&l) {
 			return false // nor what Slurm says of the end that it has brought
 		}
 		class, _, ok := exceptionHead(l.text)

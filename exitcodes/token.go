@@ -77,6 +77,8 @@ func (l *line) prefix(labels bool) bool {
 		return l.indentedClock()
 	case c == '#':
 		return l.buildStep()
+	case c == '{':
+		return l.airflow()
 	case c == '(':
 		return l.actor()
 	case c == '|' || c == '-' || c == ':':

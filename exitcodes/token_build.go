@@ -14,3 +14,15 @@ func (l *line) buildStep() bool {
 	l.text = l.text[len("#")+len(step)+len(" ")+len(seconds)+len(" "):]
 	return true
 }
+
+// airflow takes off what Airflow puts between the time and the level, its source: "{taskinstance.py:1408} ".
+func (l *line) airflow() bool {
+	end := bytes.Index(l.text[:min(len(l.text), maxSource)], []byte("} "))
+	if !l.logged || end < 0 || !sourceFile(string(l.text[1:end])) {
+		return false
+	}
+	l.text = l.text[end+2:]
+	return true
+}
+
+const maxSource = 80

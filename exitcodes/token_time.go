@@ -20,6 +20,9 @@ func timeLength(text []byte) int {
 	case fits(text, "00-00 00:00:00"):
 		n = 5
 	}
+	if n == 10 && n < len(text) && text[n] == ',' && fits(text[n:], ", 00:00:00 ") { // Airflow's, before the name of a zone
+		return n + len(", 00:00:00")
+	}
 	if n > 0 {
 		if n >= len(text) || text[n] != ' ' && text[n] != 'T' && text[n] != '_' {
 			return 0

@@ -109,10 +109,11 @@ func (s *sim) once(is func() bool, do func()) {
 	})
 }
 
-// sickJob is an elastic job of five, four of which suffice. Every restart admits whoever has come back.
+// sickJob is an elastic job of five, four of which suffice. Every restart admits whoever has come back; there are
+// enough of them that one comes after a ban that the third fault brings late.
 func sickJob(seed int64, sick map[int]int) simConfig {
 	c := simConfig{seed: seed, n: 5, min: 4, saves: true, calm: true, sick: sick}
-	for _, at := range []int{20, 36, 52, 68, 84} {
+	for _, at := range []int{20, 36, 52, 68, 84, 100, 116} {
 		c.faults = append(c.faults, fault{at: time.Duration(at) * time.Second, kind: "restart"})
 	}
 	return c
