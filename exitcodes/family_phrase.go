@@ -15,7 +15,7 @@ var (
 		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "workers died while running it", "request error for ", "transmission has been stuck", "forcibly closed",
 		"closed prematurely", "prematurely closed", "recv: peer shutdown", "not enough data for satisfy", "not enough data to satisfy",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
-	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
+	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "socket connect error", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
 		"could not resolve host", "couldn't resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error", "error communicating with", "connection refused", "connection timed out",

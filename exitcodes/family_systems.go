@@ -26,7 +26,7 @@ var conditions = []condition{
 		"nodepreempted", "spotinstancetermination", "spot instance termination", "term_load: ", "job was preempted", "joblease", "state=preempted", "state preempted", "preempted by scheduler", "preempted by ", "has been preempted", "to spot interruption", "by the spot interruption", "unhealthy maintenance", "host maintenance event"),
 	passes(transient("system", "LaunchFailed", RoleSuspect),
 		"failedcreatepodsandbox", "create pod sandbox", "networkpluginnotready", "runtime network not ready", "multi-attach error", "volume is already used by pod",
-		"slurmd could not", "communication connection failure", "communication shutdown failure", "message receive failure", "message send failure",
+		"slurmd could not", "slurm_script: no such file or directory", "communication connection failure", "communication shutdown failure", "message receive failure", "message send failure",
 		"zero bytes were transmitted", "job credential expired", "prolog failed", "munge decode failed", "munge encode failed",
 		"persistent connection init", "step creation temporarily disabled", "qsub: end of file", "message to qmaster", "communication error for \"",
 		"lsf is down", "unable to reliably start one or more", "message to the specified daemon", "nanny failed to start", "worker failed to start", "no loop devices available", "find loop device", "communication time out", "failed to end classad message", "failed to open persistent connection"),

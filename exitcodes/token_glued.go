@@ -8,7 +8,9 @@ func behindBar(text []byte) int {
 	bar, mark := bytes.Index(text, []byte("%|")), byte('<')
 	if bar < 0 { // one that has no end: "29948it [35:34,  7.00s/it]"
 		if bar, mark = bytes.Index(text, []byte("it [")), ','; bar < 1 || !isDigit(text[bar-1]) {
-			return 0
+			if bar, mark = bytes.Index(text, []byte(" [")), '<'; bar < 1 || !isDigit(text[bar-1]) || bytes.IndexByte(text[:bar], '/') < 1 { // "82/1000 [02:46<56:07,  2.03s/it]"
+				return 0
+			}
 		}
 	}
 	from := bytes.IndexByte(text[bar:], '[')

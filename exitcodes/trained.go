@@ -12,7 +12,8 @@ import (
 func (r *reader) trained() bool {
 	for _, at := range r.work {
 		for _, i := range at {
-			if l := &r.lines[i]; ofTraining(l.text) && !l.says(loads...) && r.meter.afford(1, len(l.text)) && countsSteps().Match(l.text) {
+			l := &r.lines[i]
+			if (ofTraining(l.text) && !l.says(loads...) || bytes.Contains(l.text, []byte("%) "))) && r.meter.afford(1, len(l.text)) && countsSteps().Match(l.text) {
 				return true
 			}
 		}
@@ -94,7 +95,7 @@ var trainWords = [][]byte{[]byte("epoch"), []byte("step"), []byte("iter"), []byt
 // loads begin lines of a program that is not there yet.
 var loads = []string{"Loading", "loading", "Downloading", "Building", "Initializing", "Resolving", "Map", "Tokeniz", "Generating", "Preprocess", "Saving"}
 
-var countsSteps = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*\s*[:=#\[(]*\s*\d|\bloss\b["')\]]*\s*[:=]?\s*\d|\b\d+ ?/ ?\d+\b`)
+var countsSteps = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*\s*[:=#\[(]*\s*\d|\bloss\b["')\]]*\s*[:=]?\s*\d|\b\d+ ?/ ?\d+\b|^\s*[1-9]\d* \(\d+\.\d+%\) `) // the last is nerfstudio's row
 
 func ofTraining(text []byte) bool {
 	lower := bytes.ToLower(text[:min(len(text), 200)])
@@ -129,6 +130,13 @@ func barOf(text []byte) (b bar, is bool) {
 		label, rest = text[:at], bytes.TrimLeft(text[at:], richBar+" ")
 	} else if at := bytes.Index(text, []byte("% ")); at >= 0 && withRate().Match(text) { // a page has lost what it is drawn of
 		label, rest = bytes.TrimRight(text[:at], "0123456789 "), text[at+2:]
+	} else if m := plainBar().FindSubmatchIndex(text); m != nil { // without a percentage, or without an end: "29948it [35:34,  7.00s/it]"
+		b.label = bytes.TrimRight(bytes.TrimSpace(text[:m[2]]), ":")
+		b.done, _ = strconv.Atoi(string(text[m[2]:m[3]]))
+		if m[4] >= 0 {
+			b.of, _ = strconv.Atoi(string(text[m[4]:m[5]]))
+		}
+		return b, true
 	} else {
 		return bar{}, false
 	}
@@ -152,6 +160,7 @@ var kerasCount = lazy(`^\s*(\d+)/(\d+) (?:\[=|\x{2501})`)
 
 var (
 	withRate = lazy(`\d%\s+\d+/\d+ \[[\d:]+<[\d:?]+, +[\d.?]+(?:it/s|s/it)`)
+	plainBar = lazy(`(?:^|[: ])(\d+)(?:/(\d+) \[[\d:]+<|it \[[\d:]+, )`)
 	ofEpoch  = lazy(`^\d+/\d+(?: +[\d.]+[GM]?)*$`) // and its losses
 )
 

@@ -3,6 +3,7 @@ package location
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -28,10 +29,22 @@ func Open(ctx context.Context, l Location) (store.Store, error) {
 		if !errors.Is(err, store.ErrInUse) {
 			return s, err
 		}
+		if other := ownedBy(ctx, l); other != "" { // it goes when that one ends
+			return nil, fmt.Errorf("the store at %s is that of job %q; this one waits until that has ended, or give it another port: %w", l.Address(), other, store.ErrUnreachable)
+		}
 		where += " of this machine, if no other program has taken the port"
 	}
 	l.Endpoints = []string{l.Address()} // with certificates it is https
 	return dial(ctx, l, where)
+}
+
+// ownedBy is the job that has the store at a port of this machine, where that is another one; empty where it cannot be told.
+func ownedBy(ctx context.Context, l Location) string {
+	jobs, _, err := Jobs(ctx, l)
+	if err != nil || len(jobs) == 0 || slices.ContainsFunc(jobs, func(j Job) bool { return j.Name == l.Job }) {
+		return ""
+	}
+	return jobs[0].Name
 }
 
 func dial(ctx context.Context, l Location, where string) (store.Store, error) {

@@ -72,6 +72,28 @@ func TestNoStore(t *testing.T) {
 	}
 }
 
+// TestPortOfAnotherJob has a second job meet at the port at which a first one does: it would lose its store with the first job's end, so
+// it waits for that, and then begins.
+func TestPortOfAnotherJob(t *testing.T) {
+	t.Parallel()
+	p, addr := hostedParty(t, "2", "c10d")
+	nodes := []*node{p.start("n0"), p.start("n1")}
+	first := p.round(0, 2)
+	q := newParty(t, "--nnodes", "2", "--job", jobName(t)+"-too", "--rdzv-backend", "c10d", "--rdzv-endpoint", addr)
+	q.mode = "launch"
+	later := []*node{q.start("n2"), q.start("n3")}
+	for _, n := range later {
+		n.Await("this one waits until that has ended")
+	}
+	if n := q.started(); n != 0 {
+		t.Errorf("%d workers of the second job run in the first one's store", n)
+	}
+	finish(first)
+	p.all(nodes, succeeded)
+	finish(q.round(0, 2))
+	q.all(later, succeeded)
+}
+
 // TestHostIsReplaced kills the node that has the store, and starts another under its name. The job continues with what
 // the other nodes remember of it.
 func TestHostIsReplaced(t *testing.T) {
