@@ -128,20 +128,32 @@ func (n *node) left(e rendezvous.End) {
 	time.AfterFunc(farewellTime, func() { n.report((*node).farewellLate) })
 }
 
-// partTime is how long a node that has said farewell stays at most to see the end of its round. When all nodes leave, the
+// partTime is how long a node that has said farewell stays at most until the job no longer needs it. When all nodes leave, the
 // last leader has to be there still once the last of them has, or nobody writes down that the job is suspended.
 const partTime = time.Second
 
 // part ends a node that has said farewell, or never can, since its key has become another one's.
 func (n *node) part(at time.Duration) {
-	j := n.reading.Job
-	over := j == nil || j.Round != n.record.Round || j.Phase != rendezvous.Running && j.Phase != rendezvous.Stopping
-	said := n.partBy != 0 && (over || at >= n.partBy)
+	said := n.partBy != 0 && (!n.needed() || at >= n.partBy)
 	if n.writer.last == nil || !said && !n.self.Taken {
 		return
 	}
 	n.order(Order{End: n.writer.last})
 	n.writer.last = nil
+}
+
+// needed reports whether a node that has said farewell may be the one that has to write down what follows: how its round ends, and,
+// where the job already waits for its next round, that nobody is left to come. A record written after the farewell was written by
+// somebody who knew of it, and has found others to go on with.
+func (n *node) needed() bool {
+	j := n.reading.Job
+	switch {
+	case j == nil:
+		return false
+	case j.Phase == rendezvous.Forming:
+		return j.Round >= 0 && n.jobRev < n.writer.expect
+	}
+	return j.Round == n.record.Round && (j.Phase == rendezvous.Running || j.Phase == rendezvous.Stopping)
 }
 
 // farewellLate ends a node that could not tell the others in time.
