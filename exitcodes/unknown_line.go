@@ -74,8 +74,11 @@ func (r *reader) mayTell(l *line, tells float64) bool {
 	case kindNoise:
 		return l.is(traitTracker) && tells >= statesMost
 	}
-	return tells >= statesMost && worded(l.text) && !measured().Match(l.text[:min(len(l.text), 200)])
+	return tells >= statesMost && prose(l.text)
 }
+
+// prose reports whether a line says something, rather than what was measured.
+func prose(text []byte) bool { return worded(text) && !measured().Match(text[:min(len(text), 200)]) }
 
 // rejected reports whether line i tells of a condition that passes, which is known, and all the same nothing took it for the end.
 func (r *reader) rejected(i int) bool {
