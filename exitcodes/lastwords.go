@@ -44,10 +44,13 @@ func (r *reader) known() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught} {
+	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught} {
 		if s, found := read(); found {
 			return s
 		}
+	}
+	if s, found := r.stacked(false); found {
+		return s
 	}
 	return said{at: len(r.lines)}
 }

@@ -28,7 +28,7 @@ func (r *reader) mostTelling(s said) said {
 	later := false
 	for i, far := len(r.lines)-1, 0; i >= 0 && far < maxWeighed; i-- {
 		l := &r.lines[i]
-		if l.blank() {
+		if l.blank() || l.headed {
 			continue
 		}
 		r.meter.pass(1, min(len(l.text), wording.MaxText))
