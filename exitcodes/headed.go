@@ -3,7 +3,7 @@ package exitcodes
 import "bytes"
 
 // Runtimes of other languages put what went wrong below a line that only says where: MATLAB and R below the call, Julia below the
-// worker. joinHeads reads such a head as one line with what it heads, which stays a line of its own, too.
+// worker, OpenFOAM below a heading. joinHeads reads such a head as one line with what it heads, which stays a line of its own, too.
 func joinHeads(lines []line, m *meter) {
 	for i := range lines {
 		l := &lines[i]
@@ -39,7 +39,7 @@ func headsNext(text []byte) int {
 		if bytes.HasSuffix(bytes.TrimRight(text, " "), []byte(":")) {
 			return 1
 		}
-	case endsWithWorker(text):
+	case endsWithWorker(text), bytes.HasPrefix(text, []byte("--> FOAM FATAL ")):
 		return 1
 	}
 	return 0

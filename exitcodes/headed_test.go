@@ -15,6 +15,9 @@ func TestHeaded(t *testing.T) {
 		"HDF5":              {"HDF5-DIAG: Error detected in HDF5 (1.8.18) thread 0:\n  #000: H5F.c line 522 in H5Fcreate(): unable to create file\n    major: File accessibilty\n    minor: Unable to open file\n  #001: H5Fint.c line 1024 in H5F_open(): unable to truncate a file which is already open\n    major: File accessibilty\n    minor: Unable to open file\nfatal error calling h5fcreate_f\n", "which is already open"},
 		"Intel's Fortran":   {"forrtl: severe (24): end-of-file during read, unit 5, file stdin\nImage              PC                Routine            Line        Source\na.out      0000000000CF159E  Unknown               Unknown  Unknown\n", "end-of-file during read"},
 		"GNU's Fortran":     {"At line 19 of file in.f90 (unit = 10)\nFortran runtime error: Bad integer for item 1 in list input\n\nError termination. Backtrace:\n#0  0x7f1b2c in ???\n", "Bad integer"},
+		"OpenFOAM":          {"--> FOAM FATAL ERROR:\nMaximum number of iterations exceeded: 100\n\n    From function T(Foam::scalar)\n\nFOAM aborting\n", "iterations exceeded"},
+		"behind a bar":      {"train: epoch 01:   1/232:Error using vl_nnconv\nAn input is not a numeric array.\n\nError in step (line 3)\ny = vl_nnconv(x, ...\n", "not a numeric array"},
+		"Julia's classes":   {"DimensionMismatch(\"All data should contain same number of observations\")\n\nStacktrace:\n [1] _nobs at ./loader.jl:102 [inlined]\n", "All data should"},
 		"a heading of R's":  {"Error in fit(x) :\nTraceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'lr'\n", "KeyError"},
 		"MPI's parting":     {"abort: the matrix is singular\nMPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\nwith errorcode 6.\n\nNOTE: invoking MPI_ABORT causes Open MPI to kill all MPI processes.\nYou may or may not see output from other processes, depending on\nexactly when Open MPI kills them.\n", "singular"},
 		"PETSc's own frame": {"[0]PETSC ERROR: --------------------- Error Message ---------------\n[0]PETSC ERROR: Zero pivot in LU factorization\n[0]PETSC ERROR: #1 PCSetUp() at /p/precon.c:990\n", "Zero pivot"},
@@ -35,6 +38,7 @@ func TestContainerNotStarted(t *testing.T) {
 		"VERBOSE: Default mount: /etc/hosts\nFATAL:   container creation failed: failed to find loop device: no loop devices available\nVERBOSE: Checking for passwd file:\n": Retry,
 		"FATAL:   container creation failed: mount error: while mounting image: failed to mount squashfs filesystem: input/output error\n":                                    Retry,
 		"FATAL:   Unable to handle docker://a/b uri: pinging container registry: Get \"https://a/v2/\": net/http: TLS handshake timeout\n":                                    Retry,
+		"FATAL   [U=0,P=37]         Master()                      container creation failed: mount /tmp failed: invalid argument\n":                                           Fatal,
 		"FATAL: the loss is not finite\n": Retry, // by its code: no container runtime says so
 		"Connection to n3 closed.\n":      Retry,
 	} {

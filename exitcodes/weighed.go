@@ -16,12 +16,28 @@ func (r *reader) weighed(s said) said {
 	if s.at < len(r.lines) && (r.lines[s.at].is(traitEcho) || r.tellsOutcome(&r.lines[s.at])) || listed(s.exception) {
 		return s
 	}
+	if f := r.familyIn(s.exception); f.known() && f.verdict == Fatal { // it stays, though such a line makes nothing fatal either
+		return s
+	}
 	w := wording.Weigh(s.exception)
 	if !w.Passes() {
 		return s
 	}
 	f := transient("words", ReasonError, RoleSuspect)
 	return said{match: Match{Rule: f.rule(), Line: s.exception}, known: true, at: s.at, other: s.other, words: w.Words}
+}
+
+// familyIn is the family of what a text says, or of the exception that it names.
+func (r *reader) familyIn(text string) family {
+	message := []byte(text)
+	if !r.meter.afford(familyPasses, min(len(message), maxMessageText)) {
+		return family{}
+	}
+	class, rest, raised := raisedHead(message)
+	if raised {
+		message = []byte(rest)
+	}
+	return familyOf(class, message)
 }
 
 // listed reports whether a text names a condition by an official list's number or name: an errno, a status, the code of a service, of
@@ -40,7 +56,7 @@ func listed(text string) bool {
 
 // saysStays are conditions that stay as they are, though their words are not far from those of some that pass: a solver that does not
 // come to an end with the same numbers, and what the C library calls errors that do not pass.
-var saysStays = phrases.list("converge", "diverged_", ": permission denied", ": operation not permitted", ": no such file or directory", ": not a directory", ": is a directory",
+var saysStays = phrases.list("converge", "diverged_", "solver", ": permission denied", ": operation not permitted", ": no such file or directory", ": not a directory", ": is a directory",
 	": no space left on device", ": disk quota exceeded", ": file exists", ": file name too long", ": exec format error", ": argument list too long",
 	": too many levels of symbolic links", ": bad file descriptor", ": cross-device link", ": function not implemented", ": operation not supported")
 
