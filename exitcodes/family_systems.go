@@ -6,7 +6,7 @@ import (
 )
 
 // A condition is what systems around a training job say, each in its own words, when it passes: batch systems, clouds,
-// Kubernetes, databases, brokers. Each phrase is one of that system's, which no program says of its own arguments.
+// Kubernetes, databases, brokers, the workers of other languages' runtimes. Each phrase is one of that system's, which no program says of its own arguments.
 type condition struct {
 	family
 	words []string
@@ -29,7 +29,7 @@ var conditions = []condition{
 		"slurmd could not", "slurm_script: no such file or directory", "communication connection failure", "communication shutdown failure", "message receive failure", "message send failure",
 		"zero bytes were transmitted", "job credential expired", "prolog failed", "munge decode failed", "munge encode failed",
 		"persistent connection init", "step creation temporarily disabled", "qsub: end of file", "message to qmaster", "communication error for \"",
-		"can't get password entry", "send to mom", "mom rejected/timeout", "workers failed to connect", "job reconnection failed", "can not reconnect to", "assumedly before job", "before writing exit_status", "in recognizing job", "interactive communicating job failed", "initialize the interactive session", "launch and connect to r worker", "lsf is down", "unable to reliably start one or more", "message to the specified daemon", "nanny failed to start", "worker failed to start", "no loop devices available", "find loop device", "communication time out", "failed to end classad message", "failed to open persistent connection"),
+		"can't get password entry", "send to mom '", "mom rejected/timeout", "workers failed to connect", "job reconnection failed", "can not reconnect to", "assumedly before job", "before writing exit_status", "interactive communicating job failed", "initialize the interactive session", "launch and connect to r worker", "lsf is down", "unable to reliably start one or more", "message to the specified daemon", "nanny failed to start", "worker failed to start", "no loop devices available", "find loop device", "communication time out", "failed to end classad message", "failed to open persistent connection"),
 	passes(transient("system", "NoCapacity", RoleRoot), // nobody has such machines to give at the moment
 		"insufficientinstancecapacity", "insufficienthostcapacity", "insufficientcapacity", "insufficient instance capacity", "insufficient-capacity", "unable to provision requested", "training plan capacity",
 		"not have sufficient capacity", "resource_pool_exhausted", "resources available to fulfill the request", "no more capacity in the zone",
@@ -65,7 +65,7 @@ var conditions = []condition{
 		"returned nothing (no headers", "failure when receiving data from the peer", "failed sending data to the peer", "ssl connect error", "transferred a partial file",
 		"keepalive watchdog", "client connection is closing", "bad record mac", "bad_record_mac", "after close notify", "receiving peer's close_notify", "record layer failure", "terminated the handshake",
 		"bytes read on a total of", "unexpected eof while trying to read", "stream is closed", "filesystem closed", "owner has exited", "is dead or unavailable", "matched raylet address", "raylet client",
-		"worker is dead", "worker lost", "workers aborted during execution", "worker aborted during execution", "parallel pool that parfor was using has shut", "parallel pool that spmd was using has shut", "reading from connection", "writing to connection", "not deliver a result", "not deliver results", "workers died while", "scheduler-restart", "missing heartbeat", "task incarnation", "tpu worker may have", "job has died",
+		"worker is dead", "worker lost", "workers aborted during execution", "worker aborted during execution", "parallel pool that parfor was using has shut", "parallel pool that spmd was using has shut", "workers died while", "scheduler-restart", "missing heartbeat", "task incarnation", "tpu worker may have", "job has died",
 		"mpi_err_revoked", "mpi_err_intern:", "lost_connection", "comm-failure", "local qp operation", "net/ofi request", "fabric access domain", "open an endpoint",
 		"hccl_e_timeout", "hccl_e_network", "hccl_e_remote", "hccl_e_tcp", "hccl_e_roce", "aicore_timeout", "gloo/transport/tcp/pair.cc", "gloo/transport/tcp/tcp_store", "gloo/transport/tcp/unbound_buffer",
 		"in the http/2 framing layer", "proxy connect aborted", "link has been severed", "stream reset by server", "returned syscall, errno"),

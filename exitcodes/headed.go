@@ -36,7 +36,7 @@ func headsNext(text []byte) int {
 	case bytes.HasPrefix(text, []byte("Error using ")):
 		return maxLower
 	case bytes.HasPrefix(text, []byte("Error in ")):
-		if bytes.HasSuffix(bytes.TrimRight(text, " "), []byte(":")) {
+		if text = bytes.TrimRight(text, " "); bytes.HasSuffix(text, []byte(" :")) || bytes.HasSuffix(text, []byte("`:")) {
 			return 1
 		}
 	case endsWithWorker(text), bytes.HasPrefix(text, []byte("--> FOAM FATAL ")):
@@ -122,17 +122,16 @@ func (r *reader) stacked(known bool) (said, bool) {
 
 const maxAfterStack = 8 // lines
 
-// masterEnded reports whether line i is of one of R's workers, or of their master, that has lost the other, which had ended before of an error
-// of its own.
+// workerRule is about a worker of R's, or its master, that the other has lost.
+const workerRule = "r.worker"
+
+// masterEnded reports whether line i, of such a loss, comes after an error of which the other had ended itself.
 func (r *reader) masterEnded(i int) bool {
-	if !r.lines[i].contains("reading from connection", "writing to connection") {
-		return false
-	}
 	halted := false
 	for j := i - 1; j >= 0 && i-j <= fresh; j-- {
 		l := &r.lines[j]
 		halted = halted || l.says("Execution halted")
-		if halted && l.kind == kindLast && l.says("Error in ", "Error: ") && !l.contains("reading from connection", "writing to connection") && !r.passes(l) {
+		if halted && l.kind == kindLast && l.says("Error in ", "Error: ") && !r.rejected(j) {
 			return true
 		}
 	}

@@ -97,6 +97,9 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 	if m.Rule.Name == interruptRule { // what is said after that comes of it
 		return raised
 	}
+	if m.Rule.Name == workerRule && r.masterEnded(at) {
+		return true
+	}
 	if m.Rule.Name == "shell.terminated" && r.lines[at].contains(": line ") && r.erredBefore(at) { // a script ends its helpers when it fails
 		return true
 	}

@@ -60,7 +60,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			if l.fatal { // glog ended the process of it, whoever speaks after that
 				later = ""
 			}
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && !r.masterEnded(i) && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
 			break
@@ -85,11 +85,12 @@ func (r *reader) goesOn(i int) bool {
 	return bytes.HasSuffix(before, []byte(":")) || wraps(before, r.lines[i].text)
 }
 
-// wraps reports whether a text goes on a sentence that was too long for its line: it begins with a small letter, and nothing ended the
-// line before it.
+// wraps reports whether a text goes on prose that was too long for its line: it begins with a small letter and ends a sentence, which
+// nothing ended in the line before it, and that had begun with another sentence.
 func wraps(before, text []byte) bool {
-	return len(before) >= widest && len(text) > 0 && text[0] >= 'a' && text[0] <= 'z' && bytes.IndexByte(text[:min(len(text), 40)], ' ') > 0 &&
-		before[len(before)-1] >= 'a' && before[len(before)-1] <= 'z'
+	text = bytes.TrimSpace(text)
+	return len(before) >= widest && len(text) > 0 && text[0] >= 'a' && text[0] <= 'z' && text[len(text)-1] == '.' &&
+		before[len(before)-1] >= 'a' && before[len(before)-1] <= 'z' && bytes.Contains(before, []byte(". "))
 }
 
 const widest = 60 // bytes of a line that is long enough to be broken

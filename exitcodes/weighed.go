@@ -56,7 +56,7 @@ func listed(text string) bool {
 
 // saysStays are conditions that stay as they are, though their words are not far from those of some that pass: a solver that does not
 // come to an end with the same numbers, and what the C library calls errors that do not pass.
-var saysStays = phrases.list("converge", "diverged_", "solver", ": permission denied", ": operation not permitted", ": no such file or directory", ": not a directory", ": is a directory",
+var saysStays = phrases.list("converge", "diverged_", "solver", "response code said error", ": permission denied", ": operation not permitted", ": no such file or directory", ": not a directory", ": is a directory",
 	": no space left on device", ": disk quota exceeded", ": file exists", ": file name too long", ": exec format error", ": argument list too long",
 	": too many levels of symbolic links", ": bad file descriptor", ": cross-device link", ": function not implemented", ": operation not supported")
 
