@@ -73,7 +73,7 @@ func (r *reader) findStacks() {
 			inner = i
 			l.inner = true
 			l.traits |= traitError
-		case bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("major: ")), bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("minor: ")):
+		case bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("major: ")), bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("minor: ")), bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("class: HDF5")):
 			if inner >= 0 {
 				l.traits |= traitNoise
 			}
@@ -86,18 +86,20 @@ func (r *reader) findStacks() {
 	}
 }
 
-// isHDF5Call reports whether the line is one of HDF5's stack: "  #006: H5FD.c line 2412 in H5FD_lock(): driver lock request failed".
+// isHDF5Call reports whether the line is one of HDF5's stack: "  #006: H5FD.c line 2412 in H5FD_lock(): driver lock request failed", in R
+// "error #006: H5FD.c in H5FD_lock(): line 2412: driver lock request failed".
 func isHDF5Call(text []byte) bool {
-	text, found := bytes.CutPrefix(bytes.TrimLeft(text, " "), []byte("#"))
+	text, found := bytes.CutPrefix(bytes.TrimPrefix(bytes.TrimLeft(text, " "), []byte("error ")), []byte("#"))
 	return found && len(text) > 12 && digits(string(text[:3])) && text[3] == ':' && bytes.HasPrefix(text[4:], []byte(" ")) && bytes.Contains(text[:min(len(text), 160)], []byte("(): "))
 }
 
-func (r *reader) stackedKnown() (said, bool) { return r.stacked(true) }
+func (r *reader) stackedKnown() (said, bool) { return r.stacked(len(r.lines), true) }
 
-// stacked is what HDF5's innermost call says: what the program says after that comes of it.
-func (r *reader) stacked(known bool) (said, bool) {
+// stacked is what HDF5's innermost call says before line to, and that is known, if it has to be: what the program says after that comes of
+// it.
+func (r *reader) stacked(to int, known bool) (said, bool) {
 	after := 0
-	for i := len(r.lines) - 1; i >= 0 && after <= maxAfterStack; i-- {
+	for i := to - 1; i >= 0 && after <= maxAfterStack; i-- {
 		l := &r.lines[i]
 		if l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) {
 			continue

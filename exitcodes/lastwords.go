@@ -49,7 +49,7 @@ func (r *reader) known() said {
 			return s
 		}
 	}
-	if s, found := r.stacked(false); found {
+	if s, found := r.stacked(len(r.lines), false); found {
 		return s
 	}
 	return said{at: len(r.lines)}
@@ -74,6 +74,10 @@ func (r *reader) explained(raised said) said {
 	}
 	if found {
 		return said{match: m, known: true, at: at, other: raised.exception}
+	}
+	if s, found := r.stacked(r.beginOf(raised.at), true); found {
+		s.other = raised.exception
+		return s
 	}
 	return raised
 }
