@@ -74,7 +74,7 @@ func (r *reader) findStacks() {
 			l.inner = true
 			l.traits |= traitError
 		case bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("major: ")), bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("minor: ")), bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("class: HDF5")):
-			if inner >= 0 {
+			if inner >= 0 && i-inner <= maxBelow {
 				l.traits |= traitNoise
 			}
 		case l.says("HDF5-DIAG: Error detected in "):
@@ -85,6 +85,8 @@ func (r *reader) findStacks() {
 		}
 	}
 }
+
+const maxBelow = 8 // lines below the innermost call
 
 // isHDF5Call reports whether the line is one of HDF5's stack: "  #006: H5FD.c line 2412 in H5FD_lock(): driver lock request failed", in R
 // "error #006: H5FD.c in H5FD_lock(): line 2412: driver lock request failed".
