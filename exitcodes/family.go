@@ -61,7 +61,9 @@ func familyOf(class string, message []byte) family {
 		serviceCode, childKilled, sqlFamily, httpStatus, rpcStatus, errnoFamily, memoryFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
 		systemFamily,
 	} {
-		if f := judge(class, name, message, h); f.known() {
+		if f := judge(class, name, message, h); f.unfit(h) {
+			return family{}
+		} else if f.known() {
 			return f
 		}
 	}

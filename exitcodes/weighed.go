@@ -63,7 +63,7 @@ func listed(text string) bool {
 		message = []byte(inner)
 	}
 	wraps, _, ok := wrapped(message)
-	return ok && isLogicError(lastName(wraps)) || ofCommand[lastName(outer)] || h.any(saysStays) || h.any(saysErrnoName) || h.any(saysErrno) && (errnoPattern().Match(message) || windowsPattern().Match(message)) || h.any(saysCode) && serviceCodePattern().Match(message) ||
+	return ok && isLogicError(lastName(wraps)) || ofCommand[lastName(outer)] || h.any(saysStays) || h.any(saysUnfit) || h.any(saysErrnoName) || h.any(saysErrno) && (errnoPattern().Match(message) || windowsPattern().Match(message)) || h.any(saysCode) && serviceCodePattern().Match(message) ||
 		h.any(saysCurl) || statusPattern().Match(message) || listedState(message)
 }
 
