@@ -60,7 +60,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			if l.fatal { // glog ended the process of it, whoever speaks after that
 				later = ""
 			}
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, (f.verdict == Retry || f.printed) && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
 			break

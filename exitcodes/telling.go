@@ -82,6 +82,9 @@ func (r *reader) head(m member) string {
 	if strings.HasPrefix(m.class, "yaml.") && len(m.lines) > 1 { // it begins with what was being read
 		return text + " " + r.lines[m.lines[1]].shown()
 	}
+	if strings.HasSuffix(m.class, "Py4JJavaError") && len(m.lines) > 1 && r.lines[m.lines[1]].says(": ") { // Java's stands below what was called
+		return text + " " + r.lines[m.lines[1]].shown()
+	}
 	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
 		return text + " " + r.lines[m.lines[1]].shown()
 	}

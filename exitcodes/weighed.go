@@ -35,8 +35,11 @@ func listed(text string) bool {
 	}
 	wraps, _, ok := wrapped(message)
 	return ok && isLogicError(lastName(wraps)) || ofCommand[lastName(outer)] || h.any(saysErrnoName) || h.any(saysErrno) && (errnoPattern().Match(message) || windowsPattern().Match(message)) || h.any(saysCode) && serviceCodePattern().Match(message) ||
-		h.any(saysCurl) || statusPattern().Match(message) || listedState(message)
+		h.any(saysCurl) || h.any(saysCancelled) || statusPattern().Match(message) || listedState(message)
 }
+
+// saysCancelled is what Spark says of a job that somebody has cancelled. Who has, and why, it does not say.
+var saysCancelled = phrases.list("cancelled part of cancelled job group", "cancelled as part of cancellation of all jobs")
 
 // listedState reports whether a text names a status of gRPC that says something: INTERNAL and UNKNOWN do not.
 func listedState(message []byte) bool {
