@@ -46,7 +46,7 @@ var noiseHeads = []string{
 	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
-	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "Waiting up to ", "Press Ctrl-C to quit",
+	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "with errorcode ", "NOTE: invoking MPI_ABORT", "You may or may not see output from other", "Waiting up to ", "Press Ctrl-C to quit",
 	"End of HDF5 error back trace", `ErrorMessage ""`, `Command "/`,
 }
 

@@ -161,7 +161,7 @@ func broken(text []byte) bool {
 
 // leaves begin short lines with which a program takes its leave.
 var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "Cleaning up", "cleaning up", "Closing", "closing",
-	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
+	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye", "exit", "quit"}
 
 // advice begins lines about what to do.
 var advice = []string{"* ", "This usually is caused by", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}

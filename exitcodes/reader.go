@@ -103,7 +103,7 @@ func (r *reader) readLines(o Outcome) {
 
 // findTraits looks at the words of every line, once for each shape.
 func (r *reader) findTraits() {
-	known, stack := map[uint64]trait{}, map[origin]bool{}
+	known, stack, source := map[uint64]trait{}, map[origin]bool{}, map[origin]bool{}
 	for i := range r.lines {
 		l := &r.lines[i]
 		r.meter.pass(1, len(l.text))
@@ -126,6 +126,12 @@ func (r *reader) findTraits() {
 			l.traits |= traitTracker
 		}
 		switch from := (origin{l.tag, l.stream}); {
+		case l.says("Error in ") && isForeignFrame(l): // MATLAB's, with the source beneath it
+			source[from] = true
+		case len(source) > 0 && source[from] && !l.blank():
+			l.traits |= traitNoise
+		case len(source) > 0 && source[from]:
+			delete(source, from)
 		case l.says("Stacktrace:"):
 			stack[from] = true
 		case len(stack) == 0:
@@ -169,7 +175,7 @@ func (r *reader) findWork(stepAt time.Time) {
 			r.bars = append(r.bars, i)
 			continue
 		}
-		if !l.is(traitWork) || l.is(traitNoise|traitEcho) || isFrame(l.text) || i > 0 && isFrame(r.lines[i-1].text) {
+		if !l.is(traitWork) || l.is(traitNoise|traitEcho) || l.is(traitError) && bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("Error ")) || isFrame(l.text) || i > 0 && isFrame(r.lines[i-1].text) {
 			continue // frames without a traceback tell where something was called
 		}
 		if i > 0 && r.addsTo(&r.lines[i-1], l) {

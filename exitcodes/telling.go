@@ -88,6 +88,13 @@ func (r *reader) head(m member) string {
 	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
 		return text + " " + r.lines[m.lines[1]].shown()
 	}
+	if message == "" && m.class == "AssertionError" && len(m.lines) == 1 && m.lines[0] > 0 { // what was asserted is the source of the last frame
+		for i := m.lines[0] - 1; i >= 0 && m.lines[0]-i <= 2; i-- { // or above its marks
+			if source := r.lines[i].shown(); strings.HasPrefix(source, "assert ") {
+				return text + ": " + source
+			}
+		}
+	}
 	if message == "" && strings.HasSuffix(text, ":") || strings.HasSuffix(message, "...") || strings.HasSuffix(message, " raised:") { // it goes on on the next line
 		for _, i := range m.lines[1:] {
 			if l := &r.lines[i]; bytes.IndexByte(bytes.TrimSpace(l.text), ' ') > 0 {

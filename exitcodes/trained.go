@@ -13,6 +13,9 @@ func (r *reader) trained() bool {
 	for _, at := range r.work {
 		for _, i := range at {
 			l := &r.lines[i]
+			if r.meter.afford(1, min(len(l.text), maxStepLine)) && countsRuns().Match(l.text[:min(len(l.text), maxStepLine)]) {
+				return true
+			}
 			if (ofTraining(l.text) && !l.says(loads...) || bytes.Contains(l.text, []byte("%) "))) && r.meter.afford(1, len(l.text)) && countsSteps().Match(l.text) {
 				return true
 			}
@@ -50,8 +53,10 @@ const maxStepLine = 400
 
 var (
 	doneSteps = lazy(`(?i)\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d`) // Detectron2's, once it has ended
-	someLoss  = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*\d+\.\d`)
-	laterStep = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])`)
+	// What a program calls the pieces of its work that is no loop over batches.
+	countsRuns = lazy(`(?i)^\W*\d+(?:st|nd|rd|th) (?:run|trial|episode|round|fold|game|generation|iteration|epoch)\b|\b(?:run|trial|episode|game|generation|case) #?\d+\s*$`)
+	someLoss   = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*\d+\.\d`)
+	laterStep  = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])`)
 )
 
 // showsSteps is trained for text that is read for nothing else: a bar, or three lines that count steps.

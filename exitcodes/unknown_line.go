@@ -64,6 +64,9 @@ func (r *reader) mostTelling(s said) said {
 // mayTell reports whether a line that weighs so much may be shown as what tells why it ended: no noise but a tracker's, and a launcher's
 // only where it names an exception or a task.
 func (r *reader) mayTell(l *line, tells float64) bool {
+	if text := bytes.TrimSpace(l.text); bytes.HasSuffix(text, []byte(":")) && bytes.IndexByte(text, ' ') < 0 && r.endsWith(l) { // a label of nothing
+		return false
+	}
 	if l.is(traitEcho) {
 		class, _, ok := exceptionHead(l.text)
 		return ok && looksRaised(class) || l.says("srun: error: ")
@@ -75,6 +78,16 @@ func (r *reader) mayTell(l *line, tells float64) bool {
 		return l.is(traitTracker) && tells >= statesMost
 	}
 	return tells >= statesMost && worded(l.text) && !measured().Match(l.text[:min(len(l.text), 200)])
+}
+
+// endsWith reports whether nothing follows a line but lines that are blank.
+func (r *reader) endsWith(l *line) bool {
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		if !r.lines[i].blank() {
+			return &r.lines[i] == l
+		}
+	}
+	return false
 }
 
 // rejected reports whether line i tells of a condition that passes, which is known, and all the same nothing took it for the end.
