@@ -73,7 +73,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 // isBracket reports whether a line only closes or opens what JSON has on several lines, or stands for what was left out.
 func isBracket(text []byte) bool {
 	text = bytes.TrimSpace(text)
-	return len(text) > 0 && len(text) <= 5 && len(bytes.Trim(text, "{}[],.")) == 0
+	return len(text) > 0 && len(text) <= 5 && len(bytes.Trim(text, "{}[],.\b")) == 0
 }
 
 // goesOn reports whether line i goes on an error before it whose line ends with a colon.

@@ -103,7 +103,8 @@ func (r *reader) readLines(o Outcome) {
 
 // findTraits looks at the words of every line, once for each shape.
 func (r *reader) findTraits() {
-	known, stack, source := map[uint64]trait{}, map[origin]bool{}, map[origin]bool{}
+	known, stack := map[uint64]trait{}, map[origin]bool{}
+	var frames matlab
 	for i := range r.lines {
 		l := &r.lines[i]
 		r.meter.pass(1, len(l.text))
@@ -121,17 +122,11 @@ func (r *reader) findTraits() {
 			t = traitsOf(l)
 			known[key] = t
 		}
-		l.traits = t
+		l.traits = t | frames.of(l)
 		if ofTracker(l, r.meter) {
 			l.traits |= traitTracker
 		}
 		switch from := (origin{l.tag, l.stream}); {
-		case l.says("Error in ") && isForeignFrame(l): // MATLAB's, with the source beneath it
-			source[from] = true
-		case len(source) > 0 && source[from] && !l.blank():
-			l.traits |= traitNoise
-		case len(source) > 0 && source[from]:
-			delete(source, from)
 		case l.says("Stacktrace:"):
 			stack[from] = true
 		case len(stack) == 0:
