@@ -64,7 +64,7 @@ func (r *reader) mostTelling(s said) said {
 // mayTell reports whether a line that weighs so much may be shown as what tells why it ended: no noise but a tracker's, and a launcher's
 // only where it names an exception or a task.
 func (r *reader) mayTell(l *line, tells float64) bool {
-	if text := bytes.TrimSpace(l.text); bytes.HasSuffix(text, []byte(":")) && bytes.IndexByte(text, ' ') < 0 && r.endsWith(l) { // a label of nothing
+	if text := bytes.TrimSpace(l.text); bytes.HasSuffix(text, []byte(":")) && bytes.IndexByte(text, ' ') < 0 && r.endsWith(l) || bytes.HasSuffix(text, []byte("code: 0")) { // a label of nothing, or what went well
 		return false
 	}
 	if l.is(traitEcho) {
