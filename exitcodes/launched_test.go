@@ -23,22 +23,29 @@ func TestAroundTheCause(t *testing.T) {
 		want   Verdict
 		says   string
 	}{
-		"its exit's handlers": {frames + odd + "\n" + during + frames + "    sys.exit(1)\nSystemExit: 1\n" + during + frames + "    util._exit_function()\nRuntimeError: DataLoader worker (pid 77) is killed by signal: Terminated. \n", Fatal, "stack expects"},
-		"a loader's end":      {frames + odd + "\n" + during + frames + "RuntimeError: DataLoader worker (pid 77) is killed by signal: Terminated. \n", Retry, "killed by signal"},
-		"two wrappers":        {wrap("RuntimeError: adv is none!") + wrap(cmd) + wrap(cmd), Fatal, "adv is none"},
-		"an assertion":        {"Traceback (most recent call last):\n  File \"/app/train.py\", line 771, in forward\n    assert labels.shape == (n_rows,)\nAssertionError\n", Fatal, "assert labels.shape == (n_rows,)"},
-		"one with its marks":  {"Traceback (most recent call last):\n  File \"/app/train.py\", line 771, in forward\n    assert labels.ok\n           ^^^^^^^^^\nAssertionError\n", Fatal, "assert labels.ok"},
-		"MPI's abort":         {"error: no such basis: def9\n" + mpi, Fatal, "no such basis"},
-		"Quantum ESPRESSO":    {box + box + box + box + mpi, Fatal, "in routine davcio"},
-		"MPICH's stack":       {stack + diag, Retry, "ucx function returned"},
-		"a killed compiler":   {"c++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\nmake: *** [Makefile:91: all] Error 2\nmake.sh: line 74: ./solve: No such file or directory\n", Retry, "Killed signal"},
-		"a compiler's error":  {"c++: fatal error: no input files\ncompilation terminated.\nmake.sh: line 74: ./solve: No such file or directory\n", Fatal, ""},
-		"mpiexec's signals":   {"\nsignal (15): Terminated\nin expression starting at /app/a.jl:3\n" + mpiend, Fatal, ""},
-		"a signal":            {"\nsignal (15): Terminated\nin expression starting at /app/a.jl:3\n", Retry, "signal (15)"},
-		"Airflow":             {"[2026-03-25, 19:09:45 IST] {local_task_job.py:82} ERROR - Received SIGTERM. Terminating subprocesses\n[2026-03-25, 19:09:45 IST] {taskinstance.py:1700} ERROR - Task failed with exception\n", Preempted, "Received SIGTERM"},
-		"bash in French":      {"run.sh: ligne 28: erreur de syntaxe près du symbole inattendu « done »\nrun.sh: ligne 28: `done'\n", Fatal, "erreur de syntaxe"},
-		"bash in Chinese":     {"run.sh: 行 28: 未预期的符号“done”附近有语法错误\nrun.sh: 行 28: `done'\n", Fatal, "语法错误"},
-		"a label of nothing":  {"The following command failed to execute:\ncat a.tar | gawk '{print}'\nError code: 0\nOut: \nError: \n", Fatal, "failed to execute"},
+		"its exit's handlers":   {frames + odd + "\n" + during + frames + "    sys.exit(1)\nSystemExit: 1\n" + during + frames + "    util._exit_function()\nRuntimeError: DataLoader worker (pid 77) is killed by signal: Terminated. \n", Fatal, "stack expects"},
+		"a loader's end":        {frames + odd + "\n" + during + frames + "RuntimeError: DataLoader worker (pid 77) is killed by signal: Terminated. \n", Retry, "killed by signal"},
+		"two wrappers":          {wrap("RuntimeError: adv is none!") + wrap(cmd) + wrap(cmd), Fatal, "adv is none"},
+		"an assertion":          {"Traceback (most recent call last):\n  File \"/app/train.py\", line 771, in forward\n    assert labels.shape == (n_rows,)\nAssertionError\n", Fatal, "assert labels.shape == (n_rows,)"},
+		"one with its marks":    {"Traceback (most recent call last):\n  File \"/app/train.py\", line 771, in forward\n    assert labels.ok\n           ^^^^^^^^^\nAssertionError\n", Fatal, "assert labels.ok"},
+		"MPI's abort":           {"error: no such basis: def9\n" + mpi, Fatal, "no such basis"},
+		"Quantum ESPRESSO":      {box + box + box + box + mpi, Fatal, "in routine davcio"},
+		"MPICH's stack":         {stack + diag, Retry, "ucx function returned"},
+		"a killed compiler":     {"c++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\nmake: *** [Makefile:91: all] Error 2\nmake.sh: line 74: ./solve: No such file or directory\n", Retry, "Killed signal"},
+		"a compiler's error":    {"c++: fatal error: no input files\ncompilation terminated.\nmake.sh: line 74: ./solve: No such file or directory\n", Fatal, ""},
+		"mpiexec's signals":     {"\nsignal (15): Terminated\nin expression starting at /app/a.jl:3\n" + mpiend, Fatal, ""},
+		"a signal":              {"\nsignal (15): Terminated\nin expression starting at /app/a.jl:3\n", Retry, "signal (15)"},
+		"Airflow":               {"[2026-03-25, 19:09:45 IST] {local_task_job.py:82} ERROR - Received SIGTERM. Terminating subprocesses\n[2026-03-25, 19:09:45 IST] {taskinstance.py:1700} ERROR - Task failed with exception\n", Preempted, "Received SIGTERM"},
+		"bash in French":        {"run.sh: ligne 28: erreur de syntaxe près du symbole inattendu « done »\nrun.sh: ligne 28: `done'\n", Fatal, "erreur de syntaxe"},
+		"bash in Chinese":       {"run.sh: 行 28: 未预期的符号“done”附近有语法错误\nrun.sh: 行 28: `done'\n", Fatal, "语法错误"},
+		"a program's MPI_Abort": {" Error in routine readpp (2):\n file H.UPF not found\napplication called MPI_Abort(MPI_COMM_WORLD, 2) - process 1\napplication called MPI_Abort(MPI_COMM_WORLD, 2) - process 3[cli_3]: aborting\njob                   :\n", Fatal, "H.UPF"},
+		"it alone":              {"Abort(2) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 2) - process 1\n", Fatal, ""},
+		"a program not there":   {"mpirun was unable to find the specified executable file, and therefore\ndid not launch the job.  This error was first reported for process\nrank 0; it may have occurred for other processes as well.\n\nNOTE: A common cause for this error is misspelling a mpirun command\n      line parameter option.\n\nNode:       n1\nExecutable: pw.x\n", Fatal, "was unable to find"},
+		"a port of root's": {"[W socket.cpp:426] [c10d] The server socket has failed to bind to [::]:97 (errno: 13 - Permission denied).\n[E socket.cpp:462] [c10d] The server socket has failed to listen on any local network address.\n" +
+			"Traceback (most recent call last):\n  File \"/app/accelerate\", line 8, in <module>\n    sys.exit(main())\n  File \"/app/cli.py\", line 45, in main\n    args.func(args)\n", Fatal, "failed to listen"},
+		"a port in use": {"[W socket.cpp:426] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).\n[E socket.cpp:462] [c10d] The server socket has failed to listen on any local network address.\n" +
+			"Traceback (most recent call last):\n  File \"/app/accelerate\", line 8, in <module>\n    sys.exit(main())\n  File \"/app/cli.py\", line 45, in main\n    args.func(args)\n", Retry, ""},
+		"a label of nothing": {"The following command failed to execute:\ncat a.tar | gawk '{print}'\nError code: 0\nOut: \nError: \n", Fatal, "failed to execute"},
 	} {
 		if f := Judge(exited(1).printing("Loading run.yaml\n"+tt.output), BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
 			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)
@@ -88,6 +95,33 @@ func TestCountedRuns(t *testing.T) {
 		}
 		if f := Judge(exited(1).printing("Loading run.yaml\n"+output+wrap(full)), BuiltinRules()); f.Verdict != want {
 			t.Errorf("%q: %s, want %s: %s", format, f.Verdict, want, f.Message)
+		}
+	}
+}
+
+// TestStepsInOneLine has one line of what training loops print be enough to show a step that is not the first, and what they print before it not.
+func TestStepsInOneLine(t *testing.T) {
+	const full = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
+	for line, want := range map[string]Verdict{
+		"21-05-24 02:11:29.657 - INFO: <epoch: 30, iter:   2,800, lr:1.000e-04> l_pix: 3.2022e-03 l_fea: 1.7e+00":                Retry,
+		"Epoch: [0][ 20/5005]\tTime  0.3 ( 0.9)\tLoss 7.01e+00 (7.03e+00)":                                                       Retry,
+		"Train: 0 [  50/1251 (  4%)]  Loss: 6.9 (6.93)  Time: 0.5s":                                                              Retry,
+		" 12/625 [..............................] - ETA: 3:12 - loss: 2.3025":                                                    Retry,
+		"Epoch 0, global step 100: val_loss reached 0.5":                                                                         Retry,
+		"[2026-01-01 10:00:00,100] [INFO] [timer.py:260:stop] epoch=0/micro_step=20/global_step=20, RunningAvgSamplesPerSec=4.2": Retry,
+		"step:3 - actor/entropy:0.3 - training/global_step:3 - perf/time_per_step:30":                                            Retry,
+		"ep: 12 it: 1020 lr 0.001 l 2.31":                                                                                        Retry,
+		"Validation Epoch 4 done, mIoU 0.53":                                                                                     Retry,
+		"Epoch: [0][ 0/5005]\tTime  0.3 ( 0.9)\tLoss 7.01e+00 (7.03e+00)":                                                        Fatal,
+		" 1/625 [..............................] - ETA: 3:12 - loss: 2.3025":                                                     Fatal,
+		"Namespace(epochs=100, iters=2000, lr=0.001, loss='l1', print_step=50)":                                                  Fatal,
+		"Epoch 1/100": Fatal,
+		"training for 100 epochs, 5005 iterations each, lr: 0.1":                      Fatal,
+		"step:1 - actor/entropy:0.3 - training/global_step:1 - perf/time_per_step:30": Fatal,
+		"Loading checkpoint shards: 100%|██████████| 4/4 [00:10<00:00,  2.5s/it]":     Fatal,
+	} {
+		if f := Judge(exited(1).printing("Loading run.yaml\n"+line+"\n"+wrap(full)), BuiltinRules()); f.Verdict != want {
+			t.Errorf("%q: %s, want %s: %s", line, f.Verdict, want, f.Message)
 		}
 	}
 }

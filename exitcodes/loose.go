@@ -84,7 +84,7 @@ func (r *reader) listed(head, i int) bool {
 // wentOn reports whether a shell that did not find a command went on to the next one, as a script does which loads modules where
 // there are none. One that ends of it says so by its code.
 func (r *reader) wentOn(rule *Rule, i int) bool {
-	return rule.Reason == ReasonNotFound && r.code < CodeNotExecutable && r.code > 0 &&
+	return rule.Reason == ReasonNotFound && rule.Name != "mpi.not_found" && r.code < CodeNotExecutable && r.code > 0 &&
 		(len(r.chains) > 0 && r.chains[len(r.chains)-1].begin > i || r.othersAfter(i, r.lines[i].tag))
 }
 

@@ -64,7 +64,7 @@ var (
 	wordsBar = wordings.list("=>.", "==>...", "==] - ", "it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
-		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "mpi_abort was invoked on rank", "child process with pid",
+		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "errored out with exit status", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",

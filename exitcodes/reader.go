@@ -156,6 +156,21 @@ func (r *reader) matchRules() {
 		l.mute = !could && !before
 		l.rule = r.thrown(i, l.rule)
 	}
+	r.findForbidden()
+}
+
+// findForbidden gives the line in which torch says that it could listen nowhere the rule of the lines before it, which tell why.
+func (r *reader) findForbidden() {
+	for i := range r.lines {
+		if rule := r.lines[i].rule; rule == nil || rule.Name != "store.bind" {
+			continue
+		}
+		for _, before := range r.lines[max(0, i-maxBefore):i] {
+			if before.rule != nil && before.rule.Name == "store.forbidden" {
+				r.lines[i].rule = before.rule
+			}
+		}
+	}
 }
 
 // findWork finds the lines that show that training went on: those whose shape had come twice before.

@@ -24,7 +24,7 @@ func (r *reader) trained() bool {
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
 		if !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) ||
-			l.contains(" iterations in ", " steps in ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
+			l.contains(" iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step:", "it: ", "G ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
 			return true
 		}
 	}
@@ -52,11 +52,17 @@ func stepped(text []byte) bool {
 const maxStepLine = 400
 
 var (
-	doneSteps = lazy(`(?i)\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d`) // Detectron2's, once it has ended
+	doneSteps = lazy(`(?i)\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
+		`|\bglobal_step=(?:[2-9]|[1-9]\d+), RunningAvgSamplesPerSec=` + // DeepSpeed's
+		`|\bepoch: *\d+, iter: *[1-9][\d,]*, lr:` + // BasicSR's
+		`|^step:(?:[2-9]|[1-9]\d+) - .*\bglobal_step:` + // verl's
+		`|\bep: *\d+,? it: *(?:[2-9]|[1-9]\d+)\b` +
+		`|^ *[1-9]\d*/\d+ +[\d.]+G(?: |$)` + // Ultralytics' row
+		`|\bepoch:? *\[?\d+(?:/\d+)?\]? *:? (?:is )?(?:done|finished|completed|ended|took|took:|summary)\b`)
 	// What a program calls the pieces of its work that is no loop over batches.
 	countsRuns = lazy(`(?i)^\W*\d+(?:st|nd|rd|th) (?:run|trial|episode|round|fold|game|generation|iteration|epoch)\b|\b(?:run|trial|episode|game|generation|case) #?\d+\s*$`)
-	someLoss   = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*\d+\.\d`)
-	laterStep  = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])`)
+	someLoss   = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*(?:reached |improved )?\d+\.\d`)
+	laterStep  = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])|\[ *[1-9]\d* ?/ ?\d+(?: |\]|$)|^ *(?:[2-9]|[1-9]\d+)/\d+ \[`)
 )
 
 // showsSteps is trained for text that is read for nothing else: a bar, or three lines that count steps.
@@ -161,7 +167,7 @@ func barOf(text []byte) (b bar, is bool) {
 // richBar is what Rich draws its bars of.
 const richBar = "\u2501\u2578\u257a"
 
-var kerasCount = lazy(`^\s*(\d+)/(\d+) (?:\[=|\x{2501})`)
+var kerasCount = lazy(`^\s*(\d+)/(\d+) (?:\[[=>.]|\x{2501})`)
 
 var (
 	withRate = lazy(`\d%\s+\d+/\d+ \[[\d:]+<[\d:?]+, +[\d.?]+(?:it/s|s/it)`)

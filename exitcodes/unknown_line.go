@@ -69,7 +69,7 @@ func (r *reader) mayTell(l *line, tells float64) bool {
 	}
 	if l.is(traitEcho) {
 		class, _, ok := exceptionHead(l.text)
-		return ok && looksRaised(class) || l.says("srun: error: ", "MPI_ABORT was invoked")
+		return ok && looksRaised(class) || l.says("srun: error: ", "MPI_ABORT was invoked", "application called MPI_Abort(") || l.says("Abort(") && l.contains("application called MPI_Abort(")
 	}
 	switch l.kind {
 	case kindLast, kindSurvived:
