@@ -45,7 +45,10 @@ func TestAroundTheCause(t *testing.T) {
 			"Traceback (most recent call last):\n  File \"/app/accelerate\", line 8, in <module>\n    sys.exit(main())\n  File \"/app/cli.py\", line 45, in main\n    args.func(args)\n", Fatal, "failed to listen"},
 		"a port in use": {"[W socket.cpp:426] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).\n[E socket.cpp:462] [c10d] The server socket has failed to listen on any local network address.\n" +
 			"Traceback (most recent call last):\n  File \"/app/accelerate\", line 8, in <module>\n    sys.exit(main())\n  File \"/app/cli.py\", line 45, in main\n    args.func(args)\n", Retry, ""},
-		"a label of nothing": {"The following command failed to execute:\ncat a.tar | gawk '{print}'\nError code: 0\nOut: \nError: \n", Fatal, "failed to execute"},
+		"a registry":                     {"FATAL:   Unable to handle docker://x/y uri: failed to get checksum for docker://x/y: reading manifest latest in docker.io/x/y: errors:\ndenied: requested access to the resource is denied\nunauthorized: authentication required\n", Fatal, "denied: requested"},
+		"a registry that is not reached": {"FATAL:   Unable to handle docker://x/y uri: failed to get checksum for docker://x/y: reading manifest latest in docker.io/x/y: errors:\ndial tcp: lookup registry-1.docker.io: i/o timeout\n", Retry, "timeout"},
+		"what Hydra builds":              {"Error in call to target 'app.Trainer':\nRuntimeError('You set `--ntasks=4`, which is not supported.')\n", Fatal, "which is not supported"},
+		"a label of nothing":             {"The following command failed to execute:\ncat a.tar | gawk '{print}'\nError code: 0\nOut: \nError: \n", Fatal, "failed to execute"},
 	} {
 		if f := Judge(exited(1).printing("Loading run.yaml\n"+tt.output), BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
 			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)

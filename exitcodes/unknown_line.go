@@ -133,6 +133,14 @@ func (r *reader) stated(i int) string {
 	return r.statement(i)
 }
 
+// goesBelow reports whether what line i says goes on in the next one, as R ("Error in f(x) :", "! no such column"), Fortran's programs in
+// their boxes and clients of registries ("reading manifest: errors:", "denied: no such name") write it.
+func (r *reader) goesBelow(i int) bool {
+	next := &r.lines[i+1]
+	return next.says("! ") || !r.inside[i] && !r.inside[i+1] && next.tag == r.lines[i].tag && !next.logged && !next.is(traitNoise|traitEcho) && !isHeader(next.text) && !isFrame(next.text) &&
+		bytes.IndexByte(bytes.TrimSpace(next.text), ' ') > 0
+}
+
 // statement is line i for a person, and the next one where line i is only a heading: the upper edge of a box, or an exception whose
 // message begins below its name.
 func (r *reader) statement(i int) string {
@@ -148,7 +156,7 @@ func (r *reader) statement(i int) string {
 		!r.inside[i] && l.says("Exception in ") && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && !isHeader(r.lines[i+1].text) { // "Exception in worker 3:"
 		return l.shown() + " " + next
 	}
-	if l.kind == kindLast && l.is(traitError) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && r.lines[i+1].says("! ") { // R
+	if l.kind == kindLast && l.is(traitError) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && r.goesBelow(i) {
 		return l.shown() + " " + next
 	}
 	return l.shown()

@@ -16,6 +16,9 @@ func (r *reader) weighed(s said) said {
 	if s.at < len(r.lines) && (r.lines[s.at].is(traitEcho) || r.tellsOutcome(&r.lines[s.at])) || listed(s.exception) {
 		return s
 	}
+	if r.meter.afford(familyPasses, min(len(s.exception), maxMessageText)) && familyOf("", []byte(s.exception)).verdict == Fatal {
+		return s
+	}
 	w := wording.Weigh(s.exception)
 	if !w.Passes() {
 		return s
