@@ -48,7 +48,9 @@ func TestAroundTheCause(t *testing.T) {
 		"a registry":                     {"FATAL:   Unable to handle docker://x/y uri: failed to get checksum for docker://x/y: reading manifest latest in docker.io/x/y: errors:\ndenied: requested access to the resource is denied\nunauthorized: authentication required\n", Fatal, "denied: requested"},
 		"a registry that is not reached": {"FATAL:   Unable to handle docker://x/y uri: failed to get checksum for docker://x/y: reading manifest latest in docker.io/x/y: errors:\ndial tcp: lookup registry-1.docker.io: i/o timeout\n", Retry, "timeout"},
 		"what Hydra builds":              {"Error in call to target 'app.Trainer':\nRuntimeError('You set `--ntasks=4`, which is not supported.')\n", Fatal, "which is not supported"},
-		"a label of nothing":             {"The following command failed to execute:\ncat a.tar | gawk '{print}'\nError code: 0\nOut: \nError: \n", Fatal, "failed to execute"},
+		"advice": {"ERROR YarnScheduler:70 - Lost executor 1 on n7: Container killed by YARN for exceeding memory limits. 160 GB of 160 GB used. Consider raising the overhead or disabling the check.\n" +
+			"Traceback (most recent call last):\n  File \"train.py\", line 258, in <module>\n    fit()\n  File \"/app/shards.py\", line 355, in fit\n", Retry, "killed by YARN"},
+		"a label of nothing": {"The following command failed to execute:\ncat a.tar | gawk '{print}'\nError code: 0\nOut: \nError: \n", Fatal, "failed to execute"},
 	} {
 		if f := Judge(exited(1).printing("Loading run.yaml\n"+tt.output), BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
 			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)
@@ -125,6 +127,30 @@ func TestStepsInOneLine(t *testing.T) {
 	} {
 		if f := Judge(exited(1).printing("Loading run.yaml\n"+line+"\n"+wrap(full)), BuiltinRules()); f.Verdict != want {
 			t.Errorf("%q: %s, want %s: %s", line, f.Verdict, want, f.Message)
+		}
+	}
+}
+
+// TestTrackedRuns has several runs in one file that a tracker tells apart: the steps of the earlier ones say nothing of the last one, where one
+// before had failed; those of the ranks of one run, which all begin before they fail, do.
+func TestTrackedRuns(t *testing.T) {
+	const (
+		begins = "wandb: Tracking run with wandb version 0.17.0\nwandb: Syncing run toasty-wood\n"
+		steps  = "epoch 3 loss: 0.52\nepoch 4 loss: 0.51\n"
+		bar    = "  0%|          | 0/500 [00:00<?, ?it/s]\n"
+	)
+	full := wrap("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.22 GiB")
+	for name, tt := range map[string]struct {
+		output string
+		want   Verdict
+	}{
+		"the last one at its start": {begins + steps + begins + bar + full + begins + bar + full, Fatal},
+		"the last one later":        {begins + bar + full + begins + steps + full, Retry},
+		"the first one that fails":  {begins + steps + begins + bar + full, Retry},
+		"ranks of one run":          {begins + begins + steps + full + full, Retry},
+	} {
+		if f := Judge(exited(1).printing("Loading run.yaml\n"+tt.output), BuiltinRules()); f.Verdict != tt.want {
+			t.Errorf("%s: %s: %s", name, f.Verdict, f.Message)
 		}
 	}
 }

@@ -113,14 +113,17 @@ func traitsOf(l *line) (t trait) {
 	give(traitExit, h.any(wordsExit))
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
-	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
-	give(traitWithout, h.any(wordsWithout))
 	give(traitNames, h.any(wordsNames))
 	give(traitGaveUp, h.any(wordsGaveUp))
 	give(traitSignal, h.any(wordsSignal))
 	give(traitOutcome, h.any(wordsOutcome))
+	if before, _, advises := bytes.Cut(lower, []byte(" consider ")); advises { // what to do about it was not done
+		h = wordings.in(before)
+	}
+	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
+	give(traitWithout, h.any(wordsWithout))
 	return t
 }
 

@@ -10,9 +10,13 @@ import (
 // which may have been kept in a buffer and come late, or its progress bar. What else is repeated while a program begins, as the
 // loading of shards, is no step.
 func (r *reader) trained() bool {
+	from := r.lastTracked()
 	for _, at := range r.work {
 		for _, i := range at {
 			l := &r.lines[i]
+			if i < from {
+				continue
+			}
 			if r.meter.afford(1, min(len(l.text), maxStepLine)) && countsRuns().Match(l.text[:min(len(l.text), maxStepLine)]) {
 				return true
 			}
@@ -21,7 +25,7 @@ func (r *reader) trained() bool {
 			}
 		}
 	}
-	for i := len(r.lines) - 1; i >= 0; i-- {
+	for i := len(r.lines) - 1; i >= from; i-- {
 		l := &r.lines[i]
 		if !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) ||
 			l.contains(" iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step:", "it: ", "G ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
@@ -30,11 +34,25 @@ func (r *reader) trained() bool {
 	}
 	var bars []bar
 	for _, i := range r.bars {
-		if b, is := barOf(r.lines[i].text); is {
+		if b, is := barOf(r.lines[i].text); is && i >= from {
 			bars = append(bars, b)
 		}
 	}
 	return barsOfTraining(bars)
+}
+
+// lastTracked is the line with which a tracker begins the last of several runs, one after the other, of which one before had ended of an
+// exception; else 0. What those had done says nothing of the last one.
+func (r *reader) lastTracked() int {
+	for i := len(r.lines) - 1; i >= 0 && len(r.chains) > 0; i-- {
+		if l := &r.lines[i]; l.says("wandb: Syncing run ", "wandb: Tracking run with ") {
+			if c := &r.chains[0]; c.end < i && !c.ignored && !c.logged {
+				return i
+			}
+			break
+		}
+	}
+	return 0
 }
 
 // tellsLoss reports whether a line may tell a loss or an error; stepped, whether it tells that of a step that is not the first: one such
