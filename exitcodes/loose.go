@@ -85,7 +85,16 @@ func (r *reader) listed(head, i int) bool {
 // there are none. One that ends of it says so by its code.
 func (r *reader) wentOn(rule *Rule, i int) bool {
 	return rule.Reason == ReasonNotFound && rule.Name != "mpi.not_found" && r.code < CodeNotExecutable && r.code > 0 &&
-		(len(r.chains) > 0 && r.chains[len(r.chains)-1].begin > i || r.othersAfter(i, r.lines[i].tag))
+		(r.raisedBeside(i) || r.othersAfter(i, r.lines[i].tag))
+}
+
+// raisedBeside reports whether a program has ended of an exception after line i, or before it, over the code of that.
+func (r *reader) raisedBeside(i int) bool {
+	if len(r.chains) == 0 {
+		return false
+	}
+	c := &r.chains[len(r.chains)-1]
+	return c.begin > i || r.code == uncaught && !c.ignored && !c.survived && !c.logged
 }
 
 // afterKill reports whether a shell that cannot read a line of its script had told before, in the same script, that the kernel

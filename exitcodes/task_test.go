@@ -47,6 +47,7 @@ func TestShells(t *testing.T) {
 	}{
 		"a module, then an exception": {1, module + wrap("RuntimeError: odd"), Fatal, "odd"},
 		"a module, then a lost peer":  {1, module + "loading\nerror: connection refused by the store\n", Retry, "refused"},
+		"an exception, then dash":     {1, wrap("RuntimeError: odd") + "run.sh: 64: R}: not found\n", Fatal, "odd"},
 		"nothing else":                {1, module, Fatal, "command not found"},
 		"by its code":                 {127, "/var/spool/slurmd/job7/slurm_script: line 3: conda: command not found\n", Fatal, "conda: command not found"},
 		"an abort":                    {1, abort, Retry, "Read error"},
