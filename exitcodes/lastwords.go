@@ -30,7 +30,7 @@ func (r *reader) lastWords() said {
 	if s.known || s.program || r.code > CodeSignalBase && r.code <= CodeSignalBase+sigmax { // whoever died of a signal seldom says why
 		return s
 	}
-	return r.mostTelling(s)
+	return r.lastByWords(r.mostTelling(s))
 }
 
 // known weighs what rules and families know.
@@ -44,7 +44,7 @@ func (r *reader) known() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught} {
+	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
 		if s, found := read(); found {
 			return s
 		}

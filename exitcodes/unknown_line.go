@@ -64,7 +64,7 @@ func (r *reader) mostTelling(s said) said {
 // mayTell reports whether a line that weighs so much may be shown as what tells why it ended: no noise but a tracker's, and a launcher's
 // only where it names an exception or a task.
 func (r *reader) mayTell(l *line, tells float64) bool {
-	if text := bytes.TrimSpace(l.text); bytes.HasSuffix(text, []byte(":")) && bytes.IndexByte(text, ' ') < 0 && r.endsWith(l) || bytes.HasSuffix(text, []byte("code: 0")) { // a label of nothing, or what went well
+	if text := bytes.TrimSpace(l.text); bytes.HasSuffix(text, []byte(":")) && bytes.IndexByte(text, ' ') < 0 && r.isLast(l) || bytes.HasSuffix(text, []byte("code: 0")) { // a label of nothing, or what went well
 		return false
 	}
 	if l.is(traitEcho) {
@@ -77,11 +77,11 @@ func (r *reader) mayTell(l *line, tells float64) bool {
 	case kindNoise:
 		return l.is(traitTracker) && tells >= statesMost
 	}
-	return tells >= statesMost && worded(l.text) && !measured().Match(l.text[:min(len(l.text), 200)])
+	return tells >= statesMost && prose(l.text)
 }
 
-// endsWith reports whether nothing follows a line but lines that are blank.
-func (r *reader) endsWith(l *line) bool {
+// isLast reports whether nothing follows a line but lines that are blank.
+func (r *reader) isLast(l *line) bool {
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		if !r.lines[i].blank() {
 			return &r.lines[i] == l
@@ -89,6 +89,9 @@ func (r *reader) endsWith(l *line) bool {
 	}
 	return false
 }
+
+// prose reports whether a line says something, rather than what was measured.
+func prose(text []byte) bool { return worded(text) && !measured().Match(text[:min(len(text), 200)]) }
 
 // rejected reports whether line i tells of a condition that passes, which is known, and all the same nothing took it for the end.
 func (r *reader) rejected(i int) bool {

@@ -10,21 +10,34 @@ import (
 // weighed lets the words of the line decide that tells most, where no rule and no family knows it: that the failure passes, if they
 // are clearly those of one that does. Words make nothing fatal: without them the code does.
 func (r *reader) weighed(s said) said {
-	if !s.unknown || s.known || s.program || s.hint || !r.rules.families || r.code >= CodeNotExecutable {
+	if !s.unknown || s.known || s.program || s.hint && !r.endsWith(s.at) || !r.rules.families || r.code >= CodeNotExecutable {
 		return s
 	}
-	if s.at < len(r.lines) && (r.lines[s.at].is(traitEcho) || r.tellsOutcome(&r.lines[s.at])) || listed(s.exception) {
+	if s.at < len(r.lines) && (r.lines[s.at].is(traitEcho) || r.tellsOutcome(&r.lines[s.at])) {
 		return s
 	}
 	if r.meter.afford(familyPasses, min(len(s.exception), maxMessageText)) && familyOf("", []byte(s.exception)).verdict == Fatal {
 		return s
 	}
 	w := wording.Weigh(s.exception)
-	if !w.Passes() {
+	if _, _, raised := raisedHead([]byte(s.exception)); !w.Passes() || listed(s.exception) && (raised || w.Score < clearly) {
 		return s
 	}
 	f := transient("words", ReasonError, RoleSuspect)
 	return said{match: Match{Rule: f.rule(), Line: s.exception}, known: true, at: s.at, other: s.other, words: w.Words}
+}
+
+// clearly is the least score of a line that names a condition of an official list, none of which passes.
+const clearly = 3
+
+// endsWith reports whether line i is what the process said last, and no information.
+func (r *reader) endsWith(i int) bool {
+	for j := len(r.lines) - 1; j > i; j-- {
+		if l := &r.lines[j]; !l.blank() && l.kind != kindNoise && !l.is(traitNoise|traitEcho|traitBar) && !r.tellsOutcome(l) {
+			return false
+		}
+	}
+	return r.lines[i].level != levelInfo
 }
 
 // listed reports whether a text names a condition by an official list's number or name: an errno, a status, the code of a service, of

@@ -144,7 +144,7 @@ func (n *node) part(at time.Duration) {
 
 // needed reports whether a node that has said farewell may be the one that has to write down what follows: how its round ends, and,
 // where the job already waits for its next round, that nobody is left to come. A record written after the farewell was written by
-// somebody who knew of it, and has found others to go on with.
+// somebody who knew of it, and has found others to continue with.
 func (n *node) needed() bool {
 	j := n.reading.Job
 	switch {

@@ -25,7 +25,12 @@ func (n *Node) hung(ev Hung) {
 		return
 	}
 	n.failedAt = earlier(n.failedAt, n.now)
-	n.log(slog.LevelError, "the workers make no progress: stopping them", "why", ev.Why) // how far each is, is said with the verdict
+	alone := n.policy.Alone || ev.Failed || echo // no other node's ranks could tell more, or they are being ended already
+	if alone {                                   // how far each is, is said with the verdict
+		n.log(slog.LevelError, "the workers make no progress: stopping them", "why", ev.Why)
+	} else { // they may only wait for a rank elsewhere
+		n.log(slog.LevelWarn, "the workers make no progress: all nodes are to stop theirs, to find the rank that the others wait for", "why", ev.Why)
+	}
 	why := "made no progress: " + ev.Why
 	if ev.Standing != "" {
 		why += "; " + ev.Standing
@@ -34,7 +39,7 @@ func (n *Node) hung(ev Hung) {
 		Node: n.policy.Node, Rank: -1, LocalRank: -1, At: n.now, Hang: &exitcodes.Hang{Why: why},
 	}, exitcodes.NoRules())
 	failing := Failing{Round: n.round(), Outcome: outcomeOf(f), Step: n.step()}
-	if n.policy.Alone || ev.Failed || echo { // no other node's ranks could tell more, or they are being ended already
+	if alone {
 		n.do(failing)
 		n.dump()
 		return
@@ -172,6 +177,7 @@ func (n *Node) dumped(ev Dumped) {
 		switch w := &n.workers[i]; {
 		case w.ended || w.pid == 0:
 		case asked[i]:
+			w.dumped = true
 			w.clock.expedite(n.now.Add(endTime))
 		default:
 			n.stopWorker(i, exitcodes.StoppedByGang, SIGTERM, killAt, killAt)

@@ -87,6 +87,7 @@ type worker struct {
 	why       string // it was not started, in words
 	accused   string // its health is not what it should be, in words
 	lingered  string // it had finished and did not end, in words
+	dumped    bool   // it was asked for its stacks, which ends it
 	checked   bool   // its first step was compared with the checkpoint's
 	report    Report
 

@@ -266,7 +266,11 @@ func (n *Node) workerDue(i int) {
 			r.saving, r.until = true, r.saveBy
 		}
 	case kill:
-		n.log(slog.LevelWarn, "worker did not stop in time: SIGKILL", "worker", w.String())
+		if w.dumped {
+			n.log(slog.LevelInfo, "worker was asked for its stacks, and has not ended of that: SIGKILL", "worker", w.String())
+		} else {
+			n.log(slog.LevelWarn, "worker did not stop in time: SIGKILL", "worker", w.String())
+		}
 		n.do(Send{Worker: i, Signal: SIGKILL})
 	case term:
 		n.lastCalled(i)

@@ -63,7 +63,7 @@ func (g gang) run(t *testing.T) ended {
 
 var (
 	stuckAt = regexp.MustCompile(`stuck at ([0-9.]+)`)
-	endedAt = regexp.MustCompile(`time=(\S+) level=ERROR msg="the workers make no progress`)
+	endedAt = regexp.MustCompile(`time=(\S+) level=(?:ERROR|WARN) msg="the workers make no progress`)
 )
 
 // within fails the test unless the job was acted on so soon after it got stuck.

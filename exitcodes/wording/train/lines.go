@@ -19,8 +19,9 @@ type line struct {
 }
 
 const (
-	ownWorth = 2 // of a line of exitcodes/testdata, which has to be right, beside one that people have posted
-	elsewhat = 3 // of all lines of a log that tell nothing, beside one that tells why
+	ownWorth     = 2 // of a line of exitcodes/testdata, which has to be right, beside one that people have posted
+	writtenWorth = 2 // of a line of written.tsv
+	elsewhat     = 3 // of all lines of a log that tell nothing, beside one that tells why
 )
 
 // raised are how a line may begin: that it is an exception's says nothing about whether it passes.
@@ -90,6 +91,19 @@ func posted(dir string) (passing, telling []line, err error) {
 		}
 	}
 	return passing, telling, nil
+}
+
+// written reads written.tsv: lines by which programs of many kinds would say why they ended, written from knowledge of how they speak,
+// each with whether such a failure passes. Nobody has to be right about all of them: they lend the words, and posted lines the frequency.
+func written(dir string) (lines []line, err error) {
+	rows, err := table(filepath.Join(dir, "train/written.tsv"), 2)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		lines = append(lines, line{keys(row[1]), row[0] == "retry", writtenWorth})
+	}
+	return lines, nil
 }
 
 // table reads a file of rows with at least so many columns.

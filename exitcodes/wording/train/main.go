@@ -40,7 +40,11 @@ func weigh(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	passes, tells := train(append(passing, mine...)), train(telling)
+	more, err := written(dir)
+	if err != nil {
+		return "", err
+	}
+	passes, tells := train(slices.Concat(passing, mine, more)), train(telling)
 	var b strings.Builder
 	for _, word := range slices.Sorted(maps.Keys(both(passes, tells))) {
 		if p, t := passes[word], tells[word]; word == "" || max(p, -p, t, -t) >= least {
