@@ -42,9 +42,7 @@ func aboutArguments(l *line) bool {
 	case misfitPattern().Match(text):
 		return true
 	case checkPattern().Match(text):
-		_, text, _ = bytes.Cut(text, []byte("Check failed: "))
-		text, _, _ = bytes.Cut(text, []byte(": "))
-		return !statePattern().Match(text)
+		return !checksState(text)
 	case l.contains("Check failed: "):
 		_, text, _ = bytes.Cut(text, []byte("Check failed: "))
 		if !comparedPattern().Match(text) { // which glog tells of numbers alone
@@ -61,6 +59,13 @@ func aboutArguments(l *line) bool {
 	return argumentPattern().Match(text) && !statePattern().Match(text)
 }
 
+// checksState reports whether a check is one of a state, or of what a call has returned.
+func checksState(text []byte) bool {
+	_, text, _ = bytes.Cut(text, []byte("Check failed: "))
+	text, _, _ = bytes.Cut(text, []byte(": "))
+	return statePattern().Match(text[:min(len(text), maxCheck)])
+}
+
 const maxCheck = 400 // bytes of such a line
 
 var (
@@ -69,7 +74,7 @@ var (
 	// What an expression in source calls the sizes of things, which of them, or their kind.
 	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|elements?|offset|range)|^[a-z] [<>]=? [a-z] \(-?\d`)
 	shapePattern    = lazy(`(?i)(?:==|<=?|>=?|\bequal\().*(?:shape|dims?\b|ndim|axes|size\(\)|count\(\)|channels|bottom\[)`)
-	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\bfd\b|thread|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
+	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|\bfd\b|thread|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
 	misfitPattern   = lazy(`(?i)\b(?:(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )

@@ -18,7 +18,7 @@ func TestToldByCode(t *testing.T) {
 		{127, "/.post.script: 11: wget: not found\n", Fatal, "wget"},
 		{126, "env: ./train.sh: Permission denied\n", Fatal, "./train.sh"},
 		{255, "FATAL:   container creation failed: mount /proc/self/fd/7->/var/rootfs error: can't mount image: kernel reported a bad superblock for squashfs image partition\n", Fatal, "bad superblock"},
-		{255, "FATAL:   while extracting a.sif: root filesystem extraction failed: extract command failed: ERROR  : Failed to spawn stage 1\n: exit status 1\n", Retry, "while extracting"},
+		{255, "fit: the model has no such layer: 7\n", Retry, "no such layer"},
 		{143, "error: no such config: a.yaml\n", Retry, "exited 143"},
 		{139, "train evolution 0\nSegmentation fault(core dumped)\n", Retry, "Segmentation fault(core dumped)"},
 		{134, "Non-OK-status: GpuLaunchKernel(Fill<T>, blocks, size, 0, d.stream(), data) status: Internal: out of memory\n", Fatal, "GpuLaunchKernel"},

@@ -69,6 +69,22 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 		named := f.rule()
 		return &named
 	}
+	if strings.Contains(what, "Check failed: ") && checksState([]byte(what)) {
+		unknown := transient("check", ReasonError, RoleSuspect).rule()
+		return &unknown
+	}
+	return rule
+}
+
+// refused is the rule about a container that was not started, but that of the condition which its line names where that passes.
+func (r *reader) refused(i int, rule *Rule) *Rule {
+	if rule == nil || rule.Reason != "ContainerNotStarted" || !r.rules.families || !r.meter.afford(familyPasses, min(len(r.lines[i].text), maxMessageText)) {
+		return rule
+	}
+	if f := familyOf("", r.lines[i].text); f.known() && f.verdict == Retry {
+		named := f.rule()
+		return &named
+	}
 	return rule
 }
 

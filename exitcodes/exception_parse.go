@@ -265,7 +265,7 @@ func (p *parser) message(i int, text []byte) {
 		}
 	case len(bytes.TrimSpace(text)) == 0 || p.group > 0 && bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("+-")):
 		p.state, p.between = stateAfter, 0
-	case l.logged || l.level != levelNone || l.is(traitHandled|traitExit) || l.is(traitTracker) && !p.announced() || l.says("terminate called", "Fatal Python error: ") || ofShell(text) || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
+	case (l.logged && !p.sourced(l)) || l.level != levelNone || l.is(traitHandled|traitExit) || l.is(traitTracker) && !p.announced() || l.says("terminate called", "Fatal Python error: ") || ofShell(text) || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
 		l.is(traitBar) || i-m.lines[len(m.lines)-1] > maxMessage:
 		p.state, p.between = stateAfter, 0
 		p.after(i, text)
@@ -282,6 +282,14 @@ func (p *parser) message(i int, text []byte) {
 func (p *parser) announced() bool {
 	return bytes.HasSuffix(bytes.TrimSpace(p.r.lines[p.chain.last().lines[0]].text), []byte(":"))
 }
+
+// sourced reports whether a line that a logger has dated is what an exception that leaves the rest to the next lines has to say: MXNet
+// writes the place in its source and what failed there.
+func (p *parser) sourced(l *line) bool {
+	return p.announced() && sourcePattern().Match(l.text[:min(len(l.text), 200)])
+}
+
+var sourcePattern = lazy(`^\S+\.(?:h|cc|cpp|cu|cuh):\d+: `)
 
 func (p *parser) after(i int, text []byte) {
 	l := &p.r.lines[i]

@@ -14,7 +14,7 @@ var (
 // shellCode is the code by which a shell tells that a child was killed, as one reads it who started the shell.
 var shellCode = lazy(`(?i)\b(?:exit (?:code|status)|exitcode|exited with (?:code|status)|non-zero status of):? (1[2-5]\d)\b`)
 
-var killedPattern = lazy(`terminated (?:with signal|by|by signal) (?:SIG)?([A-Z]+)|died with <Signals\.SIG([A-Z]+)|killed by signal:? (?:SIG)?(\w+)|received signal (?:SIG)?([A-Z]+)|(?:exits? with return code =|[Ee]xit ?code:?|crashed with exit code|exited with code|exit status|return code) -(\d+)|exit(?:ed)? on signal (\d+)|\bdied of signal (\d+)|died with status \d+ \(signal (\d+)\)|[Ss]ignal \d+ \(SIG([A-Z]+)\) received by PID|exit codes? \{?[^}]*SIG([A-Z]+)\(|^signal \((\d+)\): |'\] code -(\d+) log |non-zero status of (\d+) ?\(SIG`)
+var killedPattern = lazy(`terminated (?:with signal|by|by signal) (?:SIG)?([A-Z]+)|died with <Signals\.SIG([A-Z]+)|killed by signal:? (?:SIG)?(\w+)|received signal (?:SIG)?([A-Z]+)|(?:exits? with return code =|[Ee]xit ?code:?|crashed with exit code|exited with code|exit status|return code) -(\d+)|exit(?:ed)? on signal (\d+)|\bdied of signal (\d+)|died with status \d+ \(signal (\d+)\)|[Ss]ignal \d+ \(SIG([A-Z]+)\) received by PID|exit codes? \{?[^}]*SIG([A-Z]+)\(|^signal \((\d+)\): |'\] code -(\d+) log |non-zero status of (\d+) ?\(SIG|\bCaught signal number (\d+) |^forrtl: severe \(\d+\): SIG([A-Z]+)\b`)
 
 // childKilled reads that a child died by a signal: the cause is not in these words, and mostly not in the program.
 func childKilled(_, _ string, message []byte, h heard) family {

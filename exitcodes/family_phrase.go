@@ -71,7 +71,7 @@ var (
 	// nvidia-smi and whatever asks the driver for its GPUs.
 	driverGoneWords = []string{"failed to initialize nvml: unknown error", "failed to initialize nvml: driver", "failed to initialize nvml: gpu access blocked",
 		"couldn't communicate with the nvidia driver", "no devices were found", "nvml error: driver not loaded", "nvml error: driver/library version mismatch",
-		"nvml error: unknown error", "nvml error: gpu is lost", "driver rpc error"}
+		"nvml error: unknown error", "nvml error: gpu is lost", "driver rpc error", "driver error: failed to process request"}
 	saysDriverGone = phrases.list(driverGoneWords...)
 	saysNVML       = phrases.list("nvml")
 	saysNVMLGone   = phrases.list("driver not loaded", "version mismatch", "unknown error", "gpu is lost", "requires reset")

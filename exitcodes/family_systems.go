@@ -6,7 +6,7 @@ import (
 )
 
 // A condition is what systems around a training job say, each in its own words, when it passes: batch systems, clouds,
-// Kubernetes, databases, brokers. Each phrase is one of that system's, which no program says of its own arguments.
+// Kubernetes, databases, brokers, the workers of other languages' runtimes. Each phrase is one of that system's, which no program says of its own arguments.
 type condition struct {
 	family
 	words []string
@@ -19,17 +19,17 @@ var conditions = []condition{
 	passes(transient("system", "NodeFailed", RoleRoot), // a machine is gone, or cannot start what it was asked to
 		"node_fail", "boot_fail", "node failure on ", "nodelost", "node was lost", "node is lost", "node no longer exists", "nodeunusable", "host ec2 (instance",
 		"compute target became unusable", "on a *lost* node", "exitcode: -100", "exit status: -100", "slice failure", "slice health check", "core halted", "node is not ready", "\" is not ready", "nodenotready", "allocate unhealthy devices", "devices unavailable for", "podgc:",
-		"required node not available (down", "containerstatusunknown", "container could not be located when"),
+		"required node not available (down", "requeued, execution node", "containerstatusunknown", "container could not be located when"),
 	passes(transient("system", "Evicted", RoleRoot), // or is taken back
 		"reason: evicted", "reason=evicted", "pod was evicted", "job was evicted", "node is shutting down", "imminent node shutdown", "taintmanagereviction", "taint manager: deleting",
 		"in order to admit critical pod", "ephemeral local storage usage exceeds", "instance was preempted", "machine was preempted", "node was preempted", "vm was preempted",
-		"nodepreempted", "spotinstancetermination", "spot instance termination", "term_load: ", "job was preempted", "joblease", "state=preempted", "state preempted", "preempted by scheduler", "preempted by ", "has been preempted", "to spot interruption", "by the spot interruption", "unhealthy maintenance", "host maintenance event"),
+		"nodepreempted", "spotinstancetermination", "spot instance termination", "term_load: ", "term_preempt: ", "term_threshold: ", "term_remove_hung_job: ", "term_window: ", "term_requeue_owner: ", "term_requeue_admin: ", "job was preempted", "joblease", "state=preempted", "state preempted", "preempted by scheduler", "preempted by ", "has been preempted", "to spot interruption", "by the spot interruption", "unhealthy maintenance", "host maintenance event"),
 	passes(transient("system", "LaunchFailed", RoleSuspect),
 		"failedcreatepodsandbox", "create pod sandbox", "networkpluginnotready", "runtime network not ready", "multi-attach error", "volume is already used by pod",
 		"slurmd could not", "slurm_script: no such file or directory", "communication connection failure", "communication shutdown failure", "message receive failure", "message send failure",
 		"zero bytes were transmitted", "job credential expired", "prolog failed", "munge decode failed", "munge encode failed",
 		"persistent connection init", "step creation temporarily disabled", "qsub: end of file", "message to qmaster", "communication error for \"",
-		"lsf is down", "unable to reliably start one or more", "message to the specified daemon", "nanny failed to start", "worker failed to start", "no loop devices available", "find loop device", "communication time out", "failed to end classad message", "failed to open persistent connection"),
+		"can't get password entry", "send to mom '", "mom rejected/timeout", "workers failed to connect", "job reconnection failed", "can not reconnect to", "assumedly before job", "before writing exit_status", "interactive communicating job failed", "initialize the interactive session", "launch and connect to r worker", "lsf is down", "unable to reliably start one or more", "message to the specified daemon", "nanny failed to start", "worker failed to start", "no loop devices available", "find loop device", "communication time out", "failed to end classad message", "failed to open persistent connection"),
 	passes(transient("system", "NoCapacity", RoleRoot), // nobody has such machines to give at the moment
 		"insufficientinstancecapacity", "insufficienthostcapacity", "insufficientcapacity", "insufficient instance capacity", "insufficient-capacity", "unable to provision requested", "training plan capacity",
 		"not have sufficient capacity", "resource_pool_exhausted", "resources available to fulfill the request", "no more capacity in the zone",
@@ -56,7 +56,7 @@ var conditions = []condition{
 		"internal error occurred: failed", "internal error occurred for the current", "internal error encountered.", "internal error. please try again", "internal error on launch", "encountered an internal error", "send request failed",
 		"unable to execute http request", "from the connection pool", "from the pool within", "over the account limit", "server not initialized yet", "operationtimedout", "within the specified time",
 		": rate exceeded", "exceeds the rate limit", "exceeded the rate limit", "sharingviolation", "beingdeleted", "client closed request", "metadata service. status: 5",
-		"no healthy upstream", "server is shutting down", "upstream request timeout", "goaway", "too_many_pings", "enhance_your_calm", "could only be written to 0 of", "could only be replicated to 0",
+		"services required to run matlab", "missing root element in response", "no healthy upstream", "server is shutting down", "upstream request timeout", "goaway", "too_many_pings", "enhance_your_calm", "could only be written to 0 of", "could only be replicated to 0",
 		"all datanodes", "sparkcontext was shut down", "find coarsegrainedscheduler", "layer verification failed", "layer: unexpected eof", "image configuration: ",
 		"error in the pull function", "timeout awaiting response headers", "hyper::error(incompletemessage)", "httptimeouterror", "kind: timeout"),
 	passes(transient("system", ReasonPeerLost, RoleCascade),
@@ -65,14 +65,14 @@ var conditions = []condition{
 		"returned nothing (no headers", "failure when receiving data from the peer", "failed sending data to the peer", "ssl connect error", "transferred a partial file",
 		"keepalive watchdog", "client connection is closing", "bad record mac", "bad_record_mac", "after close notify", "receiving peer's close_notify", "record layer failure", "terminated the handshake",
 		"bytes read on a total of", "unexpected eof while trying to read", "stream is closed", "filesystem closed", "owner has exited", "is dead or unavailable", "matched raylet address", "raylet client",
-		"worker is dead", "worker lost", "workers died while", "scheduler-restart", "missing heartbeat", "task incarnation", "tpu worker may have", "job has died",
+		"worker is dead", "worker lost", "workers aborted during execution", "worker aborted during execution", "parallel pool that parfor was using has shut", "parallel pool that spmd was using has shut", "workers died while", "scheduler-restart", "missing heartbeat", "task incarnation", "tpu worker may have", "job has died",
 		"mpi_err_revoked", "mpi_err_intern:", "lost_connection", "comm-failure", "local qp operation", "net/ofi request", "fabric access domain", "open an endpoint",
 		"hccl_e_timeout", "hccl_e_network", "hccl_e_remote", "hccl_e_tcp", "hccl_e_roce", "aicore_timeout", "gloo/transport/tcp/pair.cc", "gloo/transport/tcp/tcp_store", "gloo/transport/tcp/unbound_buffer",
 		"in the http/2 framing layer", "proxy connect aborted", "link has been severed", "stream reset by server", "returned syscall, errno"),
 	passes(transient("system", ReasonPeerUnreachable, RoleSuspect),
 		"actively refused", "did not properly respond", "encountered a dead network", "destination host was down", "network path was not found",
 		"network location cannot be reached", "resolve proxy", "host resolution failure", "temporary error during hostname resolution", "maxstartups", "stdio forwarding failed",
-		"machine is not on the network", "wait socket establish timeout", "wait links establish completed failed"),
+		"machine is not on the network", "wait socket establish timeout", "wait links establish completed failed", "connect to any license server", "down or is not responsive"),
 	passes(transient("system", "ChildKilled", RoleSuspect), "terminated abruptly", "was unexpectedly terminated", "exit code is 137", "container killed on request"),
 	passes(transient("system", "GPULost", RoleRoot), "nvml: irq issue", "nvml: in use by another", "nvml: insufficient resources"),
 	passes(transient("system", "AddressInUse", RoleRoot), "only one usage of each socket address", "port is already allocated"),

@@ -11,8 +11,12 @@ func foreignHead(text []byte) (class, message string, ok bool) {
 		}
 		return "", "", false
 	}
-	for _, head := range [][]byte{javaCause, juliaError, juliaTask} {
+	for _, head := range [][]byte{javaCause, juliaError, juliaTask, juliaLost} {
 		if rest, found := bytes.CutPrefix(bytes.TrimLeft(text, " "), head); found {
+			for bytes.HasPrefix(rest, juliaWorker) {
+				_, inner, _ := bytes.Cut(rest, []byte(":"))
+				rest = bytes.TrimLeft(inner, " ")
+			}
 			return exceptionHead(rest)
 		}
 	}
@@ -35,6 +39,8 @@ var (
 	javaCause    = []byte("Caused by: ")
 	juliaError   = []byte("ERROR: LoadError: ")
 	juliaTask    = []byte("nested task error: ")
+	juliaWorker  = []byte("On worker ")
+	juliaLost    = []byte("UNHANDLED TASK ERROR: ")
 	goPanic      = []byte("panic: ")
 	rustThread   = []byte("thread '")
 	rustPanicked = []byte("' panicked at '")

@@ -64,7 +64,10 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if task, found := failedTask(o); found {
 		return f.ofTask(o, task, rules)
 	}
-	signal := number - CodeSignalBase // as a shell reports it, too
+	signal := number - CodeSignalBase               // as a shell reports it, too
+	if o.Status.Signal == 0 && signal >= sigrtmin { // which nobody sends: programs in Fortran exit with such codes
+		signal = 0
+	}
 	if signal > 0 && signal <= sigmax && !crash(signal) {
 		switch kill := o.killed(); {
 		case signal == sigkill && kill != "":

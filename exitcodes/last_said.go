@@ -13,14 +13,11 @@ func (r *reader) lastSaid() (said, bool) {
 		if l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho|traitBar) || besideTheRun(l) || r.tellsOutcome(l) {
 			continue
 		}
-		if r.inside[i] || l.kind == kindWork || l.level == levelInfo || l.is(traitWithout|traitTracker) || l.contains("revious attempt", "irst attempt") || indented(l.text) || r.longBefore(i, len(r.lines)) || !r.passes(l) {
+		if r.inside[i] || l.kind == kindWork || l.level == levelInfo || l.is(traitWithout|traitTracker) || l.contains("revious attempt", "irst attempt") || indented(l.text) || r.longBefore(i, len(r.lines)) {
 			break
 		}
-		class, message, raised := raisedHead(l.text)
-		if !raised {
-			message = string(l.text)
-		}
-		return said{match: Match{Rule: familyOf(class, []byte(message)).rule(), Line: l.shown()}, known: true, at: i}, true
+		f := r.familyIn(string(l.text))
+		return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, f.verdict == Retry
 	}
 	return said{}, false
 }

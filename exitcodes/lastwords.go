@@ -44,10 +44,13 @@ func (r *reader) known() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.buffered, r.tookLeave, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
+	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
 		if s, found := read(); found {
 			return s
 		}
+	}
+	if s, found := r.stacked(len(r.lines), false); found {
+		return s
 	}
 	return said{at: len(r.lines)}
 }
@@ -72,6 +75,10 @@ func (r *reader) explained(raised said) said {
 	if found {
 		return said{match: m, known: true, at: at, other: raised.exception}
 	}
+	if s, found := r.stacked(r.beginOf(raised.at), true); found {
+		s.other = raised.exception
+		return s
+	}
 	return raised
 }
 
@@ -93,6 +100,9 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 	reclaimed := m.Rule.Verdict == Preempted && m.Rule.Role <= RoleSuspect
 	if m.Rule.Name == interruptRule { // what is said after that comes of it
 		return raised
+	}
+	if m.Rule.Name == workerRule && r.masterEnded(at) {
+		return true
 	}
 	if m.Rule.Name == "shell.terminated" && r.lines[at].contains(": line ") && r.erredBefore(at) { // a script ends its helpers when it fails
 		return true

@@ -72,6 +72,8 @@ type line struct {
 	shape  uint64
 	traits trait
 	mute   bool // no rule can fit it
+	headed bool // it goes on a line that heads it, and is read there
+	inner  bool // the innermost call of a stack that a library prints of its own error
 
 	at     time.Time // when it arrived, or its clock where that is not known
 	stream int       // 0 when it is not known
@@ -122,6 +124,7 @@ func readLines(output []byte, m *meter) []line {
 	if len(lines) > maxLines {
 		lines = lines[len(lines)-maxLines:]
 	}
+	joinHeads(lines, m)
 	head := -maxRecord
 	for i := range lines {
 		l := &lines[i]

@@ -43,7 +43,7 @@ var noiseHeads = []string{
 	"srun: Job step aborted", "srun: Terminating", "srun: Force Terminated", "srun: launch/slurm: ", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
 	"The stack trace below excludes JAX", "The preceding is the original exception", "Filtered Stack Trace:",
-	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
+	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "FOAM aborting", "FOAM exiting", "aborting job:", "Error termination. Backtrace:", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
 	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "with errorcode ", "NOTE: invoking MPI_ABORT", "You may or may not see output from other", "Waiting up to ", "Press Ctrl-C to quit",
@@ -56,7 +56,7 @@ var (
 
 	wordsNoise = wordings.list("@ ... and at least ", "nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
 		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "*** check failure stack trace", "closing signal sig", "most recent call first",
-		"mpi_errors_are_fatal", "has sent help message help-", "have sent help message help-", "\"orte_base_help_aggregate\"", "\"prte_base_help_aggregate\"", "and mpi will try to terminate", "*** on communicator", "*** on a null communicator", "*** an error occurred in mpi_", "] *** unknown error", "total chunks: ", "sum total of in-use chunks", "in-use chunk", "*** reported by process", "and potentially your mpi job")
+		"petsc error: #", "petsc error: ---", "petsc error: see http", "petsc error: configure options", "petsc error: petsc ", "note: invoking mpi_abort", "you may or may not see output from other", "exactly when open mpi kills", "mpi_errors_are_fatal", "has sent help message help-", "have sent help message help-", "\"orte_base_help_aggregate\"", "\"prte_base_help_aggregate\"", "and mpi will try to terminate", "*** on communicator", "*** on a null communicator", "*** an error occurred in mpi_", "] *** unknown error", "total chunks: ", "sum total of in-use chunks", "in-use chunk", "*** reported by process", "and potentially your mpi job")
 	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
 		"at interpreter shutdown")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
@@ -69,7 +69,7 @@ var (
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
-		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "container failed !!!", " status failed cmd [", "failed runs in the first ")
+		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
@@ -78,7 +78,7 @@ var (
 	wordsWhileTrying = wordings.list("you are trying ", "were trying ", "timed out trying ", "while trying ", "when trying ", "after trying ", "error trying ", "failed trying ")
 	// A condition that passes is an error by its words alone.
 	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords, passingConditions())...)
-	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "rrorcode", "curl: (", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
+	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "rrorcode", "curl: (", "forrtl: ", "unrecognized function", "undefined function", "not converge", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "time-out of ", "time-out after ", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
 		"illegal ", "unavailable", "cudaerror", "cuda_error_", "hiperror", "gpuassert", "cublas_status_", "cudnn_status_", "cusparse_status_", "cusolver_status_",
 		"curand_status_", "hipblas_status_", "misaligned address", "launch failure", "address already in use")
@@ -111,7 +111,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text))
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
@@ -161,8 +161,11 @@ const maxTaken = 120 // bytes at the start of a line
 // "    at async main (/app/run.js:7:3)", "   @ Main /app/run.jl:12".
 func isForeignFrame(l *line) bool {
 	text := bytes.TrimLeft(l.text, " \t")
+	if isMATLABFrame(l.text) {
+		return true
+	}
 	if len(text) == len(l.text) {
-		return l.says("Error in ") && bytes.Contains(l.text, []byte(" (line ")) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(")")) // MATLAB
+		return false
 	}
 	if call, found := bytes.CutPrefix(bytes.TrimSpace(text), []byte("at ")); found {
 		name, place, found := bytes.Cut(call, []byte("("))

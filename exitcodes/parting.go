@@ -22,7 +22,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		if isRule(l.text) && !l.is(traitEcho) {
 			break
 		}
-		if l.blank() || isBracket(l.text) || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l) {
+		if l.blank() || isBracket(l.text) || l.headed || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l) {
 			continue
 		}
 		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {
@@ -76,10 +76,24 @@ func isBracket(text []byte) bool {
 	return len(text) > 0 && len(text) <= 5 && len(bytes.Trim(text, "{}[],.\b")) == 0
 }
 
-// goesOn reports whether line i goes on an error before it whose line ends with a colon.
+// goesOn reports whether line i goes on an error before it whose line ends with a colon, or is broken.
 func (r *reader) goesOn(i int) bool {
-	return i > 0 && r.lines[i-1].kind == kindLast && bytes.HasSuffix(bytes.TrimSpace(r.lines[i-1].text), []byte(":"))
+	if i == 0 || r.lines[i-1].kind != kindLast {
+		return false
+	}
+	before := bytes.TrimSpace(r.lines[i-1].text)
+	return bytes.HasSuffix(before, []byte(":")) || wraps(before, r.lines[i].text)
 }
+
+// wraps reports whether a text goes on prose that was too long for its line: it begins with a small letter and ends a sentence, which
+// nothing ended in the line before it, and that had begun with another sentence.
+func wraps(before, text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(before) >= widest && len(text) > 0 && text[0] >= 'a' && text[0] <= 'z' && text[len(text)-1] == '.' &&
+		before[len(before)-1] >= 'a' && before[len(before)-1] <= 'z' && bytes.Contains(before, []byte(". "))
+}
+
+const widest = 60 // bytes of a line that is long enough to be broken
 
 // repeated reports whether line i comes again and again behind an error, as what a program says that tries again does.
 func (r *reader) repeated(i int) bool {

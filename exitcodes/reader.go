@@ -96,6 +96,7 @@ func (r *reader) readLines(o Outcome) {
 	stamp(r.lines, o.Arrived)
 	r.findTraits()
 	r.findAdvice()
+	r.findStacks()
 	if o.shared != nil {
 		o.shared.lines = r.lines
 	}
@@ -127,7 +128,7 @@ func (r *reader) findTraits() {
 			l.traits |= traitTracker
 		}
 		switch from := (origin{l.tag, l.stream}); {
-		case l.says("Stacktrace:"):
+		case bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("Stacktrace:")):
 			stack[from] = true
 		case len(stack) == 0:
 		case indent(l.text) == 0:
@@ -145,7 +146,7 @@ func (l *line) is(t trait) bool { return l.traits&t != 0 }
 func (r *reader) matchRules() {
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.mute || quoted(l.text) && !isHeader(l.text) && (r.inside[i] || !isField(l.text)) {
+		if l.mute || quoted(l.text) && !isHeader(l.text) && !bytes.HasPrefix(bytes.TrimLeft(l.text, " "), juliaTask) && (r.inside[i] || !isField(l.text)) {
 			continue
 		}
 		var could, before bool
@@ -154,7 +155,7 @@ func (r *reader) matchRules() {
 			l.rule, before = r.rules.fit(clipped(l.raw), r.code, r.meter)
 		}
 		l.mute = !could && !before
-		l.rule = r.thrown(i, l.rule)
+		l.rule = r.refused(i, r.thrown(i, l.rule))
 	}
 	r.findForbidden()
 }

@@ -17,7 +17,7 @@ func answer(s Status) string {
 	switch {
 	case s.Signal != 0:
 		return "was killed by " + SignalName(s.Signal)
-	case s.Code > CodeSignalBase && s.Code <= CodeSignalBase+sigmax:
+	case s.Code > CodeSignalBase && s.Code < CodeSignalBase+sigrtmin:
 		return fmt.Sprintf("exited %d (as a shell reports %s)", s.Code, SignalName(s.Code-CodeSignalBase))
 	}
 	return fmt.Sprintf("exited %d", s.Code)

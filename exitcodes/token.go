@@ -74,7 +74,9 @@ func (l *line) prefix(labels bool) bool {
 	case c == ' ' && labels:
 		return l.label()
 	case c == ' ':
-		return l.indentedClock()
+		return l.worker() || l.indentedClock()
+	case c == 'F' && l.worker():
+		return true
 	case c == '#':
 		return l.buildStep()
 	case c == '{':

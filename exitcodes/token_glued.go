@@ -46,6 +46,9 @@ var shellHead = lazy(`^(?:\S+: line \d+: |slurmstepd: error: )`)
 // exception's text has no line end. "...was detected.[rank5]:[E602 11:17:52.185 ProcessGroupNCCL.cpp:632] [Rank 5] Watchdog".
 // 0 when there is none.
 func gluedHead(text []byte) int {
+	if i := bytes.Index(text[:min(len(text), maxDeath)], []byte("Error using ")); i > 0 && (text[i-1] == ':' || text[i-1] == '.') { // behind MATLAB's own progress
+		return i
+	}
 	for from := 1; from < len(text); {
 		i := bytes.IndexByte(text[from:], '[')
 		if i < 0 {

@@ -23,7 +23,7 @@ func levelWord(s string) level {
 		return levelError
 	case "WARNING", "WARN":
 		return levelWarning
-	case "INFO", "DEBUG", "TRACE", "NOTICE", "SUCCESS":
+	case "INFO", "VERBOSE", "DEBUG", "TRACE", "NOTICE", "SUCCESS":
 		return levelInfo
 	}
 	return levelNone

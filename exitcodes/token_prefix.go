@@ -180,6 +180,18 @@ func (l *line) actor() bool {
 	return true
 }
 
+// worker takes off what Julia puts before a worker's line: "      From worker 3:\t".
+func (l *line) worker() bool {
+	rest, found := bytes.CutPrefix(bytes.TrimLeft(l.text, " "), []byte("From worker "))
+	i := bytes.IndexByte(rest[:min(len(rest), 8)], ':')
+	if !found || i <= 0 || !digits(string(rest[:i])) {
+		return false
+	}
+	l.addTag("worker " + string(rest[:i]))
+	l.text = bytes.TrimPrefix(bytes.TrimPrefix(rest[i+1:], []byte("\t")), []byte("    "))
+	return true
+}
+
 // separator takes off what stands between a logger's fields.
 func (l *line) separator() bool {
 	if !l.logged {

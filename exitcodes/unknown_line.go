@@ -28,7 +28,7 @@ func (r *reader) mostTelling(s said) said {
 	later := false
 	for i, far := len(r.lines)-1, 0; i >= 0 && far < maxWeighed; i-- {
 		l := &r.lines[i]
-		if l.blank() {
+		if l.blank() || l.headed {
 			continue
 		}
 		r.meter.pass(1, min(len(l.text), wording.MaxText))
@@ -101,14 +101,7 @@ func (r *reader) rejected(i int) bool {
 
 // passes reports whether a line names a condition that passes.
 func (r *reader) passes(l *line) bool {
-	if !r.rules.families || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
-		return false
-	}
-	class, message, raised := raisedHead(l.text)
-	if !raised {
-		message = string(l.text)
-	}
-	return familyOf(class, []byte(message)).verdict == Retry
+	return r.rules.families && r.familyIn(string(l.text)).verdict == Retry
 }
 
 // worded reports whether a line has more words than numbers, which are of a loss, of a time, of the best of a run.

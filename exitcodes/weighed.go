@@ -16,7 +16,7 @@ func (r *reader) weighed(s said) said {
 	if s.at < len(r.lines) && (r.lines[s.at].is(traitEcho) || r.tellsOutcome(&r.lines[s.at])) {
 		return s
 	}
-	if r.meter.afford(familyPasses, min(len(s.exception), maxMessageText)) && familyOf("", []byte(s.exception)).verdict == Fatal {
+	if f := r.familyIn(s.exception); f.known() && f.verdict == Fatal { // it stays, though such a line makes nothing fatal either
 		return s
 	}
 	w := wording.Weigh(s.exception)
@@ -40,6 +40,19 @@ func (r *reader) endsWith(i int) bool {
 	return r.lines[i].level != levelInfo
 }
 
+// familyIn is the family of what a text says, or of the exception that it names.
+func (r *reader) familyIn(text string) family {
+	message := []byte(text)
+	if !r.meter.afford(familyPasses, min(len(message), maxMessageText)) {
+		return family{}
+	}
+	class, rest, raised := raisedHead(message)
+	if raised {
+		message = []byte(rest)
+	}
+	return familyOf(class, message)
+}
+
 // listed reports whether a text names a condition by an official list's number or name: an errno, a status, the code of a service, of
 // curl, or the exception that it wraps. The families read these lists, so what none of them knows as passing does not pass by other words.
 func listed(text string) bool {
@@ -50,9 +63,15 @@ func listed(text string) bool {
 		message = []byte(inner)
 	}
 	wraps, _, ok := wrapped(message)
-	return ok && isLogicError(lastName(wraps)) || ofCommand[lastName(outer)] || h.any(saysErrnoName) || h.any(saysErrno) && (errnoPattern().Match(message) || windowsPattern().Match(message)) || h.any(saysCode) && serviceCodePattern().Match(message) ||
+	return ok && isLogicError(lastName(wraps)) || ofCommand[lastName(outer)] || h.any(saysStays) || h.any(saysErrnoName) || h.any(saysErrno) && (errnoPattern().Match(message) || windowsPattern().Match(message)) || h.any(saysCode) && serviceCodePattern().Match(message) ||
 		h.any(saysCurl) || h.any(saysCancelled) || statusPattern().Match(message) || listedState(message)
 }
+
+// saysStays are conditions that stay as they are, though their words are not far from those of some that pass: a solver that does not
+// come to an end with the same numbers, and what the C library calls errors that do not pass.
+var saysStays = phrases.list("converge", "diverged_", "solver", "response code said error", ": permission denied", ": operation not permitted", ": no such file or directory", ": not a directory", ": is a directory",
+	": no space left on device", ": disk quota exceeded", ": file exists", ": file name too long", ": exec format error", ": argument list too long",
+	": too many levels of symbolic links", ": bad file descriptor", ": cross-device link", ": function not implemented", ": operation not supported")
 
 // saysCancelled is what Spark says of a job that somebody has cancelled. Who has, and why, it does not say.
 var saysCancelled = phrases.list("cancelled part of cancelled job group", "cancelled as part of cancellation of all jobs")
