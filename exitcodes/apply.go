@@ -16,7 +16,7 @@ func (f Finding) say(w said, o Outcome) Finding {
 		return f
 	}
 	if !w.ended && (f.Signal != 0 || own >= CodeNotExecutable) {
-		if w.exception != "" && f.Signal == 0 && (w.program || own > CodeSignalBase+sigmax) {
+		if w.exception != "" && f.Signal == 0 && (w.program || own < CodeSignalBase || own > CodeSignalBase+sigmax) {
 			f.Evidence = w.exception
 			f.Message += ": " + clip(w.exception)
 		} else if f.told == "" {

@@ -15,7 +15,7 @@ func (r *reader) judgeStream(c int) said {
 		return s
 	}
 	l := &r.lines[s.at]
-	if !l.is(traitEcho) && !strings.HasSuffix(r.chains[c].last().class, "ChildFailedError") { // of a report that cannot be read
+	if !l.is(traitEcho) && !ofCommand[lastName(r.chains[c].last().class)] && !strings.HasSuffix(r.chains[c].last().class, "ChildFailedError") { // of a report that cannot be read
 		return s
 	}
 	if l.contains(readerThread, streamThread) {
@@ -25,7 +25,7 @@ func (r *reader) judgeStream(c int) said {
 		}
 	}
 	for i := c - 1; i >= 0; i-- {
-		if before := &r.chains[i]; !before.ignored && !before.survived {
+		if before := &r.chains[i]; !before.ignored && !before.survived && lastName(before.last().class) != "CalledProcessError" {
 			if t := r.judgeChain(before); t.known || t.unknown {
 				t.other = s.exception
 				if t.known && t.role() == RoleCascade {
@@ -109,6 +109,7 @@ func (r *reader) judgeChain(c *chain) said {
 // judgeNamed weighs the exceptions of a chain that are named: the one that ended the program first; where nothing knows it, the nearest one before
 // it that something knows. A transient one decides whatever the link; a deterministic one only as a cause.
 func (r *reader) judgeNamed(c *chain) said {
+	c = c.beforeExit()
 	final := said{at: c.last().lines[0], unknown: true, program: programs(c.last().class)}
 	final.exception = r.head(*c.last())
 	caused := true // the exception at hand caused what came after it
@@ -157,6 +158,19 @@ func (r *reader) judgeNamed(c *chain) said {
 		return said{match: m, known: true, at: final.at}
 	}
 	return final
+}
+
+// beforeExit is the chain without what was raised while the program was ending already, as it does where it handles an exception by
+// SystemExit: in handlers of its exit, of signals, in destructors.
+func (c *chain) beforeExit() *chain {
+	for i := 1; i+1 < len(c.members); i++ {
+		if c.members[i].class == "SystemExit" && c.members[i+1].link == linkContext {
+			before := *c
+			before.members = c.members[:i]
+			return &before
+		}
+	}
+	return c
 }
 
 // grouped reports whether the chain is of an ExceptionGroup: its branches stand side by side, and pass nothing on.

@@ -16,7 +16,7 @@ func (r *reader) failedCheck() (said, bool) {
 		if l.kind == kindWork {
 			break
 		}
-		if r.inside[i] || l.kind != kindLast || !l.contains("Check failed: ", "Assertion `", "Assertion '") && !l.fatal || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		if r.inside[i] || l.kind != kindLast && !l.contains("Non-OK-status: ") || !l.contains("Check failed: ", "Non-OK-status: ", "Assertion `", "Assertion '") && !l.fatal || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			continue
 		}
 		if f := familyOf("", l.text); f.known() {

@@ -51,3 +51,13 @@ func besideTheRun(l *line) bool {
 	}
 	return l.says("+ ", "++ ") || l.says("real\t", "user\t", "sys\t", "Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ") && len(l.text) < 40 && bytes.ContainsAny(l.text, ":.")
 }
+
+// ofShell reports whether a shell says in a line of which line of its script it speaks: "run.sh: line 7: x: command not found", "sh: 1: x: not found".
+func ofShell(text []byte) bool {
+	script, rest, found := bytes.Cut(text[:min(len(text), 200)], []byte(": "))
+	if !found || bytes.IndexByte(script, ' ') >= 0 || !bytes.HasSuffix(script, []byte("sh")) && !bytes.HasSuffix(script, []byte("slurm_script")) {
+		return false
+	}
+	number, _, found := bytes.Cut(bytes.TrimPrefix(rest, []byte("line ")), []byte(": "))
+	return found && digits(string(number))
+}

@@ -58,7 +58,7 @@ func familyOf(class string, message []byte) family {
 	}
 	h := phrases.in(lower)
 	for _, judge := range []func(string, string, []byte, heard) family{
-		serviceCode, childKilled, sqlFamily, httpStatus, rpcStatus, errnoFamily, memoryFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
+		imageFamily, serviceCode, childKilled, sqlFamily, httpStatus, rpcStatus, errnoFamily, memoryFamily, deviceFamily, collectiveFamily, classFamily, phraseFamily,
 		systemFamily,
 	} {
 		if f := judge(class, name, message, h); f.unfit(h) {

@@ -5,7 +5,7 @@ import "strings"
 // What is said of memory that a device does not have.
 var (
 	saysDeviceMemory = phrases.list("cudamalloc failed: out of memory", "cudamalloc retry failed", "out of memory error on gpu", "dst tensor is not initialized",
-		"error allocating device buffer", "hbm capacity", "memory space hbm", "cuda_error_out_of_memory", "cudaerrormemoryallocation",
+		"error allocating device buffer", "hbm capacity", "memory space hbm", "cuda_error_out_of_memory", "hiperroroutofmemory", "cudaerrormemoryallocation",
 		"out_of_device_memory", "_status_alloc_failed")
 	saysFull      = phrases.list("out of memory", "out_of_memory")
 	saysOnChip    = phrases.list("cuda", "gpu", "hip", "npu", "xpu", "mlu", "hbm", "vram", "device", "cupy")

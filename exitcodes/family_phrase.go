@@ -15,7 +15,7 @@ var (
 		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "workers died while running it", "request error for ", "transmission has been stuck", "forcibly closed",
 		"closed prematurely", "prematurely closed", "recv: peer shutdown", "not enough data for satisfy", "not enough data to satisfy",
 		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
-	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "socket connect error", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
+	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "socket connect error", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "nslookup: can't resolve", "name does not resolve", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
 		"could not resolve host", "couldn't resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error", "error communicating with", "connection refused", "connection timed out",
@@ -27,7 +27,7 @@ var (
 		"host name lookup failure", "srv lookup failed", "dns resolution failed", "slurm_persist_conn_open", "dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
 		"corrupted on transfer", "stale file handle", "stale nfs file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
-	inUseWords = []string{"cannot find empty port", "find a free port", "find a free tcp port", "no free port", "address already in use", "!= (-1) bind failed"}
+	inUseWords = []string{"cannot find empty port", "find a free port", "find a free tcp port", "no free port", "address already in use", "is in use by another program", "!= (-1) bind failed"}
 	busyWords  = []string{"toomanyrequests", "too many requests", "service unavailable", "serviceunavailable", "bad gateway", "gateway time", "internal server error",
 		"server is busy", "temporarily unable", "temporarily unavailable", "store unavailable", "backend unavailable", "database is locked", "rate limit exceeded",
 		"status code 429", "status code 50", "try again later", "try later", "try accessing the file again later",

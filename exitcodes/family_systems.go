@@ -72,7 +72,7 @@ var conditions = []condition{
 	passes(transient("system", ReasonPeerUnreachable, RoleSuspect),
 		"actively refused", "did not properly respond", "encountered a dead network", "destination host was down", "network path was not found",
 		"network location cannot be reached", "resolve proxy", "host resolution failure", "temporary error during hostname resolution", "maxstartups", "stdio forwarding failed",
-		"machine is not on the network", "connect to any license server", "down or is not responsive"),
+		"machine is not on the network", "wait socket establish timeout", "wait links establish completed failed", "connect to any license server", "down or is not responsive"),
 	passes(transient("system", "ChildKilled", RoleSuspect), "terminated abruptly", "was unexpectedly terminated", "exit code is 137", "container killed on request"),
 	passes(transient("system", "GPULost", RoleRoot), "nvml: irq issue", "nvml: in use by another", "nvml: insufficient resources"),
 	passes(transient("system", "AddressInUse", RoleRoot), "only one usage of each socket address", "port is already allocated"),

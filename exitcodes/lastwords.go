@@ -27,7 +27,7 @@ type said struct {
 // lastWords weighs what was said at the end of a process that exited with a code. The order is that of docs/verdicts.md.
 func (r *reader) lastWords() said {
 	s := r.known()
-	if s.known || s.program || r.code >= CodeNotExecutable {
+	if s.known || s.program || r.code > CodeSignalBase && r.code <= CodeSignalBase+sigmax { // whoever died of a signal seldom says why
 		return s
 	}
 	return r.lastByWords(r.mostTelling(s))
@@ -44,7 +44,7 @@ func (r *reader) known() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.stillTrying, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
+	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
 		if s, found := read(); found {
 			return s
 		}

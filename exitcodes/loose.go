@@ -43,7 +43,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		if rule == nil {
 			continue
 		}
-		if r.wentOn(rule, i) || r.afterKill(rule, i) {
+		if rule.Name == "family.killed" && r.endedByMPI(i) || r.wentOn(rule, i) || r.afterKill(rule, i) {
 			continue
 		}
 		aborted := rule.Reason == "ChildKilled" && r.meter.afford(1, len(l.text)) && l.contains("Aborted", "SIGABRT", "on signal 6", "code -6", "code = -6")
@@ -55,6 +55,20 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		}
 	}
 	return best, at, found
+}
+
+// endedByMPI reports whether line i is the word of a process about its end by SIGTERM, which mpiexec sends to all where one has failed by
+// itself: it says so after that.
+func (r *reader) endedByMPI(i int) bool {
+	if !r.lines[i].contains("signal (15)") {
+		return false
+	}
+	for j := len(r.lines) - 1; j > i && j >= len(r.lines)-closing; j-- {
+		if l := &r.lines[j]; l.contains("Exit code:    ") && !l.contains("Exit code:    0") {
+			return true
+		}
+	}
+	return false
 }
 
 // listed reports whether the lines between a head and line i all go on it, as a list of sizes that do not fit.
@@ -70,8 +84,17 @@ func (r *reader) listed(head, i int) bool {
 // wentOn reports whether a shell that did not find a command went on to the next one, as a script does which loads modules where
 // there are none. One that ends of it says so by its code.
 func (r *reader) wentOn(rule *Rule, i int) bool {
-	return rule.Reason == ReasonNotFound && r.code < CodeNotExecutable && r.code > 0 &&
-		(len(r.chains) > 0 && r.chains[len(r.chains)-1].begin > i || r.othersAfter(i, r.lines[i].tag))
+	return rule.Reason == ReasonNotFound && rule.Name != "mpi.not_found" && r.code < CodeNotExecutable && r.code > 0 &&
+		(r.raisedBeside(i) || r.othersAfter(i, r.lines[i].tag))
+}
+
+// raisedBeside reports whether a program has ended of an exception after line i, or before it, over the code of that.
+func (r *reader) raisedBeside(i int) bool {
+	if len(r.chains) == 0 {
+		return false
+	}
+	c := &r.chains[len(r.chains)-1]
+	return c.begin > i || r.code == uncaught && !c.ignored && !c.survived && !c.logged
 }
 
 // afterKill reports whether a shell that cannot read a line of its script had told before, in the same script, that the kernel
@@ -79,6 +102,13 @@ func (r *reader) wentOn(rule *Rule, i int) bool {
 func (r *reader) afterKill(rule *Rule, i int) bool {
 	if !strings.HasPrefix(rule.Name, "shell.") {
 		return false
+	}
+	if rule.Reason == ReasonNotFound { // nor does it find what a compiler was to make that was killed
+		for j := i - 1; j >= 0 && j >= i-fresh; j-- {
+			if before := r.lines[j].rule; before != nil && before.Name == "build.killed" {
+				return true
+			}
+		}
 	}
 	script, _, found := bytes.Cut(r.lines[i].text, []byte(": line "))
 	if !found || len(script) > 200 {

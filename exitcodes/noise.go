@@ -40,13 +40,13 @@ var noiseHeads = []string{
 	"C stack trace (most recent call first):", "Current thread's C stack trace", "Python runtime state: ", "Garbage-collecting",
 	"<no Python frame>", "  <no Python frame>", "  Garbage-collecting", "frame #", "Exception raised from ", "*** Aborted at ", "*** SIG", "PC: @ ", "    @ ", "*** Process received signal ***", "*** End of error message ***",
 	"wandb: ", "wandb:", "env {'", "[TimeInfo: ", "  [TimeInfo: ", "[SignalInfo: ", "  [SignalInfo: ", "Sending process ", "Killing subprocess", "terminate called", "E0000 ",
-	"srun: Job step aborted", "srun: Terminating", "Set the environment variable HYDRA_FULL_ERROR=1",
+	"srun: Job step aborted", "srun: Terminating", "srun: Force Terminated", "srun: launch/slurm: ", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
 	"The stack trace below excludes JAX", "The preceding is the original exception", "Filtered Stack Trace:",
 	chainedCause, chainedContext, "Stack trace:", "Stacktrace:", "StackTrace:", "[ Stack-Trace: ]", "*** Begin stack trace ***", "*** End stack trace ***", "Driver stacktrace:", "Backtrace:", "Call stack:", "Message: '", "Calls: ", "Execution halted", "FOAM aborting", "FOAM exiting", "aborting job:", "Error termination. Backtrace:", "Arguments: (", "Traceback (most recent call first)", "make: *** ", "make[",
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
-	"a non-zero exit code. Per user-direction, the job has been aborted", "with errorcode ", "Process name: [[", "  Process name: [[", "  Exit code:    1",
-	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "Waiting up to ", "Press Ctrl-C to quit",
+	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
+	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "with errorcode ", "NOTE: invoking MPI_ABORT", "You may or may not see output from other", "Waiting up to ", "Press Ctrl-C to quit",
 	"End of HDF5 error back trace", `ErrorMessage ""`, `Command "/`,
 }
 
@@ -64,7 +64,7 @@ var (
 	wordsBar = wordings.list("=>.", "==>...", "==] - ", "it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
-		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "child process with pid",
+		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "errored out with exit status", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
@@ -113,14 +113,17 @@ func traitsOf(l *line) (t trait) {
 	give(traitExit, h.any(wordsExit))
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text))
 	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
-	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
-	give(traitWithout, h.any(wordsWithout))
 	give(traitNames, h.any(wordsNames))
 	give(traitGaveUp, h.any(wordsGaveUp))
 	give(traitSignal, h.any(wordsSignal))
 	give(traitOutcome, h.any(wordsOutcome))
+	if before, _, advises := bytes.Cut(lower, []byte(" consider ")); advises { // what to do about it was not done
+		h = wordings.in(before)
+	}
+	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
+	give(traitWithout, h.any(wordsWithout))
 	return t
 }
 

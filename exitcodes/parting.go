@@ -60,7 +60,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			if l.fatal { // glog ended the process of it, whoever speaks after that
 				later = ""
 			}
-			return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, (f.verdict == Retry || f.printed) && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
 			break
@@ -73,7 +73,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 // isBracket reports whether a line only closes or opens what JSON has on several lines, or stands for what was left out.
 func isBracket(text []byte) bool {
 	text = bytes.TrimSpace(text)
-	return len(text) > 0 && len(text) <= 5 && len(bytes.Trim(text, "{}[],.")) == 0
+	return len(text) > 0 && len(text) <= 5 && len(bytes.Trim(text, "{}[],.\b")) == 0
 }
 
 // goesOn reports whether line i goes on an error before it whose line ends with a colon, or is broken.
@@ -175,7 +175,7 @@ func broken(text []byte) bool {
 
 // leaves begin short lines with which a program takes its leave.
 var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "Cleaning up", "cleaning up", "Closing", "closing",
-	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye"}
+	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye", "exit", "quit"}
 
 // advice begins lines about what to do.
 var advice = []string{"* ", "This usually is caused by", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}

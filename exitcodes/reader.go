@@ -105,6 +105,7 @@ func (r *reader) readLines(o Outcome) {
 // findTraits looks at the words of every line, once for each shape.
 func (r *reader) findTraits() {
 	known, stack := map[uint64]trait{}, map[origin]bool{}
+	var frames matlab
 	for i := range r.lines {
 		l := &r.lines[i]
 		r.meter.pass(1, len(l.text))
@@ -122,7 +123,7 @@ func (r *reader) findTraits() {
 			t = traitsOf(l)
 			known[key] = t
 		}
-		l.traits = t
+		l.traits = t | frames.of(l)
 		if ofTracker(l, r.meter) {
 			l.traits |= traitTracker
 		}
@@ -156,6 +157,21 @@ func (r *reader) matchRules() {
 		l.mute = !could && !before
 		l.rule = r.refused(i, r.thrown(i, l.rule))
 	}
+	r.findForbidden()
+}
+
+// findForbidden gives the line in which torch says that it could listen nowhere the rule of the lines before it, which tell why.
+func (r *reader) findForbidden() {
+	for i := range r.lines {
+		if rule := r.lines[i].rule; rule == nil || rule.Name != "store.bind" {
+			continue
+		}
+		for _, before := range r.lines[max(0, i-maxBefore):i] {
+			if before.rule != nil && before.rule.Name == "store.forbidden" {
+				r.lines[i].rule = before.rule
+			}
+		}
+	}
 }
 
 // findWork finds the lines that show that training went on: those whose shape had come twice before.
@@ -170,7 +186,7 @@ func (r *reader) findWork(stepAt time.Time) {
 			r.bars = append(r.bars, i)
 			continue
 		}
-		if !l.is(traitWork) || l.is(traitNoise|traitEcho) || isFrame(l.text) || i > 0 && isFrame(r.lines[i-1].text) {
+		if !l.is(traitWork) || l.is(traitNoise|traitEcho) || l.is(traitError) && bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("Error ")) || isFrame(l.text) || i > 0 && isFrame(r.lines[i-1].text) {
 			continue // frames without a traceback tell where something was called
 		}
 		if i > 0 && r.addsTo(&r.lines[i-1], l) {

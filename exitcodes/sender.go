@@ -1,5 +1,7 @@
 package exitcodes
 
+import "slices"
+
 // sentBy finds, in what a process printed that died of a signal which somebody sends, the line of whoever says why it was sent: a
 // scheduler, for memory, since the node is taken back, since the time is up; or the program itself, which was asked to end.
 // The last one counts. It makes nothing fatal. Without one, told is the line that tells of the death itself.
@@ -33,7 +35,15 @@ func (r *reader) gotOver(i int) bool {
 	if l.contains("*** JOB ") { // no job goes on after that, though its last steps may be printed later
 		return false
 	}
+	if l.says("TERM_") { // LSF says it beneath the job's output
+		return r.nextJob(i)
+	}
 	return l.kind == kindSurvived && (l.rule.Verdict != Preempted || r.workAfter(i, l.tag) > 0)
+}
+
+// nextJob reports whether LSF's report of another job in the same file begins after line i.
+func (r *reader) nextJob(i int) bool {
+	return slices.ContainsFunc(r.lines[i:], func(l line) bool { return l.says("Sender: LSF System", "# LSBATCH: ") })
 }
 
 // sends reports whether a rule is about whoever kills processes from outside.

@@ -4,7 +4,8 @@ package exitcodes
 // had failed or taken too long, or Slurm, the step. Slurm does that to the other tasks of one that failed, too, but then srun names
 // that one, or it has said itself what went wrong.
 func (r *reader) takenDown() (s said, found bool) {
-	for i := len(r.lines) - 1; i >= 0 && i >= len(r.lines)-fresh; i-- {
+	launcher := r.cutTraceback() // torchrun's own, where the output ends in it
+	for i := min(launcher, len(r.lines)) - 1; i >= 0 && i >= len(r.lines)-fresh; i-- {
 		l := &r.lines[i]
 		var f family
 		switch {
@@ -12,6 +13,7 @@ func (r *reader) takenDown() (s said, found bool) {
 			f = transient("collective", "CollectiveFailed", RoleCascade)
 		case l.says("slurmstepd") && endedBySlurm(l) && r.workAfter(i, l.tag) < manyWork:
 			f = family{name: "family.interrupt", verdict: Preempted, role: RoleSuspect, reason: ReasonPreempted, signal: sigterm}
+		case l.says("failed (exitcode: "): // so does torchrun
 		case r.inside[i], l.kind == kindLast, l.is(traitEcho) && !endedBySlurm(l):
 			return said{}, false
 		}

@@ -34,8 +34,10 @@ func TestTakenDown(t *testing.T) {
 		"a job that took too much":       {steps + memory + job + "epoch 0 step 5 loss 2.4\n", Retry, "memory limit"},
 		"a step of a job that goes on":   {step + strings.Repeat(steps, 4), Fatal, "exited 1"},
 		"a watchdog":                     {steps + dog + down, Retry, "Some NCCL operations"},
-		"a watchdog, and a bug":          {dog + down + bug, Fatal, badHeads},
-		"a watchdog, and what it says":   {"error: no such config: a.yaml\n" + dog + down, Fatal, "no such config"},
+		"a watchdog, and its launcher": {dog + "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 77) of binary: /usr/bin/python\nTraceback (most recent call last):\n" +
+			"  File \"/usr/lib/python3.6/runpy.py\", line 193, in _run_module_as_main\n    \"__main__\", mod_spec)\n", Retry, "Some NCCL operations"},
+		"a watchdog, and a bug":        {dog + down + bug, Fatal, badHeads},
+		"a watchdog, and what it says": {"error: no such config: a.yaml\n" + dog + down, Fatal, "no such config"},
 	} {
 		if f := Judge(exited(1).printing("Loading run.yaml\n"+tt.printed), BuiltinRules()); f.Verdict != tt.verdict || !strings.Contains(f.Message, tt.says) {
 			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Message)

@@ -27,6 +27,9 @@ func (f Finding) ofTask(o Outcome, task int, rules *Rules) Finding {
 	own := o.Status
 	o.Status = Status{Code: task}
 	of := failed(f, o, rules)
+	if of.Rule == "srun.killed" { // which srun did because of that task
+		return f
+	}
 	if of.Unknown {
 		f.Evidence = of.Evidence
 		f.Message += "; a task " + answer(o.Status) + ": " + clip(of.Evidence)

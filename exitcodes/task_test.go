@@ -20,6 +20,7 @@ func TestFailedTask(t *testing.T) {
 		"something unknown":  {wrap("RuntimeError: odd") + failed + ended, Retry, 143, "odd"},
 		"torchrun, stopped":  {wrap("torch.distributed.elastic.multiprocessing.api.SignalException: Process 77 got signal: 15") + failed + ended, Preempted, 143, "got signal"},
 		"only ended":         {wrap("KeyError: 'lr'") + ended, Retry, 143, "CANCELLED AT"},
+		"killed later":       {"srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\nsrun: error: n1: tasks 0,2-3: Killed\nsrun: error: n1: task 1: Exited with exit code 1\n", Retry, 143, "exited 143"},
 		"of a signal itself": {"srun: error: n1: task 0: Exited with exit code 139\n" + ended, Retry, 143, "CANCELLED AT"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,6 +47,7 @@ func TestShells(t *testing.T) {
 	}{
 		"a module, then an exception": {1, module + wrap("RuntimeError: odd"), Fatal, "odd"},
 		"a module, then a lost peer":  {1, module + "loading\nerror: connection refused by the store\n", Retry, "refused"},
+		"an exception, then dash":     {1, wrap("RuntimeError: odd") + "run.sh: 64: R}: not found\n", Fatal, "odd"},
 		"nothing else":                {1, module, Fatal, "command not found"},
 		"by its code":                 {127, "/var/spool/slurmd/job7/slurm_script: line 3: conda: command not found\n", Fatal, "conda: command not found"},
 		"an abort":                    {1, abort, Retry, "Read error"},

@@ -82,8 +82,18 @@ func (r *reader) head(m member) string {
 	if strings.HasPrefix(m.class, "yaml.") && len(m.lines) > 1 { // it begins with what was being read
 		return text + " " + r.lines[m.lines[1]].shown()
 	}
+	if strings.HasSuffix(m.class, "Py4JJavaError") && len(m.lines) > 1 && r.lines[m.lines[1]].says(": ") { // Java's stands below what was called
+		return text + " " + r.lines[m.lines[1]].shown()
+	}
 	if message != "" && len(message) <= len("(429)") && len(m.lines) > 1 {
 		return text + " " + r.lines[m.lines[1]].shown()
+	}
+	if message == "" && m.class == "AssertionError" && len(m.lines) == 1 && m.lines[0] > 0 { // what was asserted is the source of the last frame
+		for i := m.lines[0] - 1; i >= 0 && m.lines[0]-i <= 2; i-- { // or above its marks
+			if source := r.lines[i].shown(); strings.HasPrefix(source, "assert ") {
+				return text + ": " + source
+			}
+		}
 	}
 	if message == "" && strings.HasSuffix(text, ":") || strings.HasSuffix(message, "...") || strings.HasSuffix(message, " raised:") { // it goes on on the next line
 		for _, i := range m.lines[1:] {

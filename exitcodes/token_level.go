@@ -42,6 +42,15 @@ func spokenLevel(text []byte) level {
 			}
 		}
 	}
+	if i := bytes.Index(head[:min(len(head), 120)], []byte(" UCX  ")); i > 0 {
+		word, _, _ := bytes.Cut(head[i+len(" UCX  "):], []byte(" "))
+		switch string(word) {
+		case "WARN":
+			return levelWarning
+		case "DIAG", "INFO", "DEBUG", "TRACE":
+			return levelInfo
+		}
+	}
 	if i := bytes.Index(head, []byte("Warning: ")); i > 0 && head[i-1] != ' ' {
 		return levelWarning
 	}

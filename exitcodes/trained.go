@@ -10,28 +10,49 @@ import (
 // which may have been kept in a buffer and come late, or its progress bar. What else is repeated while a program begins, as the
 // loading of shards, is no step.
 func (r *reader) trained() bool {
+	from := r.lastTracked()
 	for _, at := range r.work {
 		for _, i := range at {
 			l := &r.lines[i]
+			if i < from {
+				continue
+			}
+			if r.meter.afford(1, min(len(l.text), maxStepLine)) && countsRuns().Match(l.text[:min(len(l.text), maxStepLine)]) {
+				return true
+			}
 			if (ofTraining(l.text) && !l.says(loads...) || bytes.Contains(l.text, []byte("%) "))) && r.meter.afford(1, len(l.text)) && countsSteps().Match(l.text) {
 				return true
 			}
 		}
 	}
-	for i := len(r.lines) - 1; i >= 0; i-- {
+	for i := len(r.lines) - 1; i >= from; i-- {
 		l := &r.lines[i]
 		if !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) ||
-			l.contains(" iterations in ", " steps in ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
+			l.contains(" iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step:", "it: ", "G ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
 			return true
 		}
 	}
 	var bars []bar
 	for _, i := range r.bars {
-		if b, is := barOf(r.lines[i].text); is {
+		if b, is := barOf(r.lines[i].text); is && i >= from {
 			bars = append(bars, b)
 		}
 	}
 	return barsOfTraining(bars)
+}
+
+// lastTracked is the line with which a tracker begins the last of several runs, one after the other, of which one before had ended of an
+// exception; else 0. What those had done says nothing of the last one.
+func (r *reader) lastTracked() int {
+	for i := len(r.lines) - 1; i >= 0 && len(r.chains) > 0; i-- {
+		if l := &r.lines[i]; l.says("wandb: Syncing run ", "wandb: Tracking run with ") {
+			if c := &r.chains[0]; c.end < i && !c.ignored && !c.logged {
+				return i
+			}
+			break
+		}
+	}
+	return 0
 }
 
 // tellsLoss reports whether a line may tell a loss or an error; stepped, whether it tells that of a step that is not the first: one such
@@ -49,9 +70,17 @@ func stepped(text []byte) bool {
 const maxStepLine = 400
 
 var (
-	doneSteps = lazy(`(?i)\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d`) // Detectron2's, once it has ended
-	someLoss  = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*\d+\.\d`)
-	laterStep = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])`)
+	doneSteps = lazy(`(?i)\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
+		`|\bglobal_step=(?:[2-9]|[1-9]\d+), RunningAvgSamplesPerSec=` + // DeepSpeed's
+		`|\bepoch: *\d+, iter: *[1-9][\d,]*, lr:` + // BasicSR's
+		`|^step:(?:[2-9]|[1-9]\d+) - .*\bglobal_step:` + // verl's
+		`|\bep: *\d+,? it: *(?:[2-9]|[1-9]\d+)\b` +
+		`|^ *[1-9]\d*/\d+ +[\d.]+G(?: |$)` + // Ultralytics' row
+		`|\bepoch:? *\[?\d+(?:/\d+)?\]? *:? (?:is )?(?:done|finished|completed|ended|took|took:|summary)\b`)
+	// What a program calls the pieces of its work that is no loop over batches.
+	countsRuns = lazy(`(?i)^\W*\d+(?:st|nd|rd|th) (?:run|trial|episode|round|fold|game|generation|iteration|epoch)\b|\b(?:run|trial|episode|game|generation|case) #?\d+\s*$`)
+	someLoss   = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*(?:reached |improved )?\d+\.\d`)
+	laterStep  = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])|\[ *[1-9]\d* ?/ ?\d+(?: |\]|$)|^ *(?:[2-9]|[1-9]\d+)/\d+ \[`)
 )
 
 // showsSteps is trained for text that is read for nothing else: a bar, or three lines that count steps.
@@ -156,7 +185,7 @@ func barOf(text []byte) (b bar, is bool) {
 // richBar is what Rich draws its bars of.
 const richBar = "\u2501\u2578\u257a"
 
-var kerasCount = lazy(`^\s*(\d+)/(\d+) (?:\[=|\x{2501})`)
+var kerasCount = lazy(`^\s*(\d+)/(\d+) (?:\[[=>.]|\x{2501})`)
 
 var (
 	withRate = lazy(`\d%\s+\d+/\d+ \[[\d:]+<[\d:?]+, +[\d.?]+(?:it/s|s/it)`)

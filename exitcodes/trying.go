@@ -23,7 +23,7 @@ func (r *reader) saidBefore(to int) (said, bool) {
 	for i := to - 1; i >= 0 && to-i <= closing; i-- {
 		l := &r.lines[i]
 		switch {
-		case l.blank(), indented(l.text), l.ofRuntime() && l.level == levelInfo, i == to-1 && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.kind == kindOther && l.says(advice...):
+		case l.blank(), indented(l.text), l.ofRuntime() && l.level == levelInfo, i == to-1 && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.kind == kindOther && (l.says(advice...) || l.says("waiting for ", "Waiting for ")):
 			continue
 		case r.inside[i], l.kind == kindWork, l.level == levelInfo, l.kind == kindOther && !l.is(traitTracker), l.is(traitWithout), r.longBefore(i, to):
 			return said{}, false
@@ -101,4 +101,24 @@ func (r *reader) sourceOf(i int) bool {
 // isFrame reports whether a line is the place of a frame as Python prints it in a traceback.
 func isFrame(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte(`File "`)) && bytes.Contains(text, []byte(", line ")) && bytes.Contains(text, []byte(", in "))
+}
+
+// notebook finds the class of an exception whose traceback, as IPython prints it, has lost its end: it stands at the head of it.
+func (r *reader) notebook() (said, bool) {
+	if !r.rules.families {
+		return said{}, false
+	}
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		l := &r.lines[i]
+		if l.kind == kindWork || r.inside[i] {
+			break
+		}
+		class, _, headed := bytes.Cut(l.text, []byte("   "))
+		if !headed || !bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(" Traceback (most recent call last)")) || !r.meter.afford(familyPasses, len(class)) {
+			continue
+		}
+		f := familyOf(string(class), nil)
+		return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, f.verdict == Retry
+	}
+	return said{}, false
 }

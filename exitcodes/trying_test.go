@@ -26,6 +26,7 @@ func TestEndsInATraceback(t *testing.T) {
 		"no memory":              {"W tensorflow/core/common_runtime/executor.cc:1076] 0x18ef Compute status: Resource exhausted: OOM when allocating tensor with shape[3]\n\t [[Node: sub = Sub[T=DT_FLOAT](a, b)]]\n" + cut, Retry, "OOM when allocating"},
 		"a library's, and more":  {"2026-01-15 03:14:05.518412: E tensorflow/core/platform/s3/aws_logging.cc:60] Curl returned error code 28\n2026-01-15 03:14:05.518413: W tensorflow/core/platform/s3/aws_logging.cc:57] Request failed, now waiting 6400 ms\n2026-01-15 03:14:09.518412: I tensorflow/core/platform/s3/aws_logging.cc:54] Connection released. Continuing.\n" + cut, Retry, "Curl returned error code 28"},
 		"its margin lost":        {"Exception in device=TPU:6: Aborted: Session 9d9f is not found.\nTraceback (most recent call last):\nFile \"/app/train.py\", line 77, in main\nstart(index)\nFile \"/app/train.py\", line 9, in start\nxm.mark_step()\nFile \"/app/xla_mod", Retry, "Session 9d9f"},
+		"a name, and a loop":     {"nslookup: can't resolve 'job-master-0': Name does not resolve\nwaiting for master\n\n" + cut, Retry, "job-master-0"},
 		"a bug":                  {"error: no such config: a.yaml\n" + cut, Fatal, "no such config"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,6 +36,18 @@ func TestEndsInATraceback(t *testing.T) {
 				t.Errorf("%s by %q: %s", f.Verdict, f.Rule, f.Message)
 			}
 		})
+	}
+}
+
+// TestEndsInANotebook has a traceback as IPython prints it lose its end: its head has the class of the exception.
+func TestEndsInANotebook(t *testing.T) {
+	const rule = "---------------------------------------------------------------------------\n"
+	const frames = "/opt/conda/lib/python3.7/urllib/request.py in do_open(self, http_class, req, **http_conn_args)\n   1349                 h.request(req.get_method(), req.selector)\n-> 1350                           encode_chunked=True)\n"
+	for class, want := range map[string]Verdict{"gaierror": Retry, "ConnectionResetError": Retry, "KeyError": Fatal, "RuntimeError": Fatal} {
+		f := Judge(exited(1).printing("Fetching weights\n"+rule+class+"                                  Traceback (most recent call last)\n"+frames), BuiltinRules())
+		if f.Verdict != want || want == Retry && !strings.HasPrefix(f.Evidence, class) {
+			t.Errorf("%s: %s by %q: %s", class, f.Verdict, f.Rule, f.Message)
+		}
 	}
 }
 

@@ -64,9 +64,12 @@ func (r *reader) mostTelling(s said) said {
 // mayTell reports whether a line that weighs so much may be shown as what tells why it ended: no noise but a tracker's, and a launcher's
 // only where it names an exception or a task.
 func (r *reader) mayTell(l *line, tells float64) bool {
+	if text := bytes.TrimSpace(l.text); bytes.HasSuffix(text, []byte(":")) && bytes.IndexByte(text, ' ') < 0 && r.isLast(l) || bytes.HasSuffix(text, []byte("code: 0")) { // a label of nothing, or what went well
+		return false
+	}
 	if l.is(traitEcho) {
 		class, _, ok := exceptionHead(l.text)
-		return ok && looksRaised(class) || l.says("srun: error: ")
+		return ok && looksRaised(class) || l.says("srun: error: ", "MPI_ABORT was invoked", "application called MPI_Abort(") || l.says("Abort(") && l.contains("application called MPI_Abort(")
 	}
 	switch l.kind {
 	case kindLast, kindSurvived:
@@ -75,6 +78,16 @@ func (r *reader) mayTell(l *line, tells float64) bool {
 		return l.is(traitTracker) && tells >= statesMost
 	}
 	return tells >= statesMost && prose(l.text)
+}
+
+// isLast reports whether nothing follows a line but lines that are blank.
+func (r *reader) isLast(l *line) bool {
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		if !r.lines[i].blank() {
+			return &r.lines[i] == l
+		}
+	}
+	return false
 }
 
 // prose reports whether a line says something, rather than what was measured.
@@ -116,6 +129,14 @@ func (r *reader) stated(i int) string {
 	return r.statement(i)
 }
 
+// goesBelow reports whether what line i says goes on in the next one, as R ("Error in f(x) :", "! no such column"), Fortran's programs in
+// their boxes and clients of registries ("reading manifest: errors:", "denied: no such name") write it.
+func (r *reader) goesBelow(i int) bool {
+	next := &r.lines[i+1]
+	return next.says("! ") || !r.inside[i] && !r.inside[i+1] && next.tag == r.lines[i].tag && !next.logged && !next.is(traitNoise|traitEcho) && !isHeader(next.text) && !isFrame(next.text) &&
+		bytes.IndexByte(bytes.TrimSpace(next.text), ' ') > 0
+}
+
 // statement is line i for a person, and the next one where line i is only a heading: the upper edge of a box, or an exception whose
 // message begins below its name.
 func (r *reader) statement(i int) string {
@@ -131,7 +152,7 @@ func (r *reader) statement(i int) string {
 		!r.inside[i] && l.says("Exception in ") && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && !isHeader(r.lines[i+1].text) { // "Exception in worker 3:"
 		return l.shown() + " " + next
 	}
-	if l.kind == kindLast && l.is(traitError) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && r.lines[i+1].says("! ") { // R
+	if l.kind == kindLast && l.is(traitError) && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")) && r.goesBelow(i) {
 		return l.shown() + " " + next
 	}
 	return l.shown()

@@ -63,8 +63,15 @@ func listed(text string) bool {
 		message = []byte(inner)
 	}
 	wraps, _, ok := wrapped(message)
-	return ok && isLogicError(lastName(wraps)) || ofCommand[lastName(outer)] || h.any(saysStays) || h.any(saysUnfit) || h.any(saysErrnoName) || h.any(saysErrno) && (errnoPattern().Match(message) || windowsPattern().Match(message)) || h.any(saysCode) && serviceCodePattern().Match(message) ||
-		h.any(saysCurl) || statusPattern().Match(message) || listedState(message)
+	switch {
+	case ok && isLogicError(lastName(wraps)), ofCommand[lastName(outer)]:
+		return true
+	case h.any(saysStays), h.any(saysUnfit), h.any(saysErrnoName), h.any(saysCurl), h.any(saysCancelled):
+		return true
+	case h.any(saysErrno) && (errnoPattern().Match(message) || windowsPattern().Match(message)):
+		return true
+	}
+	return h.any(saysCode) && serviceCodePattern().Match(message) || statusPattern().Match(message) || listedState(message)
 }
 
 // saysStays are conditions that stay as they are, though their words are not far from those of some that pass: a solver that does not
@@ -72,6 +79,9 @@ func listed(text string) bool {
 var saysStays = phrases.list("converge", "diverged_", "solver", "response code said error", ": permission denied", ": operation not permitted", ": no such file or directory", ": not a directory", ": is a directory",
 	": no space left on device", ": disk quota exceeded", ": file exists", ": file name too long", ": exec format error", ": argument list too long",
 	": too many levels of symbolic links", ": bad file descriptor", ": cross-device link", ": function not implemented", ": operation not supported")
+
+// saysCancelled is what Spark says of a job that somebody has cancelled. Who has, and why, it does not say.
+var saysCancelled = phrases.list("cancelled part of cancelled job group", "cancelled as part of cancellation of all jobs")
 
 // listedState reports whether a text names a status of gRPC that says something: INTERNAL and UNKNOWN do not.
 func listedState(message []byte) bool {
