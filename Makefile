@@ -16,9 +16,11 @@ OPERATORS := test/kubernetes test/trainingoperator
 MODULES   := test/examples/compose rendezvous/agent/realstores/etcd35 rendezvous/agent/realstores/etcd36 $(OPERATORS)
 
 UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/... ./internal/... ./docs ./packaging/...
-# Uncached: go does not know that these tests build and run the program. They mostly wait, so two packages at a time; one
-# after the other where make peers has been, since real training computes and has limits.
-RUNS    := -count=1 -p $(if $(CI)$(wildcard $(or $(GANGRUN_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gangrun-test)/torch),1,2) -timeout 20m
+# Tests mostly wait, and a fresh machine compiles meanwhile: more packages at a time than it has processors. Where make peers has been
+# those that run the program come one after the other, since real training computes and has limits.
+PEERS   := $(CI)$(wildcard $(or $(GANGRUN_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gangrun-test)/torch)
+# Uncached: go does not know that these tests build and run the program.
+RUNS    := -count=1 -p $(if $(PEERS),1,3) -timeout 20m
 SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
 .PHONY: all build release demo recording goodput test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
@@ -51,7 +53,7 @@ goodput:
 # What takes long is left out, or cut down to a sample: -short.
 test:
 	@$(SUMMARY) -beyond 'the operators of Kubernetes; make test-operators' \
-	  -short $(UNITS) + -short $(RUNS) ./test/... + -C test/examples/compose -short $(RUNS) ./...
+	  -short $(if $(PEERS),,-p 4) $(UNITS) + -short $(RUNS) ./test/... + -C test/examples/compose -short $(RUNS) ./...
 
 # Kubernetes and the operators that start training jobs there, which take minutes to compile: no test's time.
 test-operators:

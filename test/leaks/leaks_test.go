@@ -56,6 +56,25 @@ func look(t *testing.T, pid int) (u use) {
 	return u
 }
 
+// settled looks until there is no more than before, for so long as a busy machine may take to close what the last restart needed:
+// the worker says that it runs while gangrun is still at that. What leaks does not go away.
+func settled(t *testing.T, pid int, before []use) (u use) {
+	t.Helper()
+	for range 200 {
+		u = look(t, pid)
+		if len(before) == 0 || !u.moreThan(before[0]) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return u
+}
+
+// moreThan reports whether there is more than so many restarts may bring.
+func (u use) moreThan(before use) bool {
+	return u.descriptors > before.descriptors+2 || u.threads > before.threads+8 || u.zombies > 1
+}
+
 func field(t *testing.T, status []byte, name string) int {
 	t.Helper()
 	match := regexp.MustCompile(name + `:\s+(\d+)`).FindSubmatch(status)
@@ -71,7 +90,7 @@ func field(t *testing.T, status []byte, name string) int {
 func flat(t *testing.T, who string, before, after use, between int) {
 	t.Helper()
 	t.Logf("%s: %v; %d restarts later: %v", who, before, between, after)
-	if after.descriptors > before.descriptors+2 || after.threads > before.threads+8 || after.zombies > 1 {
+	if after.moreThan(before) {
 		t.Errorf("%s: it grows", who)
 	}
 	if most := max(4<<10, between); after.memory-before.memory > most {
@@ -127,7 +146,7 @@ func TestLocalRestarts(t *testing.T) {
 	var uses []use
 	for _, round := range []int{first, last} {
 		wait(t, fmt.Sprintf("%s/at-n-%d", dir, round), limit)
-		uses = append(uses, look(t, job.PID()))
+		uses = append(uses, settled(t, job.PID(), uses))
 		release(t, dir, round)
 	}
 	flat(t, "gangrun", uses[0], uses[1], last-first)
@@ -151,7 +170,7 @@ func TestRounds(t *testing.T) {
 	for _, round := range []int{first, last} {
 		for node, n := range nodes {
 			wait(t, fmt.Sprintf("%s/at-%s-%d", dir, node, round), limit)
-			uses[node] = append(uses[node], look(t, n.PID()))
+			uses[node] = append(uses[node], settled(t, n.PID(), uses[node]))
 		}
 		records, size := c.Records(t), 0
 		for key, value := range records {
