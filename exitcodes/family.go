@@ -93,6 +93,9 @@ func wrapped(message []byte) (class, rest string, ok bool) {
 		}
 		message = message[i+2:]
 	}
+	if m := raisedPattern().FindSubmatch(message); m != nil { // of a future, as it is printed
+		return string(m[1]), "", true
+	}
 	return "", "", false
 }
 
