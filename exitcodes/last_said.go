@@ -17,7 +17,7 @@ func (r *reader) lastSaid() (said, bool) {
 			break
 		}
 		f := r.familyIn(string(l.text))
-		return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, f.verdict == Retry
+		return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, f.verdict == Retry || f.verdict == Preempted
 	}
 	return said{}, false
 }

@@ -13,6 +13,8 @@ func (r *reader) takenDown() (s said, found bool) {
 			f = transient("collective", "CollectiveFailed", RoleCascade)
 		case l.says("slurmstepd") && endedBySlurm(l) && r.workAfter(i, l.tag) < manyWork:
 			f = family{name: "family.interrupt", verdict: Preempted, role: RoleSuspect, reason: ReasonPreempted, signal: sigterm}
+		case l.contains("closing signal SIGHUP"): // which torchrun passes on when its terminal is gone
+			f = family{name: "family.interrupt", verdict: Preempted, role: RoleSuspect, reason: ReasonPreempted, signal: sigterm}
 		case l.says("failed (exitcode: "): // so does torchrun
 		case r.inside[i], l.kind == kindLast, l.is(traitEcho) && !endedBySlurm(l):
 			return said{}, false

@@ -33,6 +33,8 @@ func TestTakenDown(t *testing.T) {
 		"a job, and a program after it":  {steps + job + "error: no such config: a.yaml\n", Fatal, "no such config"},
 		"a job that took too much":       {steps + memory + job + "epoch 0 step 5 loss 2.4\n", Retry, "memory limit"},
 		"a step of a job that goes on":   {step + strings.Repeat(steps, 4), Fatal, "exited 1"},
+		"a terminal that is gone":        {steps + "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 102242 closing signal SIGHUP\n", Preempted, "SIGHUP"},
+		"another rank that failed":       {steps + "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 102242 closing signal SIGTERM\n", Fatal, "exited 1"},
 		"a watchdog":                     {steps + dog + down, Retry, "Some NCCL operations"},
 		"a watchdog, and its launcher": {dog + "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1 (pid: 77) of binary: /usr/bin/python\nTraceback (most recent call last):\n" +
 			"  File \"/usr/lib/python3.6/runpy.py\", line 193, in _run_module_as_main\n    \"__main__\", mod_spec)\n", Retry, "Some NCCL operations"},

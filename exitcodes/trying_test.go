@@ -27,6 +27,9 @@ func TestEndsInATraceback(t *testing.T) {
 		"a library's, and more":  {"2026-01-15 03:14:05.518412: E tensorflow/core/platform/s3/aws_logging.cc:60] Curl returned error code 28\n2026-01-15 03:14:05.518413: W tensorflow/core/platform/s3/aws_logging.cc:57] Request failed, now waiting 6400 ms\n2026-01-15 03:14:09.518412: I tensorflow/core/platform/s3/aws_logging.cc:54] Connection released. Continuing.\n" + cut, Retry, "Curl returned error code 28"},
 		"its margin lost":        {"Exception in device=TPU:6: Aborted: Session 9d9f is not found.\nTraceback (most recent call last):\nFile \"/app/train.py\", line 77, in main\nstart(index)\nFile \"/app/train.py\", line 9, in start\nxm.mark_step()\nFile \"/app/xla_mod", Retry, "Session 9d9f"},
 		"a name, and a loop":     {"nslookup: can't resolve 'job-master-0': Name does not resolve\nwaiting for master\n\n" + cut, Retry, "job-master-0"},
+		"TensorFlow's threads":   {"2026-01-15 15:00:32,554 INFO (Thread-4-2184) Error reported to Coordinator: /data/checkpoint.tmp1; Input/output error\n" + cut, Retry, "Input/output error"},
+		"a bar with a metric":    {"Worker timed out after 120 seconds.\n150it [02:03, 1.2it/s, val_loss=8.89]\n" + cut, Retry, "timed out"},
+		"information":            {"2026-01-15 15:00:32,554 INFO (Thread-4-2184) cache: Input/output error\n" + cut, Fatal, "exited 1"},
 		"a bug":                  {"error: no such config: a.yaml\n" + cut, Fatal, "no such config"},
 	} {
 		t.Run(name, func(t *testing.T) {
