@@ -44,7 +44,7 @@ func ParseStat(data []byte) (s Stat, ok bool) {
 		return s, false
 	}
 	fields := strings.Fields(string(data[end+1:])) // from the state on, which is the third of the manual's
-	if len(fields) < 20 || len(fields[0]) != 1 {
+	if len(fields) < 20 || len(fields[0]) != 1 || !strings.Contains("RSDZTtWXxKPI", fields[0]) {
 		return s, false
 	}
 	number := func(i int) int {

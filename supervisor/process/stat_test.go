@@ -37,7 +37,7 @@ func TestParseStat(t *testing.T) {
 	if !ok || got != want {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	for _, none := range []string{"", ")(", "42 (a) S 1", "0 (a) S 1 1 1 0 -1 0 1 0 0 0 3 4 5 6 20 0 1 0 1", "42 (a) SS 1 1 1 0 -1 0 1 0 0 0 3 4 5 6 20 0 1 0 1"} {
+	for _, none := range []string{"", ")(", "42 (a) S 1", "0 (a) S 1 1 1 0 -1 0 1 0 0 0 3 4 5 6 20 0 1 0 1", "42 (ab)) \x00 1 1 1 0 -1 0 1 0 0 0 3 4 5 6 20 0 1 0 1", "42 (a) SS 1 1 1 0 -1 0 1 0 0 0 3 4 5 6 20 0 1 0 1"} {
 		if got, ok := ParseStat([]byte(none)); ok {
 			t.Errorf("%q: %+v", none, got)
 		}
