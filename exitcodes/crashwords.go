@@ -56,7 +56,7 @@ func (r *reader) raisedLater() map[string]int {
 
 // thrown is the rule about an exception of C++ in line i that nobody caught: that of the condition which it names, where it
 // passes, so that it does not pass for an echo or, with MXNet, for a failed check of the program: a device in a bad state, a
-// lost peer, a port in use. It makes nothing fatal.
+// lost peer, a port in use. It makes nothing fatal but a file or a directory that is not there or not to be opened.
 func (r *reader) thrown(i int, rule *Rule) *Rule {
 	if rule == nil || !r.rules.families || !r.lines[i].says(terminated) || i+1 >= len(r.lines) || r.lines[i+1].rule != nil {
 		return rule
@@ -72,6 +72,10 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 	if strings.Contains(what, "Check failed: ") && checksState([]byte(what)) {
 		unknown := transient("check", ReasonError, RoleSuspect).rule()
 		return &unknown
+	}
+	if r.lines[i].contains("filesystem_error'") && phrases.in([]byte(strings.ToLower(what))).any(saysStays) {
+		missing := deterministic("errno", "FileNotFound").afterProgress().rule()
+		return &missing
 	}
 	return rule
 }

@@ -18,19 +18,32 @@ func newVocabulary() *vocabulary {
 // list adds a list of phrases; only while the package is initialised.
 func (v *vocabulary) list(phrases ...string) int {
 	v.lists = append(v.lists, Rule{Literals: phrases})
+	if len(v.lists) > mostLists { // a list that has no bit would never be heard
+		panic("exitcodes: too many lists of phrases")
+	}
 	return len(v.lists) - 1
 }
 
-// heard are the lists of which a phrase is in a text; there are at most 64.
-type heard uint64
+const mostLists = 64 * len(heard{})
 
-func (h heard) any(list int) bool { return h&(1<<list) != 0 }
+// heard are the lists of which a phrase is in a text.
+type heard [2]uint64
+
+func (h heard) any(list int) bool { return h[list/64]&(1<<(list%64)) != 0 }
+
+// hears is that of one list.
+func hears(list int) (h heard) {
+	h.add(list)
+	return h
+}
+
+func (h *heard) add(list int) { h[list/64] |= 1 << (list % 64) }
 
 // in returns the lists of which a phrase is in the text.
 func (v *vocabulary) in(lower []byte) heard {
 	var h heard
 	for i := range v.filter().candidates(lower) {
-		h |= 1 << i
+		h.add(i)
 	}
 	return h
 }
