@@ -8,6 +8,9 @@ import (
 // judgeStream judges the chain c and, where it only passes on what another process said, the one before it.
 func (r *reader) judgeStream(c int) said {
 	s := r.judgeChain(&r.chains[c])
+	if before, found := r.interruptedBefore(c, s); found {
+		return before
+	}
 	if s.known {
 		if s.role() == RoleCascade {
 			return r.echoed(c, s)
@@ -37,6 +40,21 @@ func (r *reader) judgeStream(c int) said {
 	}
 	s.unknown, s.program = false, false
 	return s
+}
+
+// interruptedBefore is the exception by which somebody had stopped the program before it raised the one of chain c on its way out, s,
+// which is no cause of its own.
+func (r *reader) interruptedBefore(c int, s said) (said, bool) {
+	if s.known && (s.role() == RoleRoot || s.match.Rule.Verdict == Preempted) || s.program {
+		return s, false
+	}
+	for i := c - 1; i >= 0; i-- {
+		before := &r.chains[i]
+		if !before.ignored && !before.survived && !before.logged && before.tag == r.chains[c].tag && interrupted(lastName(before.last().class)).known() && r.looksUncaught(before) {
+			return r.judgeChain(before), true
+		}
+	}
+	return s, false
 }
 
 // threadOf finds, before the chain c, what a thread ended of that the program points at without a name: the last one,
@@ -161,10 +179,15 @@ func (r *reader) judgeNamed(c *chain) said {
 }
 
 // beforeExit is the chain without what was raised while the program was ending already, as it does where it handles an exception by
-// SystemExit: in handlers of its exit, of signals, in destructors.
+// SystemExit, or whoever had told it to stop: in handlers of its exit, of signals, in destructors.
 func (c *chain) beforeExit() *chain {
-	for i := 1; i+1 < len(c.members); i++ {
-		if c.members[i].class == "SystemExit" && c.members[i+1].link == linkContext {
+	for i := 0; i+1 < len(c.members); i++ {
+		if interrupted(lastName(c.members[i].class)).known() && c.members[i+1].link == linkContext {
+			before := *c
+			before.members = c.members[:i+1]
+			return &before
+		}
+		if i > 0 && c.members[i].class == "SystemExit" && c.members[i+1].link == linkContext {
 			before := *c
 			before.members = c.members[:i]
 			return &before

@@ -59,7 +59,7 @@ func (r *reader) known() said {
 func (r *reader) explained(raised said) said {
 	switch {
 	case raised.known:
-		for _, read := range []func(said) (said, bool){r.usersWord, r.asserted, r.ownCause} {
+		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.asserted, r.ownCause} {
 			if s, found := read(raised); found {
 				return s
 			}
@@ -197,13 +197,27 @@ func (r *reader) ownCause(s said) (said, bool) {
 	}
 	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
 	aborted := s.match.Rule.Name == abortedRule
-	if !found || m.Rule.Role <= s.role() || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted || r.lines[at].level == levelInfo {
+	if !found || m.Rule.Role <= s.role() || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo {
 		return s, false
 	}
 	if aborted { // that is no other candidate
 		return said{match: m, known: true, at: at}, true
 	}
 	return said{match: m, known: true, at: at, other: s.match.Line}, true
+}
+
+// toldToStop is the line in which whoever stopped the program says so, or in which it says that it was told to stop, before an exception
+// that says nothing but its name.
+func (r *reader) toldToStop(s said) (said, bool) {
+	if s.match.Rule.Verdict != Preempted || strings.IndexByte(s.match.Line, ' ') >= 0 {
+		return s, false
+	}
+	for i := r.explainsFrom(s.at); i < len(r.lines); i++ {
+		if l := &r.lines[i]; l.rule != nil && l.rule.Verdict == Preempted && !r.inside[i] && l.rule.Name != interruptRule && l.rule.Role >= RoleSuspect {
+			return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i}, true
+		}
+	}
+	return s, false
 }
 
 // abortedRule is about a communicator that the process's own watchdog has aborted.

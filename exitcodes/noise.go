@@ -67,8 +67,10 @@ var (
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "child process with pid",
 		"elifecycle", "exited with code ", "command exited with", "errored out with exit status", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
-		"error in rsync protocol data stream (code 12)", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
-		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", " (read) {", " (write) {",
+		"error in rsync protocol data stream (code 12)", "some files/attrs were not transferred", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
+		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", "see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above",
+		"see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "value: any { .. }",
+		"finished with failed status", "could not be transferred.", " (read) {", " (write) {",
 		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "recovered", "cleared", "using default", "not available, using",

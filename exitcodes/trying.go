@@ -25,7 +25,9 @@ func (r *reader) saidBefore(to int) (said, bool) {
 		switch {
 		case l.blank(), indented(l.text), l.ofRuntime() && l.level == levelInfo, i == to-1 && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.contains("it/s, "), l.kind == kindOther && (l.says(advice...) || l.says("waiting for ", "Waiting for ")):
 			continue
-		case l.contains("Error reported to Coordinator: "): // which TensorFlow tells as information
+		case l.contains("Error reported to Coordinator: ", "Error recorded from "): // which TensorFlow tells as information
+		case l.says("training_loop marked as finished", "Reraising captured error"), isBracket(l.text), l.says("'"):
+			continue
 		case r.inside[i], l.kind == kindWork, l.level == levelInfo, l.kind == kindOther && !l.is(traitTracker), l.is(traitWithout), r.longBefore(i, to):
 			return said{}, false
 		}
