@@ -18,7 +18,7 @@ func (r *reader) judgeStream(c int) said {
 		return s
 	}
 	l := &r.lines[s.at]
-	if !l.is(traitEcho) && !ofCommand[lastName(r.chains[c].last().class)] && !strings.HasSuffix(r.chains[c].last().class, "ChildFailedError") { // of a report that cannot be read
+	if !l.is(traitEcho) && !ofCommand[lastName(r.chains[c].last().class)] && !r.passesOnCommand(c) && !strings.HasSuffix(r.chains[c].last().class, "ChildFailedError") { // of a report that cannot be read
 		return s
 	}
 	if l.contains(readerThread, streamThread) {
@@ -42,6 +42,17 @@ func (r *reader) judgeStream(c int) said {
 	return s
 }
 
+// passesOnCommand reports whether the exception of chain c only passes on that a command has failed: "backend='inductor' raised:" and,
+// below it, "CalledProcessError: Command '['/usr/bin/gcc', ...". What the command had said itself stands before.
+func (r *reader) passesOnCommand(c int) bool {
+	lines := r.chains[c].last().lines
+	if len(lines) < 2 || !strings.HasSuffix(r.lines[lines[0]].shown(), " raised:") {
+		return false
+	}
+	class, _, ok := exceptionHead(r.lines[lines[1]].text)
+	return ok && ofCommand[lastName(class)]
+}
+
 // interruptedBefore is the exception by which somebody had stopped the program before it raised the one of chain c on its way out, s,
 // which is no cause of its own.
 func (r *reader) interruptedBefore(c int, s said) (said, bool) {
@@ -50,7 +61,7 @@ func (r *reader) interruptedBefore(c int, s said) (said, bool) {
 	}
 	for i := c - 1; i >= 0; i-- {
 		before := &r.chains[i]
-		if !before.ignored && !before.survived && !before.logged && before.tag == r.chains[c].tag && interrupted(lastName(before.last().class)).known() && r.looksUncaught(before) {
+		if !before.ignored && !before.survived && before.tag == r.chains[c].tag && interrupted(lastName(before.last().class)).known() && r.looksUncaught(before) {
 			return r.judgeChain(before), true
 		}
 	}

@@ -57,6 +57,9 @@ func (r *reader) known() said {
 
 // explained lets lines beside the exception that ended the program say more than it does.
 func (r *reader) explained(raised said) said {
+	if s, found := r.deviceGone(raised); found {
+		return s
+	}
 	switch {
 	case raised.known:
 		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.asserted, r.ownCause} {
@@ -69,7 +72,7 @@ func (r *reader) explained(raised said) said {
 		return raised
 	}
 	m, at, found := r.loose(r.explainsFrom(raised.at), len(r.lines), raised.unknown)
-	if found = found && !r.contested(m, at, true); !found && !raised.unknown { // it only points at what was said before
+	if found = found && !r.contested(m, at, true) && !r.missedLater(m, at, raised); !found && !raised.unknown { // it only points at what was said before
 		m, at, found = r.parting(r.beginOf(raised.at))
 	}
 	if found {
@@ -82,10 +85,23 @@ func (r *reader) explained(raised said) said {
 	return raised
 }
 
+// missedLater reports whether line i is what another rank says after an exception of which this one has ended: that it has waited for it
+// in vain explains nothing.
+func (r *reader) missedLater(m Match, i int, raised said) bool {
+	own, other := r.rankAt(raised.at), r.rankAt(i)
+	return raised.unknown && i > raised.at && m.Rule.Role < RoleRoot && own >= 0 && other >= 0 && own != other
+}
+
 // ruled finds the best of the lines that a rule knows.
 func (r *reader) ruled() (said, bool) {
 	m, at, found := r.loose(0, len(r.lines), false)
-	return said{match: m, known: true, at: at}, found && !r.contested(m, at, false)
+	s := said{match: m, known: true, at: at}
+	if found && m.Rule.Reason == "CUDAAssert" {
+		if t, ok := r.asserted(s); ok {
+			s = t
+		}
+	}
+	return s, found && !r.contested(m, at, false)
 }
 
 // tookLeave judges the lines with which the program took its leave.

@@ -81,7 +81,7 @@ func causesOf(reason string) []string {
 	case "FileNotFound", "PermissionDenied":
 		return []string{"StaleFileHandle", "InputOutputError"}
 	case "CheckpointWriteFailed":
-		return []string{"DiskFull", "DiskQuota"}
+		return []string{"DiskFull", "DiskQuota", "StaleFileHandle", "InputOutputError"}
 	}
 	return nil
 }

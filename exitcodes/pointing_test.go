@@ -1,0 +1,37 @@
+package exitcodes
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWhoTellsWhy has the exception that ended a program say less than a line, or an exception, before it.
+func TestWhoTellsWhy(t *testing.T) {
+	const stack = "Traceback (most recent call last):\n  File \"/app/train.py\", line 7, in <module>\n    main()\n  File \"/app/x.py\", line 9, in main\n    step()\n"
+	const during = "\nDuring handling of the above exception, another exception occurred:\n\n"
+	for name, tt := range map[string]struct {
+		output  string
+		verdict Verdict
+		says    string
+	}{
+		"interrupted, then a pipe closed":               {"[2024-05-06 17:13:31,668] torch.distributed.elastic.multiprocessing.api: [WARNING] Sending process 7 closing signal SIGINT\n" + stack + "KeyboardInterrupt\n" + stack + "BrokenPipeError: [Errno 32] Broken pipe\n", Preempted, "KeyboardInterrupt"},
+		"a bug after an interrupt of something else":    {stack + "KeyboardInterrupt\n" + stack + "TypeError: f() missing 1 argument\n", Fatal, "TypeError"},
+		"what was raised while it handled a SIGTERM":    {stack + "trainlib.SIGTERMException\n" + during + stack + "RuntimeError: store->get('0') got error: Connection reset by peer\n", Preempted, "SIGTERMException"},
+		"who sent that SIGTERM":                         {"Spot instance interruption notice received: {}\n" + stack + "trainlib.SIGTERMException\n", Preempted, "Spot instance"},
+		"it points at a stack":                          {stack + "ValueError: heads (28) must be divisible by 8\n" + stack + "RuntimeError: Engine process failed to start. See stack trace for the root cause.\n", Fatal, "heads (28)"},
+		"it tells that all threads are gone":            {"E1118 23:04:02.119901 87 load.py:166] thread 2 died\n" + stack + "OSError: [Errno 107] Transport endpoint is not connected: '/gcs/a'\n" + stack + "RuntimeError: all prefetch threads have exited\n", Retry, "Errno 107"},
+		"a write that failed first":                     {stack + "OSError: [Errno 5] Input/output error\n" + during + stack + "RuntimeError: [enforce fail at inline_container.cc:424] . unexpected pos 8123904448 vs 8123904336\n", Retry, "Errno 5"},
+		"others wait for it in vain":                    {"[rank0]: " + strings.ReplaceAll(stack, "\n", "\n[rank0]: ") + "RuntimeError: your module has parameters that were not used\n[rank1]:[E ProcessGroupNCCL.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=31, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800601 milliseconds before timing out.\n", Fatal, "parameters that were not used"},
+		"a driver that does not answer":                 {"Failed to initialize NVML: Unknown Error\n" + stack + "ValueError: fp16 mixed precision requires a GPU (not 'cpu').\n", Retry, "NVML"},
+		"no GPU, and a driver that said nothing":        {stack + "ValueError: fp16 mixed precision requires a GPU (not 'cpu').\n", Fatal, "requires a GPU"},
+		"the assertion on the device":                   {"/a/Loss.cu:250: nll_loss: block: [0,0,0], thread: [15,0,0] Assertion `t >= 0 && t < n_classes` failed.\nterminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: device-side assert triggered\n", Fatal, "t >= 0"},
+		"TensorFlow's record before a cut traceback":    {"ERROR:tensorflow:Error recorded from training_loop: Error executing an HTTP request: HTTP response code 503 with body '{\n  \"error\": {\n    \"code\": 503\n  }\n}\n'\nINFO:tensorflow:training_loop marked as finished\nWARNING:tensorflow:Reraising captured error\n" + stack, Retry, "HTTP response code 503"},
+		"torchrun stops a rank after its store is gone": {"The node 'gpu13_40012_0' has failed to send a keep-alive heartbeat to the rendezvous '90021' due to an error of type RendezvousConnectionError.\nClosing process 40080 via signal SIGTERM\n", Retry, "RendezvousConnectionError"},
+	} {
+		o := exited(1)
+		o.Output = []byte(tt.output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.verdict || !strings.Contains(f.Evidence, tt.says) {
+			t.Errorf("%s: %s by %q, want %s: %s", name, f.Verdict, f.Rule, tt.verdict, f.Evidence)
+		}
+	}
+}
