@@ -17,19 +17,29 @@ const (
 // findAdvice marks a launcher's paragraphs of general advice as noise: what it says may have happened did not.
 func (r *reader) findAdvice() {
 	for i := 0; i < len(r.lines); i++ {
-		if !isRule(r.lines[i].text) || i+1 == len(r.lines) || !r.lines[i+1].says(adviceHeads...) {
+		if !r.lines[i].says(adviceHeads...) {
 			continue
 		}
-		for j := i + 1; j < len(r.lines) && j <= i+maxAdvice; j++ {
-			if isRule(r.lines[j].text) {
-				for k := i + 1; k < j; k++ {
-					r.lines[k].traits = traitNoise
-				}
-				r.lines[i].traits, r.lines[j].traits = traitNoise|traitEcho, traitNoise|traitEcho
-				i = j
-				break
+		end := i + 1
+		for end < len(r.lines) && end <= i+maxAdvice && !isRule(r.lines[end].text) {
+			end++
+		}
+		if end > i+maxAdvice {
+			continue
+		}
+		from := i
+		if end == len(r.lines) && (i == 0 || !isRule(r.lines[i-1].text)) { // without any rule its first line may be all that was said
+			from++
+		}
+		for k := from; k < end; k++ {
+			r.lines[k].traits = traitNoise
+		}
+		for _, k := range []int{i - 1, end} { // the rules around it, of which either may be cut off
+			if k >= 0 && k < len(r.lines) && isRule(r.lines[k].text) {
+				r.lines[k].traits = traitNoise | traitEcho
 			}
 		}
+		i = end
 	}
 }
 

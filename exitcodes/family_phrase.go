@@ -14,7 +14,7 @@ var (
 		"error decoding response body", "session not active", "protocol banner",
 		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "workers died while running it", "request error for ", "transmission has been stuck", "forcibly closed",
 		"closed prematurely", "prematurely closed", "recv: peer shutdown", "not enough data for satisfy", "not enough data to satisfy",
-		"socket closed", "socket disconnected", "horovod has been shut down", "incompletebody", "fetchfailedexception", "server has gone away"}
+		"socket closed", "socket disconnected", "horovod has been shut down", "resetwithoutclosinghandshake", "reset without closing handshake", "kind: connectionreset", "kind: connectionaborted", "kind: brokenpipe", "kind: notconnected", "incompletemessage", "incompletebody", "fetchfailedexception", "server has gone away"}
 	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "socket connect error", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "nslookup: can't resolve", "name does not resolve", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
 		"could not resolve host", "couldn't resolve host", "failed to lookup address", "cannot connect to", "check your connection",
@@ -23,7 +23,7 @@ var (
 		"failed to establish a new connection", "host is down", "host is unreachable", "internet connection", "network is down",
 		"due to network issue", "name or service not known", "network is unreachable", "no route to host",
 		"temporary failure in name resolution", "unable to connect to", "connecting to rank ", "connect to tracker failed", "failed connecting to", "error connecting to", "establish connection to", "establish connection with", "establish a connection to", "establish a connection with", "establish a secure connection", "connection could not be established", "can't connect to", "not responding", "did not respond", "server misbehaving", "no such host", "couldn't reach http", "couldn't reach server", "could not reach server", "not reachable", "distant resource does not seem to be on", "brokers are down",
-		"network error (connect", "network error (read", "network error (http", "network error (time", "network error occurred", "a network error", "network connectivity",
+		"kind: connectionrefused", "kind: hostunreachable", "kind: networkunreachable", "network error (connect", "network error (read", "network error (http", "network error (time", "network error occurred", "a network error", "network connectivity",
 		"host name lookup failure", "srv lookup failed", "dns resolution failed", "slurm_persist_conn_open", "dns lookup failed", "name resolution failed", "unresponsive"}
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
 		"corrupted on transfer", "stale file handle", "stale nfs file handle", "transport endpoint is not connected", "transport endpoint shutdown"}

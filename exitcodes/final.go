@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"bytes"
 	"slices"
 	"time"
 )
@@ -35,7 +36,7 @@ func (r *reader) finalChains() []int {
 	own := false
 	for i := len(r.chains) - 1; i >= 0; i-- {
 		c := &r.chains[i]
-		if c.ignored || c.survived {
+		if c.ignored || c.survived || i > 0 && i == len(r.chains)-1 && r.cutCopy(c, &r.chains[i-1]) {
 			continue
 		}
 		if c.own && !own { // the hook tells whose end it was; what has no tag was caught, or is a launcher's echo
@@ -50,6 +51,17 @@ func (r *reader) finalChains() []int {
 		}
 	}
 	return final
+}
+
+// cutCopy reports whether the output ends within the message of chain c, which begins as the whole one before it does: that of another
+// process, which says more.
+func (r *reader) cutCopy(c, before *chain) bool {
+	m, whole := c.last(), before.last()
+	if before.ignored || before.survived || len(m.lines) > 1 || m.lines[0] < len(r.lines)-1 || m.class != whole.class {
+		return false
+	}
+	cut, text := r.lines[m.lines[0]].text, r.lines[whole.lines[0]].text
+	return len(cut) > len(m.class)+len(": ") && len(cut) < len(text) && bytes.HasPrefix(text, cut)
 }
 
 // uncaught weighs only the exceptions that nobody caught, of a worker that had not ended when it was stopped.

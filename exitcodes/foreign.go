@@ -27,7 +27,7 @@ func foreignHead(text []byte) (class, message string, ok bool) {
 			}
 		}
 	}
-	for _, head := range [][]byte{goPanic, rustUnwrap} {
+	for _, head := range [][]byte{goPanic, rustUnwrap, rustUnmarked} {
 		if bytes.HasPrefix(text, head) {
 			return "panic", string(text[len(head):]), true
 		}
@@ -45,6 +45,7 @@ var (
 	rustThread   = []byte("thread '")
 	rustPanicked = []byte("' panicked at '")
 	rustUnwrap   = []byte("called `Result::") // on an `Err` value, which follows
+	rustUnmarked = []byte("called Result::")  // where a page has taken the marks for its own
 )
 
 // rustPanic is the first line of the panic in Rust to whose backtrace line i belongs; its message is in the next line. -1

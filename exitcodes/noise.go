@@ -56,7 +56,8 @@ var (
 
 	wordsNoise = wordings.list("@ ... and at least ", "nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
 		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "*** check failure stack trace", "closing signal sig", "via signal sig", "most recent call first",
-		"petsc error: #", "petsc error: ---", "petsc error: see http", "petsc error: configure options", "petsc error: petsc ", "note: invoking mpi_abort", "you may or may not see output from other", "exactly when open mpi kills", "mpi_errors_are_fatal", "has sent help message help-", "have sent help message help-", "\"orte_base_help_aggregate\"", "\"prte_base_help_aggregate\"", "and mpi will try to terminate", "*** on communicator", "*** on a null communicator", "*** an error occurred in mpi_", "] *** unknown error", "total chunks: ", "sum total of in-use chunks", "in-use chunk", "*** reported by process", "and potentially your mpi job")
+		"petsc error: #", "petsc error: ---", "petsc error: see http", "petsc error: configure options", "petsc error: petsc ", "note: invoking mpi_abort", "you may or may not see output from other", "exactly when open mpi kills", "mpi_errors_are_fatal", "has sent help message help-", "have sent help message help-", "\"orte_base_help_aggregate\"", "\"prte_base_help_aggregate\"", "and mpi will try to terminate", "*** on communicator", "*** on a null communicator", "*** an error occurred in mpi_", "] *** unknown error", "total chunks: ", "sum total of in-use chunks", "in-use chunk", "*** reported by process", "and potentially your mpi job",
+		"local abort before mpi_init completed", "to aggregate error messages, and not able")
 	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
 		"at interpreter shutdown")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
@@ -70,7 +71,7 @@ var (
 		"error in rsync protocol data stream (code 12)", "some files/attrs were not transferred", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", "see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above",
 		"see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "value: any { .. }",
-		"finished with failed status", "could not be transferred.", " (read) {", " (write) {",
+		"finished with failed status", "at least one job did not complete successfully", "could not be transferred.", " (read) {", " (write) {",
 		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "recovered", "cleared", "using default", "not available, using",
@@ -213,7 +214,7 @@ func isCxxFrame(text []byte) bool {
 	tab := len(text) > 0 && text[0] == '\t' // the rest of it may be cut off
 	text = bytes.TrimSuffix(bytes.TrimSpace(text), []byte(" const"))
 	open := bytes.IndexByte(text, '(')
-	if open < 1 || text[len(text)-1] != ')' && !tab {
+	if open < 1 || text[len(text)-1] != ')' && !tab || bytes.HasPrefix(text, rustUnmarked) {
 		return false
 	}
 	name := text[:open]

@@ -9,7 +9,8 @@ import (
 // task, a time. There are too many to know them all, but a traceback gives each away: what stands before its heading
 // stands before its frames, too, which are indented and so have nothing before them of their own.
 type shipper struct {
-	head []byte // digits stand for any digits
+	head   []byte // digits stand for any digits
+	counts bool   // it numbers the lines, which tells nothing of them
 }
 
 const (
@@ -24,6 +25,7 @@ var frameHead = []byte(`  File "`)
 // findShippers finds what is put before the tracebacks of an output, as far as the tokenizer does not know it.
 func findShippers(output []byte, labels bool, m *meter) (found []shipper) {
 	m.pass(1, len(output))
+	found = numbered(output)
 	from, left := 0, len(output)+toFrame
 	var tried []shipper
 	for range headings {
@@ -41,7 +43,7 @@ func findShippers(output []byte, labels bool, m *meter) (found []shipper) {
 		if len(tried) == maxShippers {
 			break
 		}
-		tried = append(tried, shipper{head})
+		tried = append(tried, shipper{head: head})
 		for l := range bytes.Lines(output[from:min(len(output), from+toFrame)]) {
 			if left -= len(l); left < 0 {
 				return found
@@ -51,7 +53,7 @@ func findShippers(output []byte, labels bool, m *meter) (found []shipper) {
 				continue
 			}
 			if n := unknownPart(l, len(head), labels); n > 0 {
-				found = append(found, shipper{head[:n]})
+				found = append(found, shipper{head: head[:n]})
 			}
 			break
 		}
@@ -91,6 +93,9 @@ func shippedBy(known []shipper, text []byte) *shipper {
 // take takes the head off a text, and gives the line the tag and the time that it tells.
 func (s *shipper) take(l *line, text []byte, labels bool) []byte {
 	n := min(len(s.head), len(text))
+	if s.counts {
+		return text[n:]
+	}
 	head := line{text: text[:n]}
 	head.takePrefixes(labels)
 	if rest := bytes.Trim(head.text, " :|-\t"); len(rest) > 0 {
