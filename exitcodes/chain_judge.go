@@ -11,6 +11,9 @@ func (r *reader) judgeStream(c int) said {
 	if before, found := r.interruptedBefore(c, s); found {
 		return before
 	}
+	if !s.known && r.cutLauncher(c) {
+		return r.judgeStream(c - 1)
+	}
 	if s.known {
 		if s.role() == RoleCascade {
 			return r.echoed(c, s)
@@ -66,6 +69,23 @@ func (r *reader) interruptedBefore(c int, s said) (said, bool) {
 		}
 	}
 	return s, false
+}
+
+// cutLauncher reports whether the output ends in the traceback of chain c before it names an exception, and nothing but a launcher's words
+// about its children lie between it and the one before: then it is that launcher's own.
+func (r *reader) cutLauncher(c int) bool {
+	if c == 0 || !r.chains[c].cut || r.chains[c-1].ignored || r.chains[c-1].survived {
+		return false
+	}
+	told := false
+	for i := r.chains[c-1].end + 1; i < r.chains[c].begin; i++ {
+		l := &r.lines[i]
+		if !l.blank() && !l.is(traitNoise|traitEcho) && (l.rule == nil || l.rule.Role != RoleNoise) {
+			return false
+		}
+		told = told || l.is(traitEcho)
+	}
+	return told
 }
 
 // threadOf finds, before the chain c, what a thread ended of that the program points at without a name: the last one,
@@ -192,7 +212,15 @@ func (r *reader) judgeNamed(c *chain) said {
 // beforeExit is the chain without what was raised while the program was ending already, as it does where it handles an exception by
 // SystemExit, or whoever had told it to stop: in handlers of its exit, of signals, in destructors.
 func (c *chain) beforeExit() *chain {
-	for i := 0; i+1 < len(c.members); i++ {
+	for i := range c.members {
+		if i > 0 && strings.HasSuffix(c.members[i].class, "DeadlockDetectedException") { // by which Lightning passes on what another rank, or this one, raised
+			before := *c
+			before.members = c.members[:i]
+			return &before
+		}
+		if i+1 == len(c.members) {
+			break
+		}
 		if interrupted(lastName(c.members[i].class)).known() && c.members[i+1].link == linkContext {
 			before := *c
 			before.members = c.members[:i+1]

@@ -89,7 +89,7 @@ func (r *reader) explained(raised said) said {
 // in vain explains nothing.
 func (r *reader) missedLater(m Match, i int, raised said) bool {
 	own, other := r.rankAt(raised.at), r.rankAt(i)
-	return raised.unknown && i > raised.at && m.Rule.Role < RoleRoot && own >= 0 && other >= 0 && own != other
+	return (raised.unknown || m.Rule.Reason == "NCCLTimeout") && i > raised.at && m.Rule.Role < RoleRoot && own >= 0 && other >= 0 && own != other
 }
 
 // ruled finds the best of the lines that a rule knows.
@@ -213,7 +213,7 @@ func (r *reader) ownCause(s said) (said, bool) {
 	}
 	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
 	aborted := s.match.Rule.Name == abortedRule
-	if !found || m.Rule.Role <= s.role() || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo {
+	if !found || m.Rule.Role <= s.role() || r.missedLater(m, at, s) || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo {
 		return s, false
 	}
 	if aborted { // that is no other candidate

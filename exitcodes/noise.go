@@ -71,7 +71,7 @@ var (
 		"error in rsync protocol data stream (code 12)", "some files/attrs were not transferred", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", "see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above",
 		"see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "value: any { .. }",
-		"finished with failed status", "at least one job did not complete successfully", "could not be transferred.", " (read) {", " (write) {",
+		"finished with failed status", "waiting for w&b process to finish", "error: failed process: process(", "at least one job did not complete successfully", "could not be transferred.", " (read) {", " (write) {",
 		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "recovered", "cleared", "using default", "not available, using",
@@ -88,7 +88,7 @@ var (
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "try_time", "trying ", "init fail", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
-		"errno", "stopping", "exiting", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
+		"errno", "stopping", "exiting", "exited", "crashed", "----------", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
 	wordsGaveUp  = wordings.list("giving up after", "gave up after", "giving up.", "no more retries", "no retries left")
 	wordsWithout = wordings.list("continu", "without", "optional", "disabl", "skipp", "ignor", "anyway", "proceed", "offline")
 	wordsNames   = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",

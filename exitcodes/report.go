@@ -151,6 +151,11 @@ func blame(f Finding, ranks []Outcome, rest Outcome, rules *Rules) Finding {
 	if i < 0 {
 		return failed(f, rest, rules)
 	}
+	if cause.Role == RoleCascade { // another rank, which was stopped for it, may have said why
+		if own := ownWords(f, rest, rules, RoleRoot); own != nil {
+			cause = *own
+		}
+	}
 	cause.Names, cause.Hosts = nil, nil
 	for _, g := range findings {
 		cause.Names, cause.Hosts = append(cause.Names, g.Names...), append(cause.Hosts, g.Hosts...)

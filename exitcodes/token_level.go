@@ -19,7 +19,7 @@ func glogLevel(c byte) level {
 
 func levelWord(s string) level {
 	switch strings.ToUpper(s) {
-	case "ERROR", "CRITICAL", "FATAL", "SEVERE", "EXCEPTION":
+	case "ERROR", "CRITICAL", "CRIT", "FATAL", "SEVERE", "EXCEPTION":
 		return levelError
 	case "WARNING", "WARN":
 		return levelWarning
