@@ -206,6 +206,16 @@ func (r *reader) judgeNamed(c *chain) said {
 	if m, ok := r.unforked(final.at); ok {
 		return said{match: m, known: true, at: final.at}
 	}
+	return r.ofBug(c, final)
+}
+
+// ofBug is the exception of the program itself that the one which ended it only passes on, as its direct cause.
+func (r *reader) ofBug(c *chain, final said) said {
+	for i := len(c.members) - 1; i > 0 && !programs(c.members[i].class) && c.members[i].link == linkCause; i-- {
+		if m := c.members[i-1]; isLogicError(lastName(m.class)) {
+			return said{exception: r.head(m), at: m.lines[0], unknown: true, program: true, other: final.exception}
+		}
+	}
 	return final
 }
 

@@ -73,6 +73,8 @@ func (r *reader) mark() {
 		case l.kind == kindWork:
 		case l.rule != nil && l.rule.Role == RoleNoise || (l.is(traitNoise) || ignoredHeading(l)) && !r.inside[i]:
 			l.kind = kindNoise
+		case i > 0 && !r.inside[i] && namesRaised(l.text) && ignoredHeading(&r.lines[i-1]): // without a traceback
+			l.kind, l.rule = kindNoise, nil
 		}
 	}
 	for c := range r.chains {
