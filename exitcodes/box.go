@@ -43,6 +43,17 @@ func (r *reader) findAdvice() {
 	}
 }
 
+// boxHead is the line with which the paragraph begins that stands first in a box of Open MPI's and to which line i belongs: that says
+// what happened, and the rest explains it. Else it is i.
+func (r *reader) boxHead(i int) int {
+	for j := i; j > 0 && i-j <= maxAdvice && !r.lines[j].blank() && !indented(r.lines[j].text); j-- {
+		if isRule(r.lines[j-1].text) {
+			return j
+		}
+	}
+	return i
+}
+
 // isRule reports whether a line is a rule of dashes.
 func isRule(text []byte) bool {
 	text = bytes.TrimSpace(text)

@@ -147,7 +147,7 @@ func (r *reader) judgeChain(c *chain) said {
 		return s
 	}
 	for _, read := range []func() (said, bool){func() (said, bool) { return r.saidBefore(c.begin) }, func() (said, bool) { return r.raising(c.head) }} {
-		if t, found := read(); found && t.match.Rule.Verdict == Retry {
+		if t, found := read(); found && (t.match.Rule.Verdict == Retry || !s.known && !s.program) {
 			t.other = s.exception
 			return t
 		}

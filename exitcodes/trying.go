@@ -38,8 +38,8 @@ func (r *reader) saidBefore(to int) (said, bool) {
 		if !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			return said{}, false
 		}
-		if f := familyOf("", l.text); f.verdict == Retry {
-			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
+		if f := familyOf("", l.text); f.known() {
+			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, f.verdict == Retry || f.verdict == Fatal && f.role == RoleRoot
 		}
 		if !l.is(traitTracker) && (i < to-1 || !l.logged) && !(l.ofRuntime() && l.kind == kindSurvived) { // the record to which the traceback belongs
 			return said{}, false
