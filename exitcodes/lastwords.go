@@ -44,7 +44,7 @@ func (r *reader) known() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
+	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.notTransferred, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
 		if s, found := read(); found {
 			return s
 		}
@@ -85,7 +85,11 @@ func (r *reader) explained(raised said) said {
 // ruled finds the best of the lines that a rule knows.
 func (r *reader) ruled() (said, bool) {
 	m, at, found := r.loose(0, len(r.lines), false)
-	return said{match: m, known: true, at: at}, found && !r.contested(m, at, false)
+	s := said{match: m, known: true, at: at}
+	if cause, told := r.unlinked(s); found && told {
+		return cause, true
+	}
+	return s, found && !r.contested(m, at, false)
 }
 
 // tookLeave judges the lines with which the program took its leave.

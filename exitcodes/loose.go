@@ -136,7 +136,7 @@ func raisedHead(text []byte) (class, message string, ok bool) {
 	if inner, rest, named := exceptionHead([]byte(message)); ok && named && looksRaised(inner) { // behind the name of a logger
 		return inner, rest, true
 	}
-	for _, head := range []func([]byte) (string, string, bool){reprHead, coordinatorHead} {
+	for _, head := range []func([]byte) (string, string, bool){reprHead, coordinatorHead, libhdfsHead} {
 		if class, message, ok = head(text); ok {
 			return class, message, true
 		}

@@ -37,6 +37,9 @@ func (r *reader) mostTelling(s said) said {
 		} else if tells := wording.Tells(r.marked(i, far, later)); s.unknown && i == s.at {
 			least = tells + raisedMore
 		} else if r.mayTell(l, tells) {
+			if r.inside[i] && l.is(traitEcho) { // it points at another line, which comes first
+				tells -= raisedMore
+			}
 			all = append(all, weighed{i, tells})
 		}
 		far++
