@@ -120,8 +120,18 @@ func worded(text []byte) bool {
 	return words >= 3 && words > 2*numbers
 }
 
-// stated is line i for a person: the head of the exception that it begins, or the line.
+// stated is line i for a person: the head of the exception that it begins, or the line. Where it only ends with the name of an exception,
+// a line before it may have told its message, too.
 func (r *reader) stated(i int) string {
+	text := r.lines[i].shown()
+	class := text[strings.LastIndexByte(text, ' ')+1:]
+	if strings.IndexByte(class, '.') > 0 && len(class) < len(text) && looksRaised(class) {
+		for j := i - 1; j >= 0 && i-j <= fresh && r.meter.afford(1, len(r.lines[j].text)); j-- {
+			if r.lines[j].contains(class + ": ") {
+				return r.lines[j].shown()
+			}
+		}
+	}
 	for c := range r.chains {
 		for _, m := range r.chains[c].members {
 			if m.lines[0] == i {
