@@ -14,6 +14,8 @@ func TestCausedElsewhere(t *testing.T) {
 		read   = frames + "OSError: ((\"curl --retry 5 -s -L https://h/a.tar\",), {'shell': True, 'bufsize': 8192}): exit 56 (read) {'url': 'https://h/a.tar'}\n"
 		pg     = "psycopg2.OperationalError: connection to server at \"db\" (10.0.0.5), port 5432 failed: FATAL:  remaining connection slots are reserved for non-replication superuser connections\n\n"
 		caught = "Traceback (most recent call last):\n  File \"/v/sqlalchemy/engine/base.py\", line 146, in __init__\n    connect()\n" + pg + "\n" + chainedCause + ":\n\n"
+		notice = "[node-agent] 2024-12-19T04:51:20Z WARN Spot instance interruption notice: instance-action: terminate at 2024-12-19T04:53:18Z\n"
+		reset  = frames + "ConnectionResetError: [Errno 104] Connection reset by peer\n"
 		gated  = "401 Client Error. (Request ID: Root=1-6631a0d1-5f2a7b1c0a6b)"
 	)
 	for name, tt := range map[string]struct {
@@ -30,6 +32,9 @@ func TestCausedElsewhere(t *testing.T) {
 		"a request, and what heads it":             {frames + "OSError: You are trying to access a gated repo.\nMake sure to have access to it at https://h/m.\n" + gated + "\n", Fatal, "access a gated repo"},
 		"an exporter's warning after it":           {"{\"level\":\"error\",\"ts\":\"2024-10-14T06:41:52.801Z\",\"msg\":\"batch aborted\",\"error\":\"infer: 5 attempts: rpc error: code = Unavailable desc = connection error: desc = refused\"}\n{\"level\":\"warn\",\"ts\":\"2024-10-14T06:41:53.002Z\",\"msg\":\"traces export: context deadline exceeded: rpc error: code = DeadlineExceeded desc = stream terminated\"}\n{\"level\":\"info\",\"ts\":\"2024-10-14T06:41:53.003Z\",\"msg\":\"bye\"}\n", Retry, "code = Unavailable"},
 		"the class alone, and before it the whole": {"Client: diagnostics: User class threw exception: org.apache.hadoop.security.AccessControlException: Permission denied: user=a, access=WRITE\n\tat a.b(C.java:7)\nERROR Client: Application diagnostics message: User class threw exception: org.apache.hadoop.security.AccessControlException\n", Fatal, "Permission denied"},
+		"a machine that is taken back":             {notice + "[train] caught signal 15, finishing current step\n" + reset, Preempted, "interruption notice"},
+		"and nobody who was told":                  {notice + reset, Retry, "reset by peer"},
+		"a bug while it is":                        {notice + "[train] caught signal 15, finishing current step\n" + frames + "KeyError: 'step'\n", Fatal, "KeyError"},
 		"a pointer of Git LFS":                     {frames + "_pickle.UnpicklingError: invalid load key, 'v'.\n", Fatal, "load key"},
 		"a page for a checkpoint":                  {frames + "_pickle.UnpicklingError: invalid load key, '<'.\n", Fatal, "load key"},
 		"a checkpoint that is damaged":             {frames + "_pickle.UnpicklingError: invalid load key, '\\x00'.\n", Retry, "load key"},

@@ -47,7 +47,7 @@ var noiseHeads = []string{
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
 	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "with errorcode ", "NOTE: invoking MPI_ABORT", "You may or may not see output from other", "Waiting up to ", "Press Ctrl-C to quit",
-	"(Background on this error at: ", "note: run with `RUST_BACKTRACE", "note: Some details are omitted, run with `RUST_BACKTRACE", "End of HDF5 error back trace", `ErrorMessage ""`, `Command "/`,
+	"(Background on this error at: ", "stack backtrace:", "note: run with `RUST_BACKTRACE", "note: Some details are omitted, run with `RUST_BACKTRACE", "End of HDF5 error back trace", `ErrorMessage ""`, `Command "/`,
 }
 
 // wordings are what lines say by which their traits are known, whatever the case.

@@ -178,7 +178,7 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye", "exit", "quit"}
 
 // advice begins lines about what to do.
-var advice = []string{"* ", "This usually is caused by", "This will be reported", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
+var advice = []string{"* ", "This usually is caused by", "You can suppress this exception", "This will be reported", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }
