@@ -1,6 +1,6 @@
 package exitcodes
 
-// A program that copies many files goes on with the others where one of them fails, and ends with a code that says so. What it has said
+// A program that copies many files continues with the others where one of them fails, and ends with a code that says so. What it has said
 // of that one is final, whatever it copies after it.
 
 // ofTransfer reports whether the clients of AWS, s5cmd or rclone tell in a line of a file that was not copied.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTransferFailed has a program copy many files: it goes on with the others where one of them fails, and that is final all the same.
+// TestTransferFailed has a program copy many files: it continues with the others where one of them fails, and that is final all the same.
 func TestTransferFailed(t *testing.T) {
 	const (
 		unreached = "download failed: s3://b/G_4.pth to ./G_4.pth Could not connect to the endpoint URL: \"https://b.s3.amazonaws.com/G_4.pth\"\n"
