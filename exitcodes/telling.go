@@ -21,7 +21,7 @@ func (r *reader) whole(m member, i int) string {
 		return text + " " + r.lines[m.lines[next]].shown()
 	}
 	if strings.HasSuffix(text, ")") && strings.Contains(text, " Error. (Request ID: ") {
-		return r.asked(m, i, text)
+		return r.asked(i, text)
 	}
 	for next < len(m.lines) && (strings.HasSuffix(text, " root error(s) found.") || tfFrom().MatchString(text)) {
 		text += " " + r.lines[m.lines[next]].shown()
@@ -31,15 +31,12 @@ func (r *reader) whole(m member, i int) string {
 }
 
 // asked is the line of an exception that has the number of a request, and what was asked for: huggingface_hub says that below it, behind a
-// blank line, and transformers above it.
-func (r *reader) asked(m member, i int, text string) string {
+// blank line.
+func (r *reader) asked(i int, text string) string {
 	for at := i + 1; at < len(r.lines) && at <= i+2; at++ {
 		if l := &r.lines[at]; !l.blank() && l.tag == r.lines[i].tag && !l.logged && !l.is(traitNoise) && !isHeader(l.text) && prose(l.text) {
 			return text + " " + l.shown()
 		}
-	}
-	if i > m.lines[0] {
-		return r.lines[m.lines[0]].shown() + " " + text
 	}
 	return text
 }

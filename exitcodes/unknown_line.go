@@ -37,8 +37,8 @@ func (r *reader) mostTelling(s said) said {
 		} else if tells := wording.Tells(r.marked(i, far, later)); s.unknown && i == s.at {
 			least = tells + raisedMore
 		} else if r.mayTell(l, tells) {
-			if r.inside[i] && l.is(traitEcho) { // it points at another line, which comes first
-				tells -= raisedMore
+			if s.exception != "" && !s.unknown && ofCompiler(l) { // at which the exception points
+				tells += raisedMore
 			}
 			all = append(all, weighed{i, tells})
 		}
@@ -81,6 +81,11 @@ func (r *reader) mayTell(l *line, tells float64) bool {
 		return l.is(traitTracker) && tells >= statesMost
 	}
 	return tells >= statesMost && prose(l.text)
+}
+
+// ofCompiler reports whether a compiler or a linker tells in a line what it does not take.
+func ofCompiler(l *line) bool {
+	return l.contains(": error: ", ": fatal error: ", ": error #", "ld: cannot find ", "undefined reference to ", "ld.lld: error: ") && !l.is(traitEcho)
 }
 
 // isLast reports whether nothing follows a line but lines that are blank.
