@@ -79,6 +79,7 @@ func TestPointsAtWhatWasSaid(t *testing.T) {
 		"another code":                    {3, rsync + "stage.sh: line 41: checking labels failed (rc=12), not launching\n", Fatal, "checking labels"},
 		"its code, and why":               {12, rsync + "loader: bad label 12 in a.csv\n", Fatal, ""},
 		"libhdfs: a connection":           {1, "hdfsGetPathInfo(/ckpt/model.ckpt-12.index): getFileInfo error:\n(unable to get root cause for java.net.SocketTimeoutException)\n(unable to get stack trace for java.net.SocketTimeoutException)\n" + hdfs, Retry, "SocketTimeoutException"},
+		"libhdfs: an answer that ended":   {1, "hdfsGetPathInfo(/ckpt/model.ckpt-12.index): getFileInfo error:\n(unable to get root cause for java.io.EOFException)\n(unable to get stack trace for java.io.EOFException)\n" + hdfs, Retry, "EOFException"},
 		"libhdfs: its standby":            {1, "hdfsOpenFile(/ckpt/a): FileSystem#open error:\nRemoteException: Operation category READ is not supported in state standby\norg.apache.hadoop.ipc.RemoteException(org.apache.hadoop.ipc.StandbyException): Operation category READ is not supported in state standby\n\tat a.b(C.java:7)\n" + hdfs, Retry, "standby"},
 		"libhdfs: a right":                {1, "hdfsOpenFile(/ckpt/a): FileSystem#open error:\nAccessControlException: Permission denied: user=a, access=READ, inode=\"/ckpt\"\n" + hdfs, Fatal, "Permission denied"},
 		"libhdfs: nothing":                {1, hdfs, Fatal, "Unknown error 255"},

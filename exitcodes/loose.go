@@ -167,6 +167,9 @@ func (r *reader) raisedAlone(i int) *Rule {
 		message += " " + r.lines[next].shown()
 	}
 	f := familyOf(class, []byte(message))
+	if _, _, hdfs := libhdfsHead(l.text); hdfs && class == "java.io.EOFException" { // the connection over which it had asked a server
+		f = transient("class", ReasonPeerLost, RoleCascade)
+	}
 	if !f.known() || f.verdict == Fatal && !f.printed {
 		return nil
 	}
