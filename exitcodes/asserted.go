@@ -1,15 +1,13 @@
 package exitcodes
 
-import "strings"
-
 // asserted looks, where an exception is about the state of a device, for what had brought it there: an assertion that failed on
 // it, or the driver's word. Whatever the library called next has told of it.
 func (r *reader) asserted(s said) (said, bool) {
-	if s.match.Rule.Reason != "CUDAError" && !strings.Contains(s.match.Line, "device-side assert triggered") {
+	if s.match.Rule.Reason != "CUDAError" {
 		return s, false
 	}
 	for i := r.explainsFrom(s.at); i < len(r.lines); i++ {
-		if rule := r.lines[i].rule; rule != nil && breaksDevice(rule.Reason) && i != s.at && r.lines[i].kind != kindSurvived && !r.inside[i] {
+		if rule := r.lines[i].rule; rule != nil && breaksDevice(rule.Reason) && r.lines[i].kind != kindSurvived && !r.inside[i] {
 			return said{match: Match{Rule: *rule, Line: r.lines[i].shown()}, known: true, at: i, other: s.match.Line}, true
 		}
 	}

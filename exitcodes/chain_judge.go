@@ -260,6 +260,9 @@ func (r *reader) pipeClosed(c *chain) bool {
 
 // childTold is what a child said right before its parent found the pipe closed, where a rule knows it for a cause.
 func (r *reader) childTold(c *chain) (said, bool) {
+	if at := r.crashedBefore(c.begin); at >= 0 {
+		return said{match: Match{Rule: transient("pipe", "ChildKilled", RoleCascade).rule(), Line: r.lines[at].shown()}, known: true, at: at}, true
+	}
 	for i := c.begin - 1; i >= 0 && c.begin-i <= maxBefore; i-- {
 		l := &r.lines[i]
 		if r.inside[i] || l.kind != kindLast && l.kind != kindOther {
@@ -270,6 +273,21 @@ func (r *reader) childTold(c *chain) (said, bool) {
 		}
 	}
 	return said{}, false
+}
+
+// crashedBefore is the line in which Python tells, with nothing but its stacks after it, of the signal that ended a process right before
+// line to; -1 where there is none.
+func (r *reader) crashedBefore(to int) int {
+	for i := to - 1; i >= 0 && to-i <= backtrace; i-- {
+		l := &r.lines[i]
+		if l.says("Fatal Python error: ") {
+			return i
+		}
+		if !l.blank() && !indented(l.text) && l.kind != kindNoise {
+			break
+		}
+	}
+	return -1
 }
 
 // orphaned reports whether a chain is of a child of multiprocessing whose parent was gone before it had begun.

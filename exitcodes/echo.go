@@ -1,6 +1,9 @@
 package exitcodes
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // wordsOutcome are in every line that one of the expressions below fits; the trait is set by them.
 var wordsOutcome = wordings.list("failed", "exit", "ended", "finished", "terminated", "aborted", "crashed", "returned", "return status", "completed", "end time", "end: ", "elapsed")
@@ -35,12 +38,25 @@ func (r *reader) tellsOutcome(l *line) bool {
 	if !l.is(traitOutcome) || l.says("Curl returned error code ") || !r.meter.afford(outcomePasses, len(text)) { // curl's tells why
 		return false
 	}
-	return outcomeCode().Match(text) || outcomeAlone().Match(text) || outcomeTime().Match(text)
+	return outcomeCode().Match(text) || outcomeAlone().Match(text) || outcomeTime().Match(text) || r.passesOn(text)
 }
+
+// passesOn reports whether a line says that something failed with the code with which the process itself ended: so a script tells of a
+// command whose code it passes on, whatever it does not do after that. Why, the command has said.
+func (r *reader) passesOn(text []byte) bool {
+	if r.code <= 2 || r.code >= CodeSignalBase { // which many commands end with
+		return false
+	}
+	m := outcomeOwn().FindSubmatch(text)
+	return m != nil && string(m[1]) == strconv.Itoa(r.code)
+}
+
+var outcomeOwn = lazy(`(?i)\b(?:failed|exited|ended|finished|terminated|aborted|crashed|returned)[ :,]*[(\[]?(?:with |on )?(?:an? )?(?:non-?zero )?` +
+	`(?:rc|ret|(?:exit|return|error)? ?(?:code|status))[ =:]*(\d+)\b`)
 
 const (
 	maxOutcome    = 240 // bytes of such a line
-	outcomePasses = 3
+	outcomePasses = 4
 )
 
 // besideTheRun reports whether a shell says the line, of what it does next, a command that tells the time, or one that was to put

@@ -1,6 +1,9 @@
 package exitcodes
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestTellsOutcome has whatever had started a program say last that it failed or ended: a condition that passes, which stands before,
 // decides all the same, and what is no condition that passes stays what it was.
@@ -51,6 +54,40 @@ func TestTellsOutcome(t *testing.T) {
 	} {
 		if f := Judge(exited(1).printing("metrics: connection refused\n"+cause), BuiltinRules()); f.Verdict != Fatal {
 			t.Errorf("%q: %s by %q: %s", cause, f.Verdict, f.Rule, f.Evidence)
+		}
+	}
+}
+
+// TestPointsAtWhatWasSaid has a program end with words that only point at what was said before, with the code of a command that had
+// told why, or with the result of another one's errors.
+func TestPointsAtWhatWasSaid(t *testing.T) {
+	const (
+		frames = "Traceback (most recent call last):\n  File \"train.py\", line 7, in <module>\n    f()\n"
+		rsync  = "Connection reset by 10.0.0.2 port 22\nrsync: connection unexpectedly closed (901 bytes received so far) [sender]\n"
+		hdfs   = frames + "tensorflow.python.framework.errors_impl.UnknownError: hdfs://ns1/ckpt/model.ckpt-12.index; Unknown error 255\n"
+		build  = frames + "subprocess.CalledProcessError: Command '['ninja', '-v']' returned non-zero exit status 1.\n\n" +
+			"The above exception was the direct cause of the following exception:\n\n" + frames + "RuntimeError: Error building extension 'ops'\n"
+	)
+	for name, tt := range map[string]struct {
+		code    int
+		output  string
+		verdict Verdict
+		says    string
+	}{
+		"a script names the code":         {12, rsync + "stage.sh: line 41: staging failed (rc=12), not launching\n", Retry, "unexpectedly closed"},
+		"it names it otherwise":           {12, rsync + "copying shards ended with status 12, giving up on this node\n", Retry, "unexpectedly closed"},
+		"another code":                    {3, rsync + "stage.sh: line 41: checking labels failed (rc=12), not launching\n", Fatal, "checking labels"},
+		"its code, and why":               {12, rsync + "loader: bad label 12 in a.csv\n", Fatal, ""},
+		"libhdfs: a connection":           {1, "hdfsGetPathInfo(/ckpt/model.ckpt-12.index): getFileInfo error:\n(unable to get root cause for java.net.SocketTimeoutException)\n(unable to get stack trace for java.net.SocketTimeoutException)\n" + hdfs, Retry, "SocketTimeoutException"},
+		"libhdfs: an answer that ended":   {1, "hdfsGetPathInfo(/ckpt/model.ckpt-12.index): getFileInfo error:\n(unable to get root cause for java.io.EOFException)\n(unable to get stack trace for java.io.EOFException)\n" + hdfs, Retry, "EOFException"},
+		"libhdfs: its standby":            {1, "hdfsOpenFile(/ckpt/a): FileSystem#open error:\nRemoteException: Operation category READ is not supported in state standby\norg.apache.hadoop.ipc.RemoteException(org.apache.hadoop.ipc.StandbyException): Operation category READ is not supported in state standby\n\tat a.b(C.java:7)\n" + hdfs, Retry, "standby"},
+		"libhdfs: a right":                {1, "hdfsOpenFile(/ckpt/a): FileSystem#open error:\nAccessControlException: Permission denied: user=a, access=READ, inode=\"/ckpt\"\n" + hdfs, Fatal, "Permission denied"},
+		"libhdfs: nothing":                {1, hdfs, Fatal, "Unknown error 255"},
+		"a linker before the extension":   {1, "FAILED: ops.so\n/usr/bin/ld: cannot find -lcurand: No such file or directory\ncollect2: error: ld returned 1 exit status\nninja: build stopped: subcommand failed.\n" + build, Fatal, "cannot find -lcurand"},
+		"a compiler before the extension": {1, "FAILED: ops.o\n/x/ops.cu:12:3: error: identifier \"at\" is undefined\nninja: build stopped: subcommand failed.\n" + build, Fatal, "is undefined"},
+	} {
+		if f := Judge(exited(tt.code).printing("Model has 124000000 parameters\n"+tt.output), BuiltinRules()); f.Verdict != tt.verdict || !strings.Contains(f.Evidence, tt.says) {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Evidence)
 		}
 	}
 }

@@ -25,7 +25,15 @@ func (r *reader) looksUncaught(c *chain) bool {
 	if c.own || len(c.frames) < 2 {
 		return true
 	}
-	first := &r.lines[c.frames[1]]
+	return r.fromOutside(c.frames[1]) || len(c.members) > 1 && r.fromOutside(c.head+1) // the traceback before begins where its exception was caught
+}
+
+// fromOutside reports whether line i is a frame in which a process begins.
+func (r *reader) fromOutside(i int) bool {
+	if i <= 0 || i >= len(r.lines) {
+		return false
+	}
+	first := &r.lines[i]
 	return first.contains(", in <module>", "_bootstrap", "_run_module_as_main") || first.says("File ") ||
 		isRichBox(first.text) && first.contains(" in <module>")
 }

@@ -35,6 +35,18 @@ func foreignHead(text []byte) (class, message string, ok bool) {
 	return "", "", false
 }
 
+// libhdfsHead splits the line in which libhdfs, Hadoop's client in C, names an exception of Java whose stack it cannot print:
+// "(unable to get root cause for java.io.EOFException)".
+func libhdfsHead(text []byte) (class, message string, ok bool) {
+	rest, found := bytes.CutPrefix(text, []byte("(unable to get root cause for "))
+	if !found {
+		return "", "", false
+	}
+	name, _, closed := bytes.Cut(rest[:min(len(rest), 200)], []byte(")"))
+	class, _, ok = exceptionHead(name)
+	return class, "", closed && ok
+}
+
 var (
 	javaCause    = []byte("Caused by: ")
 	juliaError   = []byte("ERROR: LoadError: ")
@@ -57,6 +69,11 @@ func (r *reader) rustPanic(i int) int {
 		}
 	}
 	return -1
+}
+
+// isRustHead reports whether a line says only where a program in Rust panicked: why, the next line says.
+func isRustHead(text []byte) bool {
+	return bytes.HasPrefix(text, rustThread) && bytes.Contains(text, []byte("' panicked at ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(":"))
 }
 
 const backtrace = 200 // lines of one

@@ -44,7 +44,7 @@ func (r *reader) known() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
+	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.notTransferred, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
 		if s, found := read(); found {
 			return s
 		}
@@ -62,7 +62,7 @@ func (r *reader) explained(raised said) said {
 	}
 	switch {
 	case raised.known:
-		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.asserted, r.ownCause} {
+		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.asserted, r.commandTold, r.takenBack, r.ownCause} {
 			if s, found := read(raised); found {
 				return s
 			}
@@ -96,10 +96,8 @@ func (r *reader) missedLater(m Match, i int, raised said) bool {
 func (r *reader) ruled() (said, bool) {
 	m, at, found := r.loose(0, len(r.lines), false)
 	s := said{match: m, known: true, at: at}
-	if found && m.Rule.Reason == "CUDAAssert" {
-		if t, ok := r.asserted(s); ok {
-			s = t
-		}
+	if cause, told := r.unlinked(s); found && told {
+		return cause, true
 	}
 	return s, found && !r.contested(m, at, false)
 }

@@ -136,7 +136,7 @@ func raisedHead(text []byte) (class, message string, ok bool) {
 	if inner, rest, named := exceptionHead([]byte(message)); ok && named && looksRaised(inner) { // behind the name of a logger
 		return inner, rest, true
 	}
-	for _, head := range []func([]byte) (string, string, bool){reprHead, coordinatorHead} {
+	for _, head := range []func([]byte) (string, string, bool){reprHead, coordinatorHead, libhdfsHead} {
 		if class, message, ok = head(text); ok {
 			return class, message, true
 		}
@@ -167,6 +167,9 @@ func (r *reader) raisedAlone(i int) *Rule {
 		message += " " + r.lines[next].shown()
 	}
 	f := familyOf(class, []byte(message))
+	if _, _, hdfs := libhdfsHead(l.text); hdfs && class == "java.io.EOFException" { // the connection over which it had asked a server
+		f = transient("class", ReasonPeerLost, RoleCascade)
+	}
 	if !f.known() || f.verdict == Fatal && !f.printed {
 		return nil
 	}

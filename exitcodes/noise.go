@@ -47,7 +47,7 @@ var noiseHeads = []string{
 	"Primary job  terminated normally", "mpirun detected that one or more processes exited with non-zero",
 	"a non-zero exit code. Per user-direction, the job has been aborted", "Process name: [[", "  Process name: [[", "  Exit code:    1",
 	"[W ", "[W0", "[W1", "Additional GRPC error information", "Sentry is attempting to send", "with errorcode ", "NOTE: invoking MPI_ABORT", "You may or may not see output from other", "Waiting up to ", "Press Ctrl-C to quit",
-	"End of HDF5 error back trace", `ErrorMessage ""`, `Command "/`,
+	"(Background on this error at: ", "stack backtrace:", "note: run with `RUST_BACKTRACE", "note: Some details are omitted, run with `RUST_BACKTRACE", "End of HDF5 error back trace", `ErrorMessage ""`, `Command "/`,
 }
 
 // wordings are what lines say by which their traits are known, whatever the case.
@@ -66,7 +66,7 @@ var (
 	// A launcher's word about a child that exited with an ordinary code: the cause stands in what the child said.
 	wordsEcho = wordings.list("returned non-zero exit status", "exits with return code = ", "exited with exit code ", "failed (exitcode: ",
 		"terminated with exit code ", "terminated with code ", "crashed with exit code ", "application launch failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "child process with pid",
-		"elifecycle", "exited with code ", "command exited with", "errored out with exit status", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
+		"elifecycle", "; unknown error 255", "error building extension", "ld returned 1 exit status", "linker command failed with exit code", "exited with code ", "command exited with", "errored out with exit status", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "the log above", "finished in state failed",
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "some files/attrs were not transferred", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", "see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above",

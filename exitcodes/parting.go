@@ -22,7 +22,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		if isRule(l.text) && !l.is(traitEcho) {
 			break
 		}
-		if l.blank() || isBracket(l.text) || l.headed || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l) {
+		if l.blank() || isBracket(l.text) || l.headed || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || isRustHead(l.text) || r.tellsOutcome(l) {
 			continue
 		}
 		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {
@@ -108,7 +108,7 @@ func (r *reader) repeated(i int) bool {
 
 // numbered judges the last line, which tells of no error by its words, by the status or the number that it has: "Status: 503".
 func (r *reader) numbered(l *line) family {
-	if l.level == levelInfo || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+	if l.level == levelInfo || l.kind != kindOther || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 		return family{}
 	}
 	if f := familyOf("", l.text); f.name == "family.http" || f.name == "family.errno" || f.name == "family.service" || f.name == "family.rpc" {
@@ -120,7 +120,7 @@ func (r *reader) numbered(l *line) family {
 // namesCode reports whether a command has named, in what it says, the code with which the process ended: "curl: (56) Recv
 // failure". What its script says after that comes of it.
 func (r *reader) namesCode(l *line, who string) bool {
-	return r.code > 2 && l.says(who+": ("+strconv.Itoa(r.code)+") ")
+	return r.code > 2 && l.says(who+": ("+strconv.Itoa(r.code)+") ") || r.code == 128 && l.says("fatal: ") // git's
 }
 
 // longBefore reports whether line i is no part of what was said last, before line to.
@@ -163,7 +163,7 @@ var noNames = map[string]bool{
 // speaksUp reports whether a line that tells of no error by its words may tell of one all the same: it is neither
 // information, nor goes on what is before it, nor takes its leave, nor advises.
 func speaksUp(l *line) bool {
-	return l.kind == kindOther && l.level != levelInfo && !indented(l.text) && !broken(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
+	return l.kind == kindOther && l.level != levelInfo && !l.says("warning: ", "Warning: ") && !indented(l.text) && !broken(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
 		!(l.says(leaves...) && len(bytes.Fields(l.text)) <= 3)
 }
 
@@ -178,7 +178,7 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye", "exit", "quit"}
 
 // advice begins lines about what to do.
-var advice = []string{"* ", "This usually is caused by", "This will be reported", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
+var advice = []string{"* ", "This usually is caused by", "You can suppress this exception", "This will be reported", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }

@@ -20,9 +20,23 @@ func (r *reader) whole(m member, i int) string {
 	if next < len(m.lines) && strings.HasSuffix(text, ":") && (strings.Contains(text, "Error(s) in loading ") || strings.Contains(text, "The following tasks ")) {
 		return text + " " + r.lines[m.lines[next]].shown()
 	}
+	if strings.HasSuffix(text, ")") && strings.Contains(text, " Error. (Request ID: ") {
+		return r.asked(i, text)
+	}
 	for next < len(m.lines) && (strings.HasSuffix(text, " root error(s) found.") || tfFrom().MatchString(text)) {
 		text += " " + r.lines[m.lines[next]].shown()
 		next++
+	}
+	return text
+}
+
+// asked is the line of an exception that has the number of a request, and what was asked for: huggingface_hub says that below it, behind a
+// blank line.
+func (r *reader) asked(i int, text string) string {
+	for at := i + 1; at < len(r.lines) && at <= i+2; at++ {
+		if l := &r.lines[at]; !l.blank() && l.tag == r.lines[i].tag && !l.logged && !l.is(traitNoise) && !isHeader(l.text) && prose(l.text) {
+			return text + " " + l.shown()
+		}
 	}
 	return text
 }

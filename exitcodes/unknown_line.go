@@ -37,6 +37,9 @@ func (r *reader) mostTelling(s said) said {
 		} else if tells := wording.Tells(r.marked(i, far, later)); s.unknown && i == s.at {
 			least = tells + raisedMore
 		} else if r.mayTell(l, tells) {
+			if s.exception != "" && !s.unknown && ofCompiler(l) { // at which the exception points
+				tells += raisedMore
+			}
 			all = append(all, weighed{i, tells})
 		}
 		far++
@@ -83,6 +86,11 @@ func (r *reader) mayTell(l *line, tells float64) bool {
 	return tells >= statesMost && prose(l.text)
 }
 
+// ofCompiler reports whether a compiler or a linker tells in a line what it does not take.
+func ofCompiler(l *line) bool {
+	return l.contains(": error: ", ": fatal error: ", ": error #", "ld: cannot find ", "undefined reference to ", "ld.lld: error: ") && !l.is(traitEcho)
+}
+
 // isLast reports whether nothing follows a line but lines that are blank.
 func (r *reader) isLast(l *line) bool {
 	for i := len(r.lines) - 1; i >= 0; i-- {
@@ -120,8 +128,18 @@ func worded(text []byte) bool {
 	return words >= 3 && words > 2*numbers
 }
 
-// stated is line i for a person: the head of the exception that it begins, or the line.
+// stated is line i for a person: the head of the exception that it begins, or the line. Where it only ends with the name of an exception,
+// a line before it may have told its message, too.
 func (r *reader) stated(i int) string {
+	text := r.lines[i].shown()
+	class := text[strings.LastIndexByte(text, ' ')+1:]
+	if strings.IndexByte(class, '.') > 0 && len(class) < len(text) && looksRaised(class) {
+		for j := i - 1; j >= 0 && i-j <= fresh && r.meter.afford(1, len(r.lines[j].text)); j-- {
+			if r.lines[j].contains(class + ": ") {
+				return r.lines[j].shown()
+			}
+		}
+	}
 	for c := range r.chains {
 		for _, m := range r.chains[c].members {
 			if m.lines[0] == i {
