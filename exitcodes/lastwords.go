@@ -104,7 +104,7 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 	if m.Rule.Name == workerRule && r.masterEnded(at) {
 		return true
 	}
-	if m.Rule.Name == "shell.terminated" && r.lines[at].contains(": line ") && r.erredBefore(at) { // a script ends its helpers when it fails
+	if m.Rule.Name == endedRule && r.lines[at].contains(": line ") && r.erredBefore(at) { // a script ends its helpers when it fails
 		return true
 	}
 	if !reclaimed && m.Rule.Name != "js.socket" || at+1 >= len(r.lines) {
@@ -197,7 +197,8 @@ func (r *reader) ownCause(s said) (said, bool) {
 	}
 	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
 	aborted := s.match.Rule.Name == abortedRule
-	if !found || m.Rule.Role <= s.role() || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo {
+	more := m.Rule.Role > s.role() || m.Rule.Role == s.role() && at != s.at && s.at < len(r.lines) && r.lines[s.at].is(traitEcho)                                                      // it only points at what was said
+	if !found || !more || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo || m.Rule.Name == endedRule { // a launcher ends the other ranks when one has failed
 		return s, false
 	}
 	if aborted { // that is no other candidate
@@ -219,6 +220,9 @@ func (r *reader) toldToStop(s said) (said, bool) {
 	}
 	return s, false
 }
+
+// endedRule is about a shell that tells of a SIGTERM.
+const endedRule = "shell.terminated"
 
 // abortedRule is about a communicator that the process's own watchdog has aborted.
 const abortedRule = "nccl.aborted"
