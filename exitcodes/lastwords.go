@@ -59,7 +59,7 @@ func (r *reader) known() said {
 func (r *reader) explained(raised said) said {
 	switch {
 	case raised.known:
-		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.asserted, r.ownCause} {
+		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.reclaimedBefore, r.asserted, r.ownCause} {
 			if s, found := read(raised); found {
 				return s
 			}
