@@ -101,7 +101,7 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 	if m.Rule.Name == interruptRule { // what is said after that comes of it
 		return raised
 	}
-	if m.Rule.Name == workerRule && r.masterEnded(at) || m.Rule.Name == "srun.killed" && r.leftByAbort(at) {
+	if m.Rule.Name == workerRule && r.masterEnded(at) || m.Rule.Name == "srun.killed" && r.leftByItself(at) {
 		return true
 	}
 	if m.Rule.Name == endedRule && r.lines[at].contains(": line ") && r.erredBefore(at) { // a script ends its helpers when it fails

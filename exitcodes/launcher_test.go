@@ -32,3 +32,13 @@ func TestHorovodrun(t *testing.T) {
 		}
 	}
 }
+
+// TestHorovodLevel has Horovod write its levels as letters, behind the time.
+func TestHorovodLevel(t *testing.T) {
+	for letter, want := range map[string]level{"E": levelError, "W": levelWarning, "I": levelInfo, "T": levelNone} {
+		r := newReader(exited(1).printing("[0]<stderr>:[2022-06-28 02:16:50.100182: "+letter+" /tmp/horovod/stall_inspector.cc:107] ranks 6 and 7 are late"), BuiltinRules())
+		if l := r.lines[0]; l.level != want || l.shown() != "ranks 6 and 7 are late" {
+			t.Errorf("%s: level %d, %q", letter, l.level, l.text)
+		}
+	}
+}
