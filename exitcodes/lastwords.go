@@ -197,8 +197,9 @@ func (r *reader) ownCause(s said) (said, bool) {
 	}
 	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
 	aborted := s.match.Rule.Name == abortedRule
-	more := m.Rule.Role > s.role() || m.Rule.Role == s.role() && at != s.at && s.at < len(r.lines) && r.lines[s.at].is(traitEcho)                                                      // it only points at what was said
-	if !found || !more || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo || m.Rule.Name == endedRule { // a launcher ends the other ranks when one has failed
+	// Of the same role, it says more than what only points at it. A shell's word about SIGTERM does not: a launcher ends the other ranks.
+	more := m.Rule.Role > s.role() || m.Rule.Role == s.role() && at != s.at && s.at < len(r.lines) && r.lines[s.at].is(traitEcho)
+	if !found || !more || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo || m.Rule.Name == endedRule {
 		return s, false
 	}
 	if aborted { // that is no other candidate

@@ -90,6 +90,7 @@ func TestSaidBefore(t *testing.T) {
 		"a check of a call":         {"[20:58:02] src/van.cc:377: W[9] timeout waiting ack for message 8120; Connection timed out\n\nStack trace returned 8 entries:\n[bt] (0) libmxnet.so(ps::Van::Send(ps::Message const&)+0x2cd) [0x7ff1]\n\n[20:58:02] src/van.cc:291: Check failed: (bytes) != (-1) \n", Retry, "waiting ack"},
 		"one that says more":        {"peer: Connection timed out\n[20:58:02] src/io.cc:291: Check failed: (fd) != (-1) cannot open train.rec\n", Fatal, ""},
 		"one of what it was given":  {"peer: Connection timed out\n[20:58:02] src/io.cc:291: Check failed: shape.ndim() == 2 \n", Fatal, ""},
+		"one of a count":            {"peer: Connection timed out\n[20:58:02] src/io.cc:291: Check failed: length > 0 \n", Fatal, ""},
 		"what a script has deleted": {"timed out waiting for the condition on pods/a-worker-1\n+ kubectl delete mpijob a\nmpijob.kubeflow.org \"a\" deleted\n", Retry, "timed out waiting"},
 		"what it could not delete":  {"timed out waiting for the condition on pods/a-worker-1\nmpijob.kubeflow.org \"a\" has no owner\n", Fatal, ""},
 	} {

@@ -22,7 +22,7 @@ func failedTask(o Outcome) (code int, found bool) {
 	return code, err == nil && code > 0 && code < CodeNotExecutable
 }
 
-// leftByAbort reports whether srun tells in line i of tasks that it had killed, since the step had ended by then: a task had left it by MPI_Abort, or
+// leftByItself reports whether srun tells in line i of tasks that it had killed, since the step had ended by then: a task had left it by MPI_Abort, or
 // had exited with a code of its own.
 func (r *reader) leftByItself(i int) bool {
 	cancelled, exited := false, false
