@@ -143,6 +143,9 @@ func (r *reader) echoed(c int, s said) said {
 // tell what passes.
 func (r *reader) judgeChain(c *chain) said {
 	s := r.judgeNamed(c)
+	if t, found := r.notSetUp(c, s); found {
+		return t
+	}
 	if !c.cut && !r.nameCut(c) || s.known && s.match.Rule.Verdict == Retry || !r.rules.families {
 		return s
 	}
@@ -320,8 +323,8 @@ func (r *reader) judgeUnit(unit []member) (best Match, at int, found bool) {
 
 // judgeMember judges one exception by the rules and, where none knows it, by its family.
 func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
-	for _, i := range m.lines {
-		if rule := r.lines[i].rule; rule != nil && rule.Role > RoleConfirm && (!found || rule.Name != best.Rule.Name && r.rules.better(rule, &best.Rule)) {
+	for _, i := range m.lines { // but what a shell says right after it
+		if rule := r.lines[i].rule; rule != nil && rule.Role > RoleConfirm && rule.Name != endedRule && (!found || rule.Name != best.Rule.Name && r.rules.better(rule, &best.Rule)) {
 			best, at, found = Match{Rule: *rule, Line: r.whole(m, i)}, i, true
 		}
 	}

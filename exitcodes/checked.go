@@ -79,6 +79,15 @@ var (
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )
 
+// ofCall reports whether a line is a failed check of a state, or of what a call has returned, that says nothing more: "Check failed: (bytes) != (-1)".
+func ofCall(l *line) bool {
+	_, check, found := bytes.Cut(l.text[:min(len(l.text), maxCheck)], []byte("Check failed: "))
+	return found && returnedPattern().Match(check) && checksState(l.text)
+}
+
+// returnedPattern is a call, or a name in parentheses, that has returned what tells of a failure, and nothing after it.
+var returnedPattern = lazy(`^\(?[\w.>():-]+\)? *(?:!=|>=?|==) *\(?(?:-1|0)\)?\s*$`)
+
 // toldBefore is what was said right before line i, a check that says nothing itself, where it is known.
 func (r *reader) toldBefore(i int) (said, bool) {
 	for j := i - 1; j >= 0 && i-j <= maxBefore; j-- {

@@ -68,6 +68,12 @@ func besideTheRun(l *line) bool {
 	return l.says("+ ", "++ ") || l.says("real\t", "user\t", "sys\t", "Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ") && len(l.text) < 40 && bytes.ContainsAny(l.text, ":.")
 }
 
+// tellsDone reports whether kubectl says that what it was to do is done: what a script tidies up is nothing that went wrong.
+func tellsDone(l *line) bool { return kubectlDone().Match(l.text[:min(len(l.text), maxOutcome)]) }
+
+// kubectlDone is such a line, with a kind and a name: `pod "a" deleted`, "pod/a created".
+var kubectlDone = lazy(`^(?:[\w.-]+ "[\w.-]+"|[\w.-]+/[\w.-]+) (?:force )?(?:deleted|created|configured|unchanged|patched|annotated|labeled|scaled)\s*$`)
+
 // ofShell reports whether a shell says in a line of which line of its script it speaks: "run.sh: line 7: x: command not found", "sh: 1: x: not found".
 func ofShell(text []byte) bool {
 	script, rest, found := bytes.Cut(text[:min(len(text), 200)], []byte(": "))

@@ -62,7 +62,7 @@ func (r *reader) explained(raised said) said {
 	}
 	switch {
 	case raised.known:
-		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.asserted, r.commandTold, r.takenBack, r.ownCause} {
+		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.reclaimedBefore, r.asserted, r.commandTold, r.ownCause} {
 			if s, found := read(raised); found {
 				return s
 			}
@@ -115,10 +115,10 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 	if m.Rule.Name == interruptRule { // what is said after that comes of it
 		return raised
 	}
-	if m.Rule.Name == workerRule && r.masterEnded(at) {
+	if m.Rule.Name == workerRule && r.masterEnded(at) || m.Rule.Name == "srun.killed" && r.leftByItself(at) {
 		return true
 	}
-	if m.Rule.Name == "shell.terminated" && r.lines[at].contains(": line ") && r.erredBefore(at) { // a script ends its helpers when it fails
+	if m.Rule.Name == endedRule && r.lines[at].contains(": line ") && r.erredBefore(at) { // a script ends its helpers when it fails
 		return true
 	}
 	if !reclaimed && m.Rule.Name != "js.socket" || at+1 >= len(r.lines) {
@@ -211,7 +211,9 @@ func (r *reader) ownCause(s said) (said, bool) {
 	}
 	m, at, found := r.loose(r.explainsFrom(s.at), len(r.lines), true)
 	aborted := s.match.Rule.Name == abortedRule
-	if !found || m.Rule.Role <= s.role() || r.missedLater(m, at, s) || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo {
+	// Of the same role, it says more than what only points at it. A shell's word about SIGTERM does not: a launcher ends the other ranks.
+	more := m.Rule.Role > s.role() || m.Rule.Role == s.role() && at != s.at && s.at < len(r.lines) && r.lines[s.at].is(traitEcho)
+	if !found || !more || r.missedLater(m, at, s) || m.Rule.Verdict == Fatal && !aborted || m.Rule.Verdict == Preempted && m.Rule.Role < RoleRoot || r.lines[at].level == levelInfo || m.Rule.Name == endedRule {
 		return s, false
 	}
 	if aborted { // that is no other candidate
@@ -233,6 +235,9 @@ func (r *reader) toldToStop(s said) (said, bool) {
 	}
 	return s, false
 }
+
+// endedRule is about a shell that tells of a SIGTERM.
+const endedRule = "shell.terminated"
 
 // abortedRule is about a communicator that the process's own watchdog has aborted.
 const abortedRule = "nccl.aborted"

@@ -1,6 +1,9 @@
 package exitcodes
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestNotTheLastWord has a line about a condition that passes, which something else follows: that ended the program.
 func TestNotTheLastWord(t *testing.T) {
@@ -74,5 +77,26 @@ func TestPortInUse(t *testing.T) {
 	}
 	if f := Judge(exited(1).printing(inUse, "config: no such model"), BuiltinRules()); f.Verdict != Fatal {
 		t.Errorf("%s, %s by %q", f.Verdict, f.Reason, f.Evidence)
+	}
+}
+
+// TestSaidBefore has lines that tell of no reason, or of nothing that went wrong, come after the one that says why.
+func TestSaidBefore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		output  string
+		verdict Verdict
+		says    string
+	}{
+		"a check of a call":         {"[20:58:02] src/van.cc:377: W[9] timeout waiting ack for message 8120; Connection timed out\n\nStack trace returned 8 entries:\n[bt] (0) libmxnet.so(ps::Van::Send(ps::Message const&)+0x2cd) [0x7ff1]\n\n[20:58:02] src/van.cc:291: Check failed: (bytes) != (-1) \n", Retry, "waiting ack"},
+		"one that says more":        {"peer: Connection timed out\n[20:58:02] src/io.cc:291: Check failed: (fd) != (-1) cannot open train.rec\n", Fatal, ""},
+		"one of what it was given":  {"peer: Connection timed out\n[20:58:02] src/io.cc:291: Check failed: shape.ndim() == 2 \n", Fatal, ""},
+		"one of a count":            {"peer: Connection timed out\n[20:58:02] src/io.cc:291: Check failed: length > 0 \n", Fatal, ""},
+		"what a script has deleted": {"timed out waiting for the condition on pods/a-worker-1\n+ kubectl delete mpijob a\nmpijob.kubeflow.org \"a\" deleted\n", Retry, "timed out waiting"},
+		"what it could not delete":  {"timed out waiting for the condition on pods/a-worker-1\nmpijob.kubeflow.org \"a\" has no owner\n", Fatal, ""},
+	} {
+		f := Judge(exited(1).printing("step 7 loss 2.1\n"+tt.output), BuiltinRules())
+		if f.Verdict != tt.verdict || !strings.Contains(f.Evidence, tt.says) {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Evidence)
+		}
 	}
 }

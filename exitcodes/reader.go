@@ -146,7 +146,7 @@ func (l *line) is(t trait) bool { return l.traits&t != 0 }
 func (r *reader) matchRules() {
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.mute || quoted(l.text) && !isHeader(l.text) && !bytes.HasPrefix(bytes.TrimLeft(l.text, " "), juliaTask) && (r.inside[i] || !isField(l.text)) {
+		if l.mute || quoted(l.text) && !isHeader(l.text) && !bytes.HasPrefix(bytes.TrimLeft(l.text, " "), juliaTask) && (r.inside[i] || !isField(l.text)) && !r.underCode(i) {
 			continue
 		}
 		var could, before bool

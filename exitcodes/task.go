@@ -22,6 +22,23 @@ func failedTask(o Outcome) (code int, found bool) {
 	return code, err == nil && code > 0 && code < CodeNotExecutable
 }
 
+// leftByItself reports whether srun tells in line i of tasks that it had killed, since the step had ended by then: a task had left it by MPI_Abort, or
+// had exited with a code of its own.
+func (r *reader) leftByItself(i int) bool {
+	cancelled, exited := false, false
+	for j := i - 1; j >= 0 && i-j <= fresh; j-- {
+		l := &r.lines[j]
+		cancelled = cancelled || l.says("slurmstepd") && endedBySlurm(l)
+		if exited = exited || l.says("srun: error: ") && srunExit().Match(l.text); exited && cancelled {
+			return true
+		}
+		if cancelled && l.contains("application called MPI_Abort(", "MPI_ABORT was invoked on rank") {
+			return true
+		}
+	}
+	return false
+}
+
 // ofTask judges srun by the task that has failed. What nothing explains is no worse for that: it stays what the code says.
 func (f Finding) ofTask(o Outcome, task int, rules *Rules) Finding {
 	own := o.Status

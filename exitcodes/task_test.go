@@ -33,6 +33,32 @@ func TestFailedTask(t *testing.T) {
 	}
 }
 
+// TestLeftByItself has srun kill the tasks of a step that one of them had ended itself, by MPI_Abort or with a code of its own, or that somebody else killed.
+func TestLeftByItself(t *testing.T) {
+	const (
+		hdf5   = "HDF5-DIAG: Error detected in HDF5 (1.10.5) MPI-process 0:\n  #004: H5FDsec2.c line 346 in H5FD_sec2_open(): unable to open file: name = 'rst_01', errno = 2, error message = 'No such file or directory', flags = 0\n    major: File accessibilty\n  could not open restart\n"
+		abort  = "application called MPI_Abort(MPI_COMM_WORLD, 1) - process 0\n"
+		step   = "slurmstepd: error: *** STEP 118201.0 ON n1 CANCELLED AT 2020-07-07T11:22:11 ***\n"
+		killed = "srun: error: n1: tasks 1-31: Killed\n"
+	)
+	for name, tt := range map[string]struct {
+		output string
+		want   Verdict
+		says   string
+	}{
+		"by itself":            {hdf5 + abort + step + killed, Fatal, "errno = 2"},
+		"of what is not known": {" no such basis: def9\n" + abort + step + killed, Fatal, "no such basis"},
+		"with a code":          {" ERROR: group &time not found in input.nml\n" + step + "srun: error: n1: task 0: Exited with exit code 1\n" + killed, Fatal, "&time not found"},
+		"with a code, later":   {killed + step + "srun: error: n1: task 0: Exited with exit code 1\n", Retry, "Killed"},
+		"killed by somebody":   {killed, Retry, "Killed"},
+		"killed before":        {killed + abort, Retry, "Killed"},
+	} {
+		if f := Judge(exited(1).printing("step 7\n"+tt.output), BuiltinRules()); f.Verdict != tt.want || !strings.Contains(f.Evidence, tt.says) {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Evidence)
+		}
+	}
+}
+
 // TestShells has what shells say of the commands that they run: one that was not found is why the script ends only by its code, or
 // where nothing came after; and an abort has been explained by whoever aborted.
 func TestShells(t *testing.T) {

@@ -127,11 +127,8 @@ func quoted(line []byte) bool {
 		line = bytes.TrimPrefix(line[i+2:], []byte(" "))
 	}
 	code := bytes.TrimLeft(line, " ")
-	return len(line)-len(code) >= 4 && len(code) > 0 && code[0] != '|' && !bytes.Contains(code, ascendPlace)
+	return len(line)-len(code) >= 4 && len(code) > 0 && code[0] != '|'
 }
-
-// ascendPlace is where Ascend's runtime says in which function a line was written; it indents what belongs to one error.
-var ascendPlace = []byte("[FUNC:")
 
 // isField reports whether the line is a field of a JSON object printed over several lines, as launchers print what torch
 // recorded: its depth is that of the object. Within a traceback it may be source code all the same.

@@ -1,6 +1,9 @@
 package exitcodes
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // byGlog notes that glog wrote the line, with the level that it writes as a letter.
 func (l *line) byGlog(letter byte) {
@@ -14,6 +17,14 @@ func (l *line) glogHead() {
 			l.byGlog(l.text[0])
 			l.text = bytes.TrimPrefix(l.text[end+1:], []byte(" "))
 		}
+	}
+}
+
+// horovodLevel reads the level that Horovod writes behind the time, before the place: "2022-06-28 02:16:50.100182: E /tmp/horovod/x.cc:156".
+func (l *line) horovodLevel(in string) {
+	_, place, found := strings.Cut(in, ": ")
+	if found && len(place) > 4 && place[1] == ' ' && place[2] == '/' && l.level == levelNone {
+		l.level = glogLevel(place[0])
 	}
 }
 

@@ -43,6 +43,7 @@ func (l *line) bracket() bool {
 			l.clock = parseTime(in)
 		}
 		l.logged = true
+		l.horovodLevel(in)
 		return take("")
 	case len(in) > 3 && glogLevel(in[0]) != levelNone && (in[1] == ' ' || in[1] >= '0' && in[1] <= '9') && !strings.Contains(in, "="):
 		l.logged = true

@@ -20,8 +20,13 @@ func (r *reader) stillTrying() (said, bool) {
 
 // saidBefore finds a condition that passes right before line to.
 func (r *reader) saidBefore(to int) (said, bool) {
-	for i := to - 1; i >= 0 && to-i <= closing; i-- {
+	for i, heads := to-1, 0; i >= 0 && to-i <= backtrace; i-- {
 		l := &r.lines[i]
+		if !indented(l.text) { // the answer of a server may have many lines
+			if heads++; heads > closing {
+				break
+			}
+		}
 		switch {
 		case l.blank(), indented(l.text), l.ofRuntime() && l.level == levelInfo, i == to-1 && bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(":")), l.kind == kindNoise && !l.is(traitTracker), l.is(traitBar), l.contains("it/s, "), l.kind == kindOther && (l.says(advice...) || l.says("waiting for ", "Waiting for ")):
 			continue

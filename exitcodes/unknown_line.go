@@ -21,6 +21,7 @@ const (
 func (r *reader) mostTelling(s said) said {
 	type weighed struct {
 		line  int
+		aside int // 1 of what a shell could not put away, which tells only where nothing else does
 		tells float64
 	}
 	var all []weighed
@@ -40,17 +41,19 @@ func (r *reader) mostTelling(s said) said {
 			if s.exception != "" && !s.unknown && ofCompiler(l) { // at which the exception points
 				tells += raisedMore
 			}
-			all = append(all, weighed{i, tells})
+			all = append(all, weighed{i, 0, tells})
+			if besideTheRun(l) {
+				all[len(all)-1].aside = 1
+			}
 		}
 		far++
-		later = later || l.kind == kindLast && !l.is(traitEcho)
+		later = later || l.kind == kindLast && !l.is(traitEcho) && !besideTheRun(l)
 	}
-	slices.SortStableFunc(all, func(a, b weighed) int { return cmp.Compare(b.tells, a.tells) })
+	slices.SortStableFunc(all, func(a, b weighed) int {
+		return cmp.Or(cmp.Compare(a.aside, b.aside), cmp.Compare(b.tells, a.tells))
+	})
 	for _, w := range all {
-		if w.tells < least {
-			break
-		}
-		if r.rejected(w.line) {
+		if w.tells < least || r.rejected(w.line) {
 			continue
 		}
 		if at := r.rustPanic(w.line); at >= 0 {

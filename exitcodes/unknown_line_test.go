@@ -23,6 +23,8 @@ func TestUnknownLine(t *testing.T) {
 		{"2026-05-22 05:13:36 - [ERROR] - World size 2 must be divisible by 3.\n2026-05-22 05:13:36 - [ERROR] - Traceback (most recent call last):\n  File \"/app/train.py\", line 7, in main\n  File", "World size 2"},
 		{"mxnet.base.MXNetError: [13:55:53] include/mxnet/tensor_blob.h:290: Check failed: a.Size() == b.Size() (6 vs. 12) : shapes do not match\nStack trace:\n  [bt] (0) /v/libmxnet.so(dmlc::LogMessageFatal::~LogMessageFatal()+0x32) [0x7f9c]\n", "shapes do not match"},
 		{"bash: --num_envs: command not found\n+ [[ -n '' ]]\n+ [[ -n '' ]]\n+ [[ -n '' ]]\n+ return 127\n", "--num_envs"},
+		{"At line 812 of file read.f90 (unit = 41, file = 'flux.txt')\nFortran runtime error: Bad real number in item 2 of list input\n\nError termination. Backtrace:\n#0  0x7f9c12e23d21 in ???\ncp: cannot stat 'ocean.output': No such file or directory\n", "Bad real number"},
+		{"cp: cannot stat 'ocean.output': No such file or directory\n", "ocean.output"},
 		{"**KeyError: 'img_metas'**\n", "KeyError: 'img_metas'"},
 	} {
 		if f := Judge(exited(1).printing("Loading run.yaml\n"+tt.output), BuiltinRules()); f.Verdict != Fatal || !strings.Contains(f.Evidence, tt.want) || strings.Contains(f.Evidence, "**") {
