@@ -54,7 +54,7 @@ func (r *reader) crashTold(signal int) string {
 		if l.blank() || r.inside[i] {
 			continue
 		}
-		if seen++; (l.fatal || l.contains("Check failed: ", "Assertion `", "assertion failed: ", "what(): ")) && l.kind != kindSurvived {
+		if seen++; (l.fatal || l.contains("Check failed: ", "Assertion `", "assertion failed: ", "what(): ", "Attempt to free invalid pointer", "A fatal error has been detected by the Java Runtime", "free(): ", "double free or corruption", "malloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "stack smashing detected")) && l.kind != kindSurvived {
 			told = l.shown() // the first one: what is said after it comes of it
 		}
 	}

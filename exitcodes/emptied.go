@@ -5,8 +5,11 @@ import "bytes"
 // emptied tells data from checkpoints where a pickle is empty, which reads alike: no other checkpoint helps against a file of the data
 // set that is. The frames say what was being read.
 func (r *reader) emptied(c *chain, s said) said {
-	if s.match.Rule.Name != "ckpt.corrupt" || c.last().class != "EOFError" {
+	if s.match.Rule.Name != "ckpt.corrupt" {
 		return s
+	}
+	if c.last().class != "EOFError" {
+		return r.ofModel(c, s)
 	}
 	data := false
 	for _, i := range c.frames {
@@ -27,7 +30,31 @@ func (r *reader) emptied(c *chain, s said) said {
 	return s
 }
 
+// ofModel tells a model that somebody has given from a checkpoint of the run, where its file is broken: that stays so. The frames say
+// that it is one, and not that a run is resumed.
+func (r *reader) ofModel(c *chain, s said) said {
+	given := false
+	for _, i := range c.frames {
+		text := bytes.ToLower(r.lines[i].text[:min(len(r.lines[i].text), 300)])
+		r.meter.pass(2, len(text))
+		for _, word := range ofRuns {
+			if bytes.Contains(text, word) {
+				return s
+			}
+		}
+		for _, word := range ofModels {
+			given = given || bytes.Contains(text, word)
+		}
+	}
+	if given {
+		s.match.Rule = deterministic("data", "DataCorrupt").afterProgress().rule()
+	}
+	return s
+}
+
 var (
+	ofRuns        = [][]byte{[]byte("load_checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("trainer")}
+	ofModels      = [][]byte{[]byte("from_pretrained"), []byte("pretrained"), []byte("model_path"), []byte("gradio"), []byte("inference"), []byte("predict"), []byte("webui"), []byte("load_model(")}
 	ofCheckpoints = [][]byte{[]byte("serialization.py"), []byte("checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("state_dict"), []byte("weight")}
 	ofData        = [][]byte{[]byte("dataset"), []byte("data_set"), []byte("dataloader"), []byte("data_loader"), []byte("/data/"), []byte("datamodule"), []byte("annotation")}
 )

@@ -7,9 +7,9 @@ import (
 )
 
 // saysCode is how the code of a service begins.
-var saysCode = phrases.list("<code>", "an error occurred (", "aws error ", "code:", "'code':", "error code", "errorcode", "response code ", "api error ", "error from server (", "name='aws_", "eason: ", "eason\": ", "slowdown: ", "internalerror: ", "throttling")
+var saysCode = phrases.list("<code>", "an error occurred (", "a client error (", "a server error (", "aws error ", "code:", "'code':", "error code", "errorcode", "response code ", "api error ", "error from server (", "name='aws_", "eason: ", "eason\": ", "slowdown: ", "internalerror: ", "throttling")
 
-var serviceCodePattern = lazy(`An error occurred \(([A-Za-z0-9.]+)\) when calling|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|\n\s*Code: (\d{3})\b|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'|'[Cc]ode': ?'([A-Za-z.]+)'|ErrorCode=([A-Za-z]+)|[Ee]rror response code ([A-Z][A-Za-z]+)|api error ([A-Z][A-Za-z]+):|code: ([A-Z][A-Za-z]+), message|[Rr]eason"?: "?([A-Z][A-Za-z.]+)|^(SlowDown|InternalError|Throttling\w*): `)
+var serviceCodePattern = lazy(`(?:An|A client|A server) error (?:occurred )?\(([A-Za-z0-9.]+)\) (?:occurred|when calling)|AWS Error ([A-Z_]+)|<Code>([A-Za-z]+)</Code>|(?:ErrorCode|ERROR CODE): ?([A-Za-z]+)|\n\s*Code: (\d{3})\b|Code: ?"?([A-Z][A-Za-z]+)|Error from server \(([A-Za-z]+)\)|name='(AWS_[A-Z_]+)'|'[Cc]ode': ?'([A-Za-z.]+)'|ErrorCode=([A-Za-z]+)|[Ee]rror response code ([A-Z][A-Za-z]+)|api error ([A-Z][A-Za-z]+):|code: ([A-Z][A-Za-z]+), message|[Rr]eason"?: "?([A-Z][A-Za-z.]+)|^(SlowDown|InternalError|Throttling\w*): `)
 
 // serviceCode reads the code of a cloud's API, which says more than the errno that a file system makes of it.
 func serviceCode(_, _ string, message []byte, h heard) family {
@@ -74,6 +74,9 @@ func httpStatus(_, name string, message []byte, h heard) family {
 		return family{}
 	}
 	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	if n == 410 && bytes.Contains(message, []byte("uploadType=resumable")) { // which can be begun again
+		n = 503
+	}
 	if n == 403 && h.any(saysLimit) { // as GitHub and Google say it
 		n = 429
 	}

@@ -17,14 +17,18 @@ func foreignHead(text []byte) (class, message string, ok bool) {
 				_, inner, _ := bytes.Cut(rest, []byte(":"))
 				rest = bytes.TrimLeft(inner, " ")
 			}
+			for bytes.HasPrefix(rest, juliaLoad) { // once for each file that loads another
+				rest = rest[len(juliaLoad):]
+			}
 			return exceptionHead(rest)
 		}
 	}
 	if rest, found := bytes.CutPrefix(text, rustThread); found { // before 1.73 the message stood in the same line
 		if _, quoted, found := bytes.Cut(rest, rustPanicked); found {
 			if end := bytes.LastIndex(quoted, []byte("', ")); end > 0 {
-				return "panic", string(quoted[:end]), true
+				quoted = quoted[:end] // else it goes on in the next line
 			}
+			return "panic", string(quoted), true
 		}
 	}
 	for _, head := range [][]byte{goPanic, rustUnwrap, rustUnmarked} {
@@ -50,6 +54,7 @@ func libhdfsHead(text []byte) (class, message string, ok bool) {
 var (
 	javaCause    = []byte("Caused by: ")
 	juliaError   = []byte("ERROR: LoadError: ")
+	juliaLoad    = []byte("LoadError: ")
 	juliaTask    = []byte("nested task error: ")
 	juliaWorker  = []byte("On worker ")
 	juliaLost    = []byte("UNHANDLED TASK ERROR: ")

@@ -70,7 +70,7 @@ var (
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "some files/attrs were not transferred", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", "see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above",
-		"see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "value: any { .. }",
+		"see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "value: any { .. }", "` value: any', ", "files failed to download", "file failed to download", "files failed to upload", "failed to precompile ",
 		"finished with failed status", "waiting for w&b process to finish", "error: failed process: process(", "at least one job did not complete successfully", "could not be transferred.", " (read) {", " (write) {",
 		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ")
 	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
@@ -83,7 +83,7 @@ var (
 	wordsPassing = wordings.list(slices.Concat(peerLostWords, unreachableWords, fileServerWords, inUseWords, busyWords, passingTimeouts, driverGoneWords, passingConditions())...)
 	wordsWrong   = wordings.list("rror:", "rror ", "rror(", "rrorcode", "curl: (", "forrtl: ", "unrecognized function", "undefined function", "not converge", "exception", "atal", "ailed", "annot ", "nvalid", "o such", "not found", "abort", "killed", "lost",
 		"could not", "unable to", "panic", "refused", "timed out", "time-out of ", "time-out after ", "unreachable", "reset by peer", "unexpected eof", "i/o timeout", "no route to host",
-		"illegal ", "unavailable", "cudaerror", "cuda_error_", "hiperror", "gpuassert", "cublas_status_", "cudnn_status_", "cusparse_status_", "cusolver_status_",
+		"illegal ", "bad_alloc", "unavailable", "cudaerror", "cuda_error_", "hiperror", "gpuassert", "cublas_status_", "cudnn_status_", "cusparse_status_", "cusolver_status_",
 		"curand_status_", "hipblas_status_", "misaligned address", "launch failure", "address already in use")
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "try_time", "trying ", "init fail", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",

@@ -10,12 +10,13 @@ const fewestNumbered = 6
 
 // numbered is what a page or a viewer puts before the lines of an output that it numbers, "[1831] ", "1831: ", "1831| " or "1831\t":
 // each with the next number. A head for each number of digits.
-func numbered(output []byte) (heads []shipper) {
+func numbered(output []byte, m *meter) (heads []shipper) {
 	before, lines := 0, 0
 	for text := range bytes.Lines(output) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
+		m.pass(1, min(len(text), maxShipped))
 		head, n := numberHead(text)
 		if lines++; len(head) == 0 || lines > 1 && n != before+1 {
 			return nil
@@ -49,4 +50,28 @@ func numberHead(text []byte) (head []byte, n int) {
 		return nil, 0
 	}
 	return text[:len(text[:min(len(text), maxShipped)])-len(rest)+j], n
+}
+
+// margin is what stands before all lines of an output that somebody has pasted with an indentation of its own. Frames alone have theirs.
+func margin(output []byte, m *meter) []shipper {
+	width, lines, own := maxShipped, 0, false
+	for text := range bytes.Lines(output) {
+		if len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		m.pass(1, min(len(text), maxShipped))
+		lines++
+		n := len(text) - len(bytes.TrimLeft(text, " "))
+		if n == 0 {
+			return nil
+		}
+		if n < width {
+			width, own = n, false
+		}
+		own = own || n == width && !bytes.HasPrefix(text[n:], []byte(`File "`)) && !bytes.HasPrefix(text[n:], []byte("at ")) && text[n] != '[' && text[n] != '"'
+	}
+	if lines < fewestNumbered || !own {
+		return nil
+	}
+	return []shipper{{head: bytes.Repeat([]byte(" "), width), counts: true}}
 }

@@ -63,7 +63,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			if l.fatal { // glog ended the process of it, whoever speaks after that
 				later = ""
 			}
-			return Match{Rule: f.rule(), Line: l.shown()}, i, (f.verdict == Retry || f.printed) && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
+			return Match{Rule: f.rule(), Line: l.shown()}, i, (f.verdict == Retry || f.printed || r.code == 128 && l.says("fatal: ")) && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
 		}
 		if later != "" && later != who {
 			break
@@ -181,7 +181,7 @@ var leaves = []string{"Exiting", "exiting", "Shutting down", "shutting down", "C
 	"Stopping", "stopping", "Terminating", "terminating", "Aborting", "aborting", "Leaving", "leaving", "Giving up", "giving up", "Bye", "bye", "exit", "quit"}
 
 // advice begins lines about what to do.
-var advice = []string{"* ", "This usually is caused by", "You can suppress this exception", "This will be reported", "Usage: ", "usage: ", "See ", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
+var advice = []string{"* ", "This usually is caused by", "You can suppress this exception", "This will be reported", "Usage: ", "usage: ", "See ", "Having any troubles?", "Refer to ", "refer to ", "Please refer ", "For more ", "Hint: ", "hint: ", "Try: ", "try: ", "or: ", "https://", "http://"}
 
 // indented reports whether a line goes on the one before it.
 func indented(text []byte) bool { return len(text) > 0 && (text[0] == ' ' || text[0] == '\t') }

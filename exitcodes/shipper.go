@@ -10,7 +10,7 @@ import (
 // stands before its frames, too, which are indented and so have nothing before them of their own.
 type shipper struct {
 	head   []byte // digits stand for any digits
-	counts bool   // it numbers the lines, which tells nothing of them
+	counts bool   // it numbers or indents all lines, which tells nothing of them
 }
 
 const (
@@ -25,7 +25,9 @@ var frameHead = []byte(`  File "`)
 // findShippers finds what is put before the tracebacks of an output, as far as the tokenizer does not know it.
 func findShippers(output []byte, labels bool, m *meter) (found []shipper) {
 	m.pass(1, len(output))
-	found = numbered(output)
+	if found = numbered(output, m); found == nil {
+		found = margin(output, m)
+	}
 	from, left := 0, len(output)+toFrame
 	var tried []shipper
 	for range headings {

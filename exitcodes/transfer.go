@@ -26,6 +26,10 @@ func (r *reader) notTransferred() (s said, found bool) {
 				return said{}, false
 			}
 			f := familyOf("", l.text)
+			if !f.known() && i+1 < len(r.lines) && r.meter.afford(familyPasses, min(len(r.lines[i+1].text), maxMessageText)) { // older ones say why in the next line
+				l = &r.lines[i+1]
+				f = familyOf("", l.text)
+			}
 			if f.verdict != Retry {
 				return said{}, false
 			}
