@@ -45,49 +45,6 @@ func (r *reader) judgeStream(c int) said {
 	return s
 }
 
-// passesOnCommand reports whether the exception of chain c only passes on that a command has failed: "backend='inductor' raised:" and,
-// below it, "CalledProcessError: Command '['/usr/bin/gcc', ...". What the command had said itself stands before.
-func (r *reader) passesOnCommand(c int) bool {
-	lines := r.chains[c].last().lines
-	if len(lines) < 2 || !strings.HasSuffix(r.lines[lines[0]].shown(), " raised:") {
-		return false
-	}
-	class, _, ok := exceptionHead(r.lines[lines[1]].text)
-	return ok && ofCommand[lastName(class)]
-}
-
-// interruptedBefore is the exception by which somebody had stopped the program before it raised the one of chain c on its way out, s,
-// which is no cause of its own.
-func (r *reader) interruptedBefore(c int, s said) (said, bool) {
-	if s.known && (s.role() == RoleRoot || s.match.Rule.Verdict == Preempted) || s.program {
-		return s, false
-	}
-	for i := c - 1; i >= 0; i-- {
-		before := &r.chains[i]
-		if !before.ignored && !before.survived && before.tag == r.chains[c].tag && interrupted(lastName(before.last().class)).known() && r.looksUncaught(before) {
-			return r.judgeChain(before), true
-		}
-	}
-	return s, false
-}
-
-// cutLauncher reports whether the output ends in the traceback of chain c before it names an exception, and nothing but a launcher's words
-// about its children lie between it and the one before: then it is that launcher's own.
-func (r *reader) cutLauncher(c int) bool {
-	if c == 0 || !r.chains[c].cut || r.chains[c-1].ignored || r.chains[c-1].survived {
-		return false
-	}
-	told := false
-	for i := r.chains[c-1].end + 1; i < r.chains[c].begin; i++ {
-		l := &r.lines[i]
-		if !l.blank() && !l.is(traitNoise|traitEcho) && (l.rule == nil || l.rule.Role != RoleNoise) {
-			return false
-		}
-		told = told || l.is(traitEcho)
-	}
-	return told
-}
-
 // threadOf finds, before the chain c, what a thread ended of that the program points at without a name: the last one,
 // unless another is no condition that passes.
 func (r *reader) threadOf(c int) (best said, found bool) {
@@ -210,42 +167,6 @@ func (r *reader) judgeNamed(c *chain) said {
 		return said{match: m, known: true, at: final.at}
 	}
 	return r.ofBug(c, final)
-}
-
-// ofBug is the exception of the program itself that the one which ended it only passes on, as its direct cause.
-func (r *reader) ofBug(c *chain, final said) said {
-	for i := len(c.members) - 1; i > 0 && !programs(c.members[i].class) && c.members[i].link == linkCause; i-- {
-		if m := c.members[i-1]; isLogicError(lastName(m.class)) {
-			return said{exception: r.head(m), at: m.lines[0], unknown: true, program: true, other: final.exception}
-		}
-	}
-	return final
-}
-
-// beforeExit is the chain without what was raised while the program was ending already, as it does where it handles an exception by
-// SystemExit, or whoever had told it to stop: in handlers of its exit, of signals, in destructors.
-func (c *chain) beforeExit() *chain {
-	for i := range c.members {
-		if i > 0 && strings.HasSuffix(c.members[i].class, "DeadlockDetectedException") { // by which Lightning passes on what another rank, or this one, raised
-			before := *c
-			before.members = c.members[:i]
-			return &before
-		}
-		if i+1 == len(c.members) {
-			break
-		}
-		if interrupted(lastName(c.members[i].class)).known() && c.members[i+1].link == linkContext {
-			before := *c
-			before.members = c.members[:i+1]
-			return &before
-		}
-		if i > 0 && c.members[i].class == "SystemExit" && c.members[i+1].link == linkContext {
-			before := *c
-			before.members = c.members[:i]
-			return &before
-		}
-	}
-	return c
 }
 
 // grouped reports whether the chain is of an ExceptionGroup: its branches stand side by side, and pass nothing on.
