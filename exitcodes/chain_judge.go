@@ -119,7 +119,7 @@ func (r *reader) judgeChain(c *chain) said {
 // it that something knows. A transient one decides whatever the link; a deterministic one only as a cause.
 func (r *reader) judgeNamed(c *chain) said {
 	c = c.beforeExit()
-	final := said{at: c.last().lines[0], unknown: true, program: programs(c.last().class)}
+	final := said{at: c.last().lines[0], unknown: true, program: programs(c.last().class) || r.passesOnBug(c.last())}
 	final.exception = r.head(*c.last())
 	caused := true // the exception at hand caused what came after it
 	var best said

@@ -20,6 +20,7 @@ func interrupted(name string) family {
 var logicErrors = set("TypeError", "NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError",
 	"AttributeError", "IndexError", "KeyError", "ZeroDivisionError", "NotImplementedError", "RecursionError",
 	"AssertionError", "UnicodeDecodeError", "UnicodeEncodeError", "StopIteration", "ModuleNotFoundError",
+	"NumberFormatException", "NullPointerException", "ClassCastException", "ArrayIndexOutOfBoundsException", "IndexOutOfBoundsException", "StringIndexOutOfBoundsException", "NegativeArraySizeException",
 	"JSONDecodeError", "ValidationError", "ArgumentError", "FrozenInstanceError", "MissingSchema", "InvalidSchema", "InvalidURL")
 
 // ownErrors are mostly raised by a program about its own input. Only a message that names the condition plainly tells
@@ -30,6 +31,15 @@ var ownErrors = set("ValueError", "LookupError", "ArithmeticError", "OverflowErr
 func programs(class string) bool {
 	name := class[strings.LastIndexByte(class, '.')+1:]
 	return isLogicError(name) || ownErrors[name]
+}
+
+// passesOnBug reports whether an exception tells of another process's that is one of logicErrors: Spark's of a task that failed.
+func passesOnBug(class string, message []byte) bool {
+	if lastName(class) != "SparkException" {
+		return false
+	}
+	inner, _, ok := wrapped(message[:min(len(message), maxMessageText)])
+	return ok && isLogicError(lastName(inner))
 }
 
 // isLogicError reports whether the name is one of logicErrors, or a warning that was made an error.

@@ -35,7 +35,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		case r.rules.families && l.kind != kindNoise && (shellKilled(l.text) || l.is(traitSignal) && childKilled("", "", l.text, hears(saysSignal)).known()):
 			f := transient("killed", "ChildKilled", RoleSuspect).rule()
 			rule = &f
-		case r.rules.families && !beside && l.kind != kindNoise && l.is(traitError) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)):
+		case r.rules.families && !beside && l.kind != kindNoise && l.is(traitError) && !r.underWarning(i) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)):
 			rule = r.raisedAlone(i)
 		default:
 			rule = nil
@@ -55,6 +55,11 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		}
 	}
 	return best, at, found
+}
+
+// underWarning reports whether line i is the exception that a program in Java has logged with a warning, which it got over.
+func (r *reader) underWarning(i int) bool {
+	return i > 0 && i+1 < len(r.lines) && r.lines[i-1].logged && r.lines[i-1].level == levelWarning && r.lines[i-1].kind == kindSurvived && !r.lines[i].logged && isForeignFrame(&r.lines[i+1])
 }
 
 // endedByMPI reports whether line i is the word of a process about its end by SIGTERM, which mpiexec sends to all where one has failed by

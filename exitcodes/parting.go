@@ -52,7 +52,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 			continue
 		}
 		class, message, raised := raisedHead(l.text)
-		if raised && isLogicError(class) || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		if raised && (isLogicError(lastName(class)) || passesOnBug(class, []byte(message))) || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			break
 		}
 		text := l.text

@@ -15,6 +15,12 @@ func (r *reader) passesOnCommand(c int) bool {
 	return ok && ofCommand[lastName(class)]
 }
 
+// passesOnBug reports whether an exception tells of a bug in another process.
+func (r *reader) passesOnBug(m *member) bool {
+	class, message, ok := exceptionHead(r.lines[m.lines[0]].text)
+	return ok && passesOnBug(class, []byte(message))
+}
+
 // interruptedBefore is the exception by which somebody had stopped the program before it raised the one of chain c on its way out, s,
 // which is no cause of its own.
 func (r *reader) interruptedBefore(c int, s said) (said, bool) {

@@ -61,6 +61,19 @@ func (l *line) bracket() bool {
 	return false
 }
 
+// bareRank takes off "rank3:" before rest, which begins behind "rank": torch's [rank3]:, where a page has lost the brackets, or a
+// launcher's own. The frames of a traceback give torch's away.
+func (l *line) bareRank(rest []byte) bool {
+	number, said, found := bytes.Cut(rest[:min(len(rest), 8)], []byte(":"))
+	if !found || !digits(string(number)) || len(said) > 0 && said[0] != ' ' && said[0] != '[' {
+		return false
+	}
+	l.addTag("rank" + string(number))
+	l.text = bytes.TrimPrefix(rest[len(number)+1:], []byte(" "))
+	l.own = l.own || bytes.HasPrefix(l.text, []byte(traceback)) || bytes.HasPrefix(l.text, frameHead)
+	return true
+}
+
 func (l *line) addTag(tag string) {
 	if l.tag == "" || l.tag == tag {
 		l.tag = tag
@@ -211,6 +224,9 @@ func (l *line) separator() bool {
 func (l *line) word() bool {
 	text := l.text
 	if l.datedGlog() {
+		return true
+	}
+	if rest, found := bytes.CutPrefix(text, []byte("rank")); found && l.bareRank(rest) {
 		return true
 	}
 	if rest, found := bytes.CutPrefix(text, []byte("LAUNCH ")); found { // Paddle's launcher
