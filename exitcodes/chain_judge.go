@@ -32,11 +32,8 @@ func (r *reader) judgeStream(c int) said {
 	}
 	for i := c - 1; i >= 0; i-- {
 		if before := &r.chains[i]; !before.ignored && !before.survived && lastName(before.last().class) != "CalledProcessError" {
-			if t := r.judgeChain(before); t.known || t.unknown {
+			if t := r.judgeStream(i); t.known || t.unknown {
 				t.other = s.exception
-				if t.known && t.role() == RoleCascade {
-					return r.echoed(i, t)
-				}
 				return t
 			}
 		}

@@ -89,7 +89,7 @@ func (r *reader) explained(raised said) said {
 // in vain explains nothing.
 func (r *reader) missedLater(m Match, i int, raised said) bool {
 	own, other := r.rankAt(raised.at), r.rankAt(i)
-	return (raised.unknown || m.Rule.Reason == "NCCLTimeout") && i > raised.at && m.Rule.Role < RoleRoot && own >= 0 && other >= 0 && own != other
+	return (raised.unknown || m.Rule.Reason == "NCCLTimeout") && i > raised.at && m.Rule.Role < RoleRoot && other >= 0 && own != other && (own >= 0 || m.Rule.Reason == "NCCLTimeout")
 }
 
 // ruled finds the best of the lines that a rule knows.
@@ -125,7 +125,7 @@ func (r *reader) contested(m Match, at int, raised bool) bool {
 		return reclaimed && raised
 	}
 	return reclaimed && raised || slices.ContainsFunc(r.lines[at+1:], func(l line) bool {
-		if l.kind != kindLast || l.rule != nil && (l.rule.Name == m.Rule.Name || l.rule.Verdict == Preempted) || l.is(traitEcho) || l.says("slurmstepd: ") || r.tellsOutcome(&l) {
+		if l.kind != kindLast || l.rule != nil && (l.rule.Name == m.Rule.Name || l.rule.Verdict == Preempted) || l.is(traitEcho) || l.says("slurmstepd: ") || besideTheRun(&l) || r.tellsOutcome(&l) {
 			return false // nor what Slurm says of the end that it has brought
 		}
 		class, _, ok := exceptionHead(l.text)

@@ -77,17 +77,23 @@ func (r *reader) mark() {
 			l.kind, l.rule = kindNoise, nil
 		}
 	}
+	last := -1 // chain that counts
 	for c := range r.chains {
 		ch := &r.chains[c]
-		final := ch.last()
-		if r.lines[final.lines[0]].is(traitTeardown) || r.orphaned(ch) {
+		if r.lines[ch.last().lines[0]].is(traitTeardown) || r.orphaned(ch) || r.ofLauncher(ch) {
 			ch.ignored = true
 		}
+		if !ch.ignored {
+			last = c
+		}
+	}
+	for c := range r.chains {
+		ch := &r.chains[c]
 		k := kindLast
 		switch {
 		case ch.ignored:
 			k = kindNoise
-		case ch.warned && (c+1 < len(r.chains) || !r.looksUncaught(ch) && r.othersAfter(ch.end, ch.tag)) || r.survived(ch.end, ch.tag, ch.own):
+		case ch.warned && (c < last || !r.looksUncaught(ch) && r.othersAfter(ch.end, ch.tag)) || r.survived(ch.end, ch.tag, ch.own):
 			k = kindSurvived
 		}
 		for i := ch.begin; i <= ch.end; i++ {

@@ -22,7 +22,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		if isRule(l.text) && !l.is(traitEcho) {
 			break
 		}
-		if l.blank() || isBracket(l.text) || l.headed || tellsDone(l) || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || isRustHead(l.text) || r.tellsOutcome(l) {
+		if l.blank() || isBracket(l.text) || !r.inside[i] && (isHeader(l.text) || isFrame(l.text)) || l.headed || tellsDone(l) || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || isRustHead(l.text) || r.tellsOutcome(l) {
 			continue
 		}
 		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {

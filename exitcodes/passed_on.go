@@ -15,6 +15,25 @@ func (r *reader) passesOnCommand(c int) bool {
 	return ok && ofCommand[lastName(class)]
 }
 
+// ofLauncher reports whether a traceback is a launcher's own, which ends of its children's failure: it names none, or only which command has
+// failed.
+func (r *reader) ofLauncher(c *chain) bool {
+	if !c.cut && !ofCommand[lastName(c.last().class)] {
+		return false
+	}
+	for _, i := range c.frames[:min(len(c.frames), maxHeadFrames)] {
+		if r.lines[i].contains(launcherFrames...) {
+			return true
+		}
+	}
+	return false
+}
+
+const maxHeadFrames = 8 // lines of a traceback in which a launcher's frames stand
+
+// launcherFrames are parts of the places where launchers begin.
+var launcherFrames = []string{`/bin/torchrun"`, `/bin/accelerate"`, `/bin/deepspeed"`, `/bin/horovodrun"`, `torch/distributed/run.py"`, `torch/distributed/launch.py"`, "accelerate/commands/", "deepspeed/launcher/"}
+
 // passesOnBug reports whether an exception tells of a bug in another process.
 func (r *reader) passesOnBug(m *member) bool {
 	class, message, ok := exceptionHead(r.lines[m.lines[0]].text)

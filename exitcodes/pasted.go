@@ -70,7 +70,7 @@ func margin(output []byte, m *meter) []shipper {
 		}
 		own = own || n == width && !bytes.HasPrefix(text[n:], []byte(`File "`)) && !bytes.HasPrefix(text[n:], []byte("at ")) && text[n] != '[' && text[n] != '"'
 	}
-	if lines < fewestNumbered || !own {
+	if lines == 0 || !own {
 		return nil
 	}
 	return []shipper{{head: bytes.Repeat([]byte(" "), width), counts: true}}
