@@ -13,10 +13,12 @@ func (r *reader) takenDown() (s said, found bool) {
 			f = transient("collective", "CollectiveFailed", RoleCascade)
 		case l.says("slurmstepd") && endedBySlurm(l) && r.workAfter(i, l.tag) < manyWork:
 			f = family{name: "family.interrupt", verdict: Preempted, role: RoleSuspect, reason: ReasonPreempted, signal: sigterm}
+		case l.rule != nil && l.rule.Name == "elastic.death_signal" && r.workAfter(i, l.tag) == 0: // torchrun itself was told to stop
+			s, found = said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i}, true
 		case l.contains("closing signal SIGHUP"): // which torchrun passes on when its terminal is gone
 			f = family{name: "family.interrupt", verdict: Preempted, role: RoleSuspect, reason: ReasonPreempted, signal: sigterm}
 		case l.says("failed (exitcode: "): // so does torchrun
-		case r.inside[i], l.kind == kindLast, l.is(traitEcho) && !endedBySlurm(l):
+		case r.inside[i] && l.kind != kindNoise, l.kind == kindLast, l.is(traitEcho) && !endedBySlurm(l):
 			return said{}, false
 		}
 		if f.known() {

@@ -37,7 +37,7 @@ func (r *reader) saidBefore(to int) (said, bool) {
 			return said{}, false
 		}
 		if rule := l.rule; rule != nil && rule.Role > RoleNoise {
-			fits := rule.Verdict == Retry || rule.Verdict == Fatal && rule.Role == RoleRoot // which it is by its code anyway
+			fits := rule.Verdict == Retry || rule.Verdict == Preempted || rule.Verdict == Fatal && rule.Role == RoleRoot // which it is by its code anyway
 			return said{match: Match{Rule: *rule, Line: l.shown()}, known: true, at: i}, fits
 		}
 		if !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
