@@ -86,10 +86,21 @@ func (r *reader) explained(raised said) said {
 }
 
 // missedLater reports whether line i is what another rank says after an exception of which this one has ended: that it has waited for it
-// in vain explains nothing.
+// in vain explains nothing. Nor does a collective that took too long by then, whoever says so.
 func (r *reader) missedLater(m Match, i int, raised said) bool {
+	if i <= raised.at || m.Rule.Role >= RoleRoot {
+		return false
+	}
 	own, other := r.rankAt(raised.at), r.rankAt(i)
-	return (raised.unknown || m.Rule.Reason == "NCCLTimeout") && i > raised.at && m.Rule.Role < RoleRoot && other >= 0 && own != other && (own >= 0 || m.Rule.Reason == "NCCLTimeout")
+	if m.Rule.Reason == "NCCLTimeout" {
+		return raised.unknown && !r.loggedAt(raised.at) || other >= 0 && own != other
+	}
+	return raised.unknown && own >= 0 && other >= 0 && own != other
+}
+
+// loggedAt reports whether a logger has written the exception that line i is of: its program may have caught it.
+func (r *reader) loggedAt(i int) bool {
+	return slices.ContainsFunc(r.chains, func(c chain) bool { return c.begin <= i && i <= c.end && c.logged })
 }
 
 // ruled finds the best of the lines that a rule knows.

@@ -58,7 +58,7 @@ func (r *reader) survived(i int, tag string, own bool) bool {
 func (r *reader) othersAfter(i int, tag string) bool {
 	for j := i + 1; j < len(r.lines) && j < i+200; j++ {
 		l := &r.lines[j]
-		if !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) {
+		if !r.inside[j] && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && related(l.tag, tag) && !besideTheRun(l) && !r.tellsOutcome(l) {
 			return true
 		}
 	}
@@ -191,5 +191,5 @@ func (r *reader) gaveUp(l *line) bool {
 // so that lines of its shape may say something else.
 func (r *reader) lastTry(l *line) bool {
 	r.meter.pass(1, len(l.text))
-	return l.contains("Retrying (Retry(total=0,") && bytes.HasPrefix(l.raw, []byte("WARNING: Retrying ("))
+	return l.contains("Retrying (Retry(total=0,") && bytes.Contains(clipped(l.raw), []byte("WARNING: Retrying ("))
 }

@@ -19,7 +19,7 @@ func (r *reader) notTransferred() (s said, found bool) {
 		return said{}, false
 	}
 	heads := 0
-	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace && !r.inside[i]; i-- {
+	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace && (!r.inside[i] || r.lines[i].kind == kindNoise); i-- {
 		l := &r.lines[i]
 		if ofTransfer(l) {
 			if !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
@@ -38,7 +38,7 @@ func (r *reader) notTransferred() (s said, found bool) {
 			}
 			continue
 		}
-		if found || l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) || l.says(transferred...) || r.tellsOutcome(l) {
+		if found || l.blank() || l.kind == kindNoise || l.is(traitNoise|traitEcho) || l.says(transferred...) || besideTheRun(l) || r.tellsOutcome(l) {
 			continue
 		}
 		if heads++; heads > closing || l.kind == kindLast {

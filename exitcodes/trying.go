@@ -82,9 +82,13 @@ func (r *reader) lastWarned() (said, bool) {
 // cutTraceback is the first line of a traceback with which the output ends, before any exception is named; how many lines
 // there are where there is none. Its heading may have been cut off, too.
 func (r *reader) cutTraceback() int {
-	first, frames := len(r.lines), 0
+	first, frames, began := len(r.lines), 0, false
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
 		l := &r.lines[i]
+		if !began && !isHeader(l.text) && !isFrame(l.text) && (l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || r.tellsOutcome(l)) { // what a launcher says after it
+			continue
+		}
+		began = began || !l.blank()
 		if isHeader(l.text) {
 			return i
 		}
