@@ -24,8 +24,8 @@ var outcomeTime = lazy(`(?i)^\W*(?:job |run |training |script )?(?:end|ended|end
 
 // What these are made of.
 const (
-	anExitCode = `(?:[1-9]\d?|1\d\d|2[0-5]\d)` // up to 259: 256 is a 1 as wait returns it
-	seeAlso    = `see |check |exiting|aborting|stopping|quitting|giving up|shutting down|`                // where there is more
+	anExitCode = `(?:[1-9]\d?|1\d\d|2[0-5]\d)`                                             // up to 259: 256 is a 1 as wait returns it
+	seeAlso    = `see |check |exiting|aborting|stopping|quitting|giving up|shutting down|` // where there is more
 	partOfARun = `(?:training|job|task|step|run|script|command|process|program|pipeline|workflow|flow|experiment|trial|container|pod|stage|main)\b`
 	itsName    = `(?: ?["'<\[#]?[\w./:-]+["'>\]]?){0,2}?`
 	aTime      = `\d[\d :.,/TZ+-]*`
