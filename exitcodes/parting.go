@@ -15,14 +15,13 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		return Match{}, 0, false
 	}
 	heads := 0
-	later := ""     // who spoke of something that went wrong, or of anything else, after line i
-	failed := false // and that it did
+	var said after
 	for i := to - 1; i >= 0 && to-i <= backtrace; i-- {
 		l := &r.lines[i]
 		if isRule(l.text) && !l.is(traitEcho) {
 			break
 		}
-		if l.blank() || isBracket(l.text) || !r.inside[i] && (isHeader(l.text) || isFrame(l.text)) || l.headed || tellsDone(l) || l.kind == kindNoise || l.is(traitNoise|traitEcho) || besideTheRun(l) || isRustHead(l.text) || r.tellsOutcome(l) {
+		if r.aside(i) {
 			continue
 		}
 		if l.kind == kindWork || r.inside[i] || r.longBefore(i, to) {
@@ -36,41 +35,71 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		r.meter.pass(2, min(len(l.text), 200))
 		who := speaker(l.text)
 		if l.kind != kindLast {
-			if f := r.numbered(l); later == "" && f.known() {
+			if f := r.numbered(l); said.by == "" && f.known() {
 				return Match{Rule: f.rule(), Line: l.shown()}, i, f.verdict == Retry
 			}
-			if !speaksUp(l) || r.goesOn(i) || l.contains("rying again", "etrying") || r.repeated(i) {
-				continue
-			}
-			if later != "" && later != who {
+			if r.speaksUp(i) && !said.add(who, false) {
 				break
 			}
-			later = who
 			continue
 		}
 		if ofCall(l) { // why it had failed was said before
 			continue
 		}
-		class, message, raised := raisedHead(l.text)
-		if raised && (isLogicError(lastName(class)) || passesOnBug(class, []byte(message))) || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		f, read := r.errorFamily(l)
+		if f.known() {
+			passes := f.verdict == Retry || f.printed || r.code == 128 && l.says("fatal: ")
+			return Match{Rule: f.rule(), Line: l.shown()}, i, passes && r.outweighs(l, who, said)
+		}
+		if !read || !said.add(who, true) {
 			break
 		}
-		text := l.text
-		if raised {
-			text = []byte(message)
-		}
-		if f := familyOf(class, text); f.known() {
-			if l.fatal { // glog ended the process of it, whoever speaks after that
-				later = ""
-			}
-			return Match{Rule: f.rule(), Line: l.shown()}, i, (f.verdict == Retry || f.printed || r.code == 128 && l.says("fatal: ")) && (later == "" || later == who && !(failed && strings.HasPrefix(who, "[")) || failed && (r.lastTry(l) || r.namesCode(l, who)))
-		}
-		if later != "" && later != who {
-			break
-		}
-		later, failed = who, true
 	}
 	return Match{}, 0, false
+}
+
+// after is what was said after a line: who spoke of something that went wrong, or of anything else, and whether it went wrong.
+type after struct {
+	by     string
+	failed bool
+}
+
+// add reports whether nobody else had spoken by now.
+func (a *after) add(who string, failed bool) bool {
+	if a.by != "" && a.by != who {
+		return false
+	}
+	a.by, a.failed = who, a.failed || failed
+	return true
+}
+
+// aside reports whether line i says nothing by itself of why the program ended.
+func (r *reader) aside(i int) bool {
+	l := &r.lines[i]
+	return l.blank() || isBracket(l.text) || !r.inside[i] && (isHeader(l.text) || isFrame(l.text)) || l.headed || tellsDone(l) || l.kind == kindNoise || l.is(traitNoise|traitEcho) ||
+		besideTheRun(l) || isRustHead(l.text) || r.tellsOutcome(l)
+}
+
+// errorFamily is the family of an error that a line tells; read is false where it is a bug, or costs too much to tell.
+func (r *reader) errorFamily(l *line) (f family, read bool) {
+	class, message, raised := raisedHead(l.text)
+	if raised && (isLogicError(lastName(class)) || passesOnBug(class, []byte(message))) || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		return family{}, false
+	}
+	text := l.text
+	if raised {
+		text = []byte(message)
+	}
+	return familyOf(class, text), true
+}
+
+// outweighs reports whether a line counts in spite of what was said after it: glog ended the process of it, the same program said no more
+// than that, or the line gives the code with which the process ended.
+func (r *reader) outweighs(l *line, who string, said after) bool {
+	if l.fatal || said.by == "" || said.by == who && !(said.failed && strings.HasPrefix(who, "[")) {
+		return true
+	}
+	return said.failed && (r.lastTry(l) || r.namesCode(l, who))
 }
 
 // isBracket reports whether a line only closes or opens what JSON has on several lines, or stands for what was left out.
@@ -163,9 +192,14 @@ var noNames = map[string]bool{
 	"unable": true, "invalid": true, "exception": true, "the": true, "a": true, "no": true, "warning": true,
 }
 
-// speaksUp reports whether a line that tells of no error by its words may tell of one all the same: it is neither
-// information, nor goes on what is before it, nor takes its leave, nor advises.
-func speaksUp(l *line) bool {
+// speaksUp reports whether line i, which tells of no error by its words, may tell of one all the same: it is neither
+// information, nor goes on what is before it, nor takes its leave, nor advises, nor tries again.
+func (r *reader) speaksUp(i int) bool {
+	l := &r.lines[i]
+	return saysMore(l) && !r.goesOn(i) && !l.contains("rying again", "etrying") && !r.repeated(i)
+}
+
+func saysMore(l *line) bool {
 	return l.kind == kindOther && l.level != levelInfo && !l.says("warning: ", "Warning: ") && !indented(l.text) && !broken(l.text) && !l.says(advice...) && !l.says("Cleaning up ", "Shutting down") &&
 		!(l.says(leaves...) && len(bytes.Fields(l.text)) <= 3)
 }
