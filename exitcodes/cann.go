@@ -7,7 +7,7 @@ import "bytes"
 func (r *reader) underCode(i int) bool {
 	for j := i; j >= 0 && i-j <= maxUnderCode; j-- {
 		text := r.lines[j].text
-		if indent(text) < underCode {
+		if indent(text[:min(len(text), underCode)]) < underCode {
 			return isCode(text)
 		}
 	}

@@ -36,6 +36,7 @@ func (r *reader) judgeStream(c int) said {
 				t.other = s.exception
 				return t
 			}
+			break // which has looked at those before it
 		}
 	}
 	s.unknown, s.program = false, false
@@ -202,7 +203,10 @@ func (r *reader) crashedBefore(to int) int {
 	for i := to - 1; i >= 0 && to-i <= backtrace; i-- {
 		l := &r.lines[i]
 		if l.says("Fatal Python error: ") {
-			return i
+			if l.contains("Segmentation fault", "Aborted", "Bus error", "Illegal instruction", "Floating") {
+				return i
+			}
+			break
 		}
 		if !l.blank() && !indented(l.text) && l.kind != kindNoise {
 			break

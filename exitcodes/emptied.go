@@ -42,6 +42,9 @@ func (r *reader) ofModel(c *chain, s said) said {
 				return s
 			}
 		}
+		if _, function, found := bytes.Cut(text, []byte(", in ")); found { // not by what its directory is called
+			text = function
+		}
 		for _, word := range ofModels {
 			given = given || bytes.Contains(text, word)
 		}
@@ -53,7 +56,7 @@ func (r *reader) ofModel(c *chain, s said) said {
 }
 
 var (
-	ofRuns        = [][]byte{[]byte("load_checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("trainer")}
+	ofRuns        = [][]byte{[]byte("load_checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("trainer"), []byte("latest")}
 	ofModels      = [][]byte{[]byte("from_pretrained"), []byte("pretrained"), []byte("model_path"), []byte("gradio"), []byte("inference"), []byte("predict"), []byte("webui"), []byte("load_model(")}
 	ofCheckpoints = [][]byte{[]byte("serialization.py"), []byte("checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("state_dict"), []byte("weight")}
 	ofData        = [][]byte{[]byte("dataset"), []byte("data_set"), []byte("dataloader"), []byte("data_loader"), []byte("/data/"), []byte("datamodule"), []byte("annotation")}

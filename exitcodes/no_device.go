@@ -3,8 +3,8 @@ package exitcodes
 import "bytes"
 
 // saysNeedsGPU is what a program says that finds no GPU.
-var saysNeedsGPU = phrases.list("requires a gpu", "requires gpu", "requires a cuda", "requires cuda", "needs a gpu", "need a gpu", "no gpu", "no cuda", "cuda is not available", "gpu is not available", "gpu not available",
-	"cuda not available", "gpu not found", "find any gpu", "find a gpu", "no available gpu", "torch.cuda.is_available() is false", "cuda device is available", "running on cpu", "cpu-only machine", "not 'cpu'")
+var saysNeedsGPU = phrases.list("requires a gpu", "requires gpu", "requires a cuda", "requires cuda", "needs a gpu", "no gpu found", "no gpu is", "no gpu available", "no gpu detected", "no gpus", "no cuda gpu", "no cuda device", "no cuda-capable", "cuda is not available", "gpu is not available", "gpu not available",
+	"cuda not available", "gpu not found", "find any gpu", "find a gpu", "no available gpu", "torch.cuda.is_available() is false", "cuda device is available", "cpu-only machine", "not 'cpu'")
 
 // unknownError is torch's warning of a driver that answers nothing.
 const unknownError = "CUDA unknown error - this may be due to an incorrectly set up environment"
@@ -25,7 +25,11 @@ func (r *reader) deviceGone(s said) (said, bool) {
 			continue
 		}
 		if l.contains(unknownError) || familyOf("", l.text).reason == "GPULost" {
-			return said{match: Match{Rule: transient("device", "GPULost", RoleRoot).rule(), Line: l.shown()}, known: true, at: i, other: told}, true
+			role := RoleRoot
+			if l.contains(unknownError) { // which a program can bring about itself
+				role = RoleSuspect
+			}
+			return said{match: Match{Rule: transient("device", "GPULost", role).rule(), Line: l.shown()}, known: true, at: i, other: told}, true
 		}
 	}
 	return s, false

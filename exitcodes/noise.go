@@ -39,7 +39,7 @@ var noiseHeads = []string{
 	"Fatal Python error: ", "Original exception was:", "Current thread 0x", "Thread 0x", "Stack (most recent call first):", "Extension modules: ",
 	"C stack trace (most recent call first):", "Current thread's C stack trace", "Python runtime state: ", "Garbage-collecting",
 	"<no Python frame>", "  <no Python frame>", "  Garbage-collecting", "frame #", "Exception raised from ", "*** Aborted at ", "*** SIG", "PC: @ ", "    @ ", "*** Process received signal ***", "*** End of error message ***",
-	"wandb: ", "wandb:", "env {'", "[TimeInfo: ", "  [TimeInfo: ", "[SignalInfo: ", "  [SignalInfo: ", "Sending process ", "Killing subprocess", "terminate called", "E0000 ",
+	"wandb: ", "wandb:", "env {'", "[TimeInfo: ", "  [TimeInfo: ", "[SignalInfo: ", "  [SignalInfo: ", "Sending process ", "Closing process ", "Killing subprocess", "terminate called", "E0000 ",
 	"srun: Job step aborted", "srun: Terminating", "srun: Force Terminated", "srun: launch/slurm: ", "Set the environment variable HYDRA_FULL_ERROR=1",
 	"Error executing job with overrides", "For simplicity, JAX has removed", "--------------------", "====================",
 	"The stack trace below excludes JAX", "The preceding is the original exception", "Filtered Stack Trace:",
@@ -55,7 +55,7 @@ var (
 	wordings = newVocabulary()
 
 	wordsNoise = wordings.list("@ ... and at least ", "nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
-		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "*** check failure stack trace", "closing signal sig", "via signal sig", "most recent call first",
+		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "*** check failure stack trace", "closing signal sig", "most recent call first",
 		"petsc error: #", "petsc error: ---", "petsc error: see http", "petsc error: configure options", "petsc error: petsc ", "note: invoking mpi_abort", "you may or may not see output from other", "exactly when open mpi kills", "mpi_errors_are_fatal", "has sent help message help-", "have sent help message help-", "\"orte_base_help_aggregate\"", "\"prte_base_help_aggregate\"", "and mpi will try to terminate", "*** on communicator", "*** on a null communicator", "*** an error occurred in mpi_", "] *** unknown error", "total chunks: ", "sum total of in-use chunks", "in-use chunk", "*** reported by process", "and potentially your mpi job",
 		"local abort before mpi_init completed", "to aggregate error messages, and not able")
 	wordsTeardown = wordings.list("sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
@@ -69,11 +69,14 @@ var (
 		"elifecycle", "; unknown error 255", "error building extension", "ld returned 1 exit status", "linker command failed with exit code", "exited with code ", "command exited with", "errored out with exit status", "fatal: index-pack failed", "ninja: build stopped", "compilation terminated.", "fatal: fetch-pack: invalid index-pack output", "npm err! errno ", "see above for error", "inner error is reported as above", "warning log message was printed above", "exit with status code ", "one or more processes exited with non-zero status", "the log above", "finished in state failed",
 		"executeuserscripterror", "reporting training failure", "encountered exit_code", "because a job execution failed", "error in rule ",
 		"error in rsync protocol data stream (code 12)", "some files/attrs were not transferred", "error in socket io (code 10)", "unexplained error (code 255)", "error: aborting job",
-		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above", "see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above",
-		"see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "value: any { .. }", "` value: any', ", "files failed to download", "file failed to download", "files failed to upload", "failed to precompile ",
-		"finished with failed status", "waiting for w&b process to finish", "error: failed process: process(", "at least one job did not complete successfully", "could not be transferred.", " (read) {", " (write) {",
+		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above",
+		"` value: any', ", "failed to precompile ",
+		"waiting for w&b process to finish", "error: failed process: process(", " (read) {", " (write) {",
 		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ")
-	wordsHandled = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
+	// What points at what was said before, where a line ends with it.
+	pointing      = []string{"see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above", "see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "files failed to download", "file failed to download", "files failed to upload", "finished with failed status", "at least one job did not complete successfully", "could not be transferred", "value: any { .. }"}
+	wordsPointing = wordings.list(pointing...)
+	wordsHandled  = wordings.list("skipping", "skipped", "ignored", "ignoring", "falling back", "fallback", "fall back", "retrying", "will retry",
 		"disabling", "disabled", "continuing", "trying again", "recovered", "cleared", "using default", "not available, using",
 		"(probe)", "attempt #", "attempt 0", "attempt 1", "attempt 2", "attempt 3", "attempt 4", "attempt 5", "attempt 6",
 		"attempt 7", "attempt 8", "attempt 9", "first attempt", "previous attempt", "instead", "no longer needed", "proceeding", "non-fatal", "nonfatal", "optional")
@@ -115,7 +118,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text))
-	give(traitEcho, h.any(wordsEcho) || endedBySlurm(l))
+	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitNames, h.any(wordsNames))
@@ -128,6 +131,27 @@ func traitsOf(l *line) (t trait) {
 	give(traitHandled, h.any(wordsHandled) || h.any(wordsTrying) && !h.any(wordsWhileTrying))
 	give(traitWithout, h.any(wordsWithout))
 	return t
+}
+
+// points reports whether a line ends by pointing at what was said before, and is no error of the program's own that says something itself.
+func points(lower []byte) bool {
+	text := bytes.TrimRight(lower, " .!)")
+	for _, words := range pointing {
+		if rest, found := bytes.CutSuffix(text, []byte(strings.TrimRight(words, " .!)"))); found {
+			class, _, named := bytes.Cut(rest, []byte("error: "))
+			return !named || !ownErrors[titled(class)+"Error"] && !logicErrors[titled(class)+"Error"]
+		}
+	}
+	return false
+}
+
+// titled is the last name in lower case, as a class begins: "value" of "a.value" is Value.
+func titled(class []byte) string {
+	name := lastName(string(class))
+	if name == "" {
+		return ""
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 // namesException reports whether a line begins with the whole name of an exception, whose message may tell of nothing:

@@ -46,13 +46,25 @@ func (r *reader) interruptedBefore(c int, s said) (said, bool) {
 	if s.known && (s.role() == RoleRoot || s.match.Rule.Verdict == Preempted) || s.program {
 		return s, false
 	}
-	for i := c - 1; i >= 0; i-- {
+	for i := c - 1; i >= 0 && r.onlyNoise(r.chains[i].end+1, r.chains[i+1].begin); i-- {
 		before := &r.chains[i]
 		if !before.ignored && !before.survived && before.tag == r.chains[c].tag && interrupted(lastName(before.last().class)).known() && r.looksUncaught(before) {
-			return r.judgeChain(before), true
+			t := r.judgeChain(before)
+			t.other = s.exception
+			return t, true
 		}
 	}
 	return s, false
+}
+
+// onlyNoise reports whether the lines from one to before another say nothing of the program.
+func (r *reader) onlyNoise(from, to int) bool {
+	for i := from; i < to; i++ {
+		if l := &r.lines[i]; !l.blank() && l.kind != kindNoise && !l.is(traitNoise|traitEcho) && !besideTheRun(l) && !r.tellsOutcome(l) {
+			return false
+		}
+	}
+	return true
 }
 
 // cutLauncher reports whether the output ends in the traceback of chain c before it names an exception, and nothing but a launcher's words

@@ -51,3 +51,45 @@ func TestWhoTellsWhy(t *testing.T) {
 		}
 	}
 }
+
+// TestPassedOnWithoutEnd has every one of many exceptions pass on another's: each is looked at once, and not all that stand before it again.
+func TestPassedOnWithoutEnd(t *testing.T) {
+	var b strings.Builder
+	for range 400 {
+		b.WriteString("Traceback (most recent call last):\n  File \"/app/a.py\", line 7, in <module>\n    f()\nRuntimeError: Engine core initialization failed. See root cause above.\n")
+	}
+	o := exited(1)
+	o.Output = []byte(b.String())
+	if f := Judge(o, BuiltinRules()); f.Verdict != Fatal {
+		t.Errorf("%s by %q", f.Verdict, f.Rule)
+	}
+}
+
+// TestOwnErrors has programs say in their own words what sounds like somebody else's.
+func TestOwnErrors(t *testing.T) {
+	const refused = "telemetry: dial tcp 10.0.0.1:80: connect: connection refused\n"
+	const stack = "Traceback (most recent call last):\n  File \"/app/train.py\", line 7, in <module>\n    main()\n"
+	for name, tt := range map[string]struct {
+		code    int
+		output  string
+		verdict Verdict
+		says    string
+	}{
+		"a code, and why":                {3, refused + "License check failed with error code 3: seat limit of team A exceeded\n", Fatal, "seat limit"},
+		"threads, and why":               {1, refused + "2 loader threads exited: bad schema in column 3\n", Fatal, ""},
+		"a file, and why":                {1, refused + "1 file failed to download: no such key in the manifest\n", Fatal, "manifest"},
+		"its own exception, and where":   {1, "Traceback (most recent call last):\n  File \"/app/t.py\", line 7, in f\n    g()\nConnectionRefusedError: [Errno 111] Connection refused\n" + stack + "ValueError: 3 unknown keys in config.yaml, see output above\n", Fatal, "3 unknown keys"},
+		"a loss that is inferred":        {7, "The loss is inferred from the labels\nreading config\ncurl: (7) Failed to connect to data port 80: Connection refused\n", Retry, "curl"},
+		"an expression":                  {1, "^CUDA_HOME must be set in env.sh\n", Fatal, ""},
+		"a directory's name":             {1, "Traceback (most recent call last):\n  File \"/home/u/next-word-prediction/train.py\", line 7, in <module>\n    state = torch.load(path)\n  File \"/lib/torch/serialization.py\", line 9, in __init__\n    f()\nRuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory\n", Retry, "zip archive"},
+		"an option named after a device": {1, "/lib/torch/cuda/__init__.py:118: UserWarning: CUDA initialization: CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable\n" + stack + "ValueError: option --no cuda is deprecated and was removed\n", Fatal, "--no cuda"},
+		"an interrupt, and another run":  {1, stack + "KeyboardInterrupt\nevaluation skipped by the operator, now training\n" + stack + "mylib.ConfigInvalid: 3 unknown keys in config.yaml\n", Fatal, "3 unknown keys"},
+		"copied at the second try":       {1, "download failed: s3://b/k to ./k Connection reset by peer\nCompleted 1 MiB/1 MiB\ndownload: s3://b/k to ./k\nconfig.yaml has 3 entries, 4 wanted\n", Fatal, ""},
+	} {
+		o := exited(tt.code)
+		o.Output = []byte(tt.output)
+		if f := Judge(o, BuiltinRules()); f.Verdict != tt.verdict || !strings.Contains(f.Evidence, tt.says) {
+			t.Errorf("%s: %s by %q, want %s: %s", name, f.Verdict, f.Rule, tt.verdict, f.Evidence)
+		}
+	}
+}

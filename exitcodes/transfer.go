@@ -1,5 +1,7 @@
 package exitcodes
 
+import "strings"
+
 // A program that copies many files continues with the others where one of them fails, and ends with a code that says so. What it has said
 // of that one is final, whatever it copies after it.
 
@@ -19,9 +21,16 @@ func (r *reader) notTransferred() (s said, found bool) {
 		return said{}, false
 	}
 	heads := 0
+	copied := map[string]bool{} // later
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace && (!r.inside[i] || r.lines[i].kind == kindNoise); i-- {
 		l := &r.lines[i]
+		if _, file, ok := strings.Cut(fileOf(l), ": "); ok && l.says(transferred...) {
+			copied[file] = true
+		}
 		if ofTransfer(l) {
+			if _, file, _ := strings.Cut(fileOf(l), ": "); file != "" && copied[file] { // at the next try
+				continue
+			}
 			if !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 				return said{}, false
 			}
@@ -46,4 +55,13 @@ func (r *reader) notTransferred() (s said, found bool) {
 		}
 	}
 	return s, found
+}
+
+// fileOf is what the AWS CLI did with a file, and that file, "download: s3://b/k": all before " to ".
+func fileOf(l *line) string {
+	what, _, found := strings.Cut(l.shown()[:min(len(l.shown()), maxOutcome)], " to ")
+	if !found {
+		return ""
+	}
+	return what
 }
