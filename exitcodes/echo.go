@@ -52,7 +52,7 @@ func (r *reader) passesOn(text []byte) bool {
 }
 
 var outcomeOwn = lazy(`(?i)\b(?:failed|exited|ended|finished|terminated|aborted|crashed|returned)[ :,]*[(\[]?(?:with |on )?(?:an? )?(?:non-?zero )?` +
-	`(?:rc|ret|(?:exit|return|error)? ?(?:code|status))[ =:]*(\d+)["'.)\]!]*(?:,? (?:not|skipping|`+seeAlso+`after) .*)?$`)
+	`(?:rc|ret|(?:exit|return|error)? ?(?:code|status))[ =:]*(\d+)["'.)\]!]*(?:,? (?:not|skipping|` + seeAlso + `after) .*)?$`)
 
 const (
 	maxOutcome    = 240 // bytes of such a line
