@@ -36,7 +36,7 @@ func (r *reader) judgeStream(c int) said {
 				t.other = s.exception
 				return t
 			}
-			break // which has looked at those before it
+			break // which has read those before it
 		}
 	}
 	s.unknown, s.program = false, false

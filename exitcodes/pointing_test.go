@@ -52,7 +52,7 @@ func TestWhoTellsWhy(t *testing.T) {
 	}
 }
 
-// TestPassedOnWithoutEnd has every one of many exceptions pass on another's: each is looked at once, and not all that stand before it again.
+// TestPassedOnWithoutEnd has every one of many exceptions pass on another's: each is read once, and not all that stand before it again.
 func TestPassedOnWithoutEnd(t *testing.T) {
 	var b strings.Builder
 	for range 400 {
