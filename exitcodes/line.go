@@ -92,7 +92,7 @@ func readLines(output []byte, m *meter) []line {
 	m.pass(3, len(output)) // labels, line ends, carriage returns
 	labels := hasLabels(output)
 	shippers := findShippers(output, labels, m)
-	lines := make([]line, 0, min(bytes.Count(output, []byte{'\n'})+1, 2*maxLines))
+	lines := make([]line, 0, min(bytes.Count(output, []byte{'\n'})+1, len(output)/16+1, 2*maxLines)) // blank ones are not kept
 	number, offset := 0, 0
 	for full := range bytes.Lines(output) {
 		from := line{number: number, offset: offset}
