@@ -113,11 +113,11 @@ func (r *reader) abortedAfter() (said, bool) {
 	aborts := false
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
 		l := &r.lines[i]
-		if l.says("Aborted", terminated) || shellKilled(l.text) && l.contains("Aborted") {
+		if l.says("Aborted", terminated) || l.shellKilled() && l.contains("Aborted") {
 			aborts = true
 			continue
 		}
-		if l.kind == kindNoise || l.blank() || l.is(traitNoise|traitEcho) || isAddress(l.text) || r.talksOfDeath(i) || shellKilled(l.text) {
+		if l.kind == kindNoise || l.blank() || l.is(traitNoise|traitEcho) || isAddress(l.text) || r.talksOfDeath(i) || l.shellKilled() {
 			continue
 		}
 		if r.inside[i] || l.kind != kindLast || l.level == levelWarning || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {

@@ -82,6 +82,9 @@ var (
 	reportItem = lazy(`^\[\d+\]:$`)
 )
 
+// maxFailures are the failures of a report that are read: far more than a node has ranks.
+const maxFailures = 1024
+
 // ParseReport finds the last failure report that torchrun printed in output. rest is what was printed before
 // torchrun's own traceback, which says nothing about the workers.
 func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
@@ -104,6 +107,9 @@ func ParseReport(output []byte) (failures []ReportedFailure, rest []byte) {
 		switch {
 		case string(line) == rootSection:
 			inRoot, inTraceback = true, false
+			current, failures = nil, failures[:min(len(failures), maxFailures-1)] // room for the root cause
+		case len(line) < 12 && reportItem().Match(line) && len(failures) == maxFailures:
+			current = nil
 		case len(line) < 12 && reportItem().Match(line):
 			failures = append(failures, ReportedFailure{Rank: -1, LocalRank: -1, First: inRoot})
 			current = &failures[len(failures)-1]

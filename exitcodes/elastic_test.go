@@ -60,6 +60,24 @@ func TestParseReport(t *testing.T) {
 	}
 }
 
+// However many failures a report lists, few are kept, and the root cause is one of them.
+func TestParseReportIsBounded(t *testing.T) {
+	failures := make([]string, 2*maxFailures)
+	for i := range failures {
+		failures[i] = failure(i, 1, 1, "x")
+	}
+	got, _ := ParseReport([]byte(report(failures...)))
+	if len(got) != maxFailures {
+		t.Fatalf("%d failures, want %d", len(got), maxFailures)
+	}
+	if root := got[len(got)-1]; !root.First || root.Rank != len(failures)-1 {
+		t.Errorf("root: %+v", root)
+	}
+	if last := got[len(got)-2]; last.Rank != maxFailures-2 {
+		t.Errorf("the last before it: %+v", last)
+	}
+}
+
 func TestParseReportIgnoresImpossibleStatuses(t *testing.T) {
 	for _, code := range []int{999, -65, -1 << 40} {
 		got, _ := ParseReport([]byte(report(failure(0, code, 1, "x"))))

@@ -3,11 +3,14 @@ package exitcodes
 import (
 	"bytes"
 	"strconv"
+	"strings"
 )
 
 // saysSignal are words of whoever tells of a signal, or of a shell's code for one.
 var (
-	signalTold = []string{"= -", "code -", "code: -", "ignal", "sig", "status -", "exit code 1", "exit status 1", "exit code: 1", "exitcode: 1", "exited with code 1", "exited with status 1", "status of 1"}
+	signalTold = []string{"terminated with signal", "terminated by", "died with <signals.sig", "killed by signal", "received signal", "code -", "code: -", "code = -", "code:-", "status -",
+		"on signal ", "of signal ", "(signal ", "(sig", "{sig", "signal (", "status of", "signal number", "severe (", "sigkill(", "sigsegv(", "sigabrt(", "sigbus(", "sigterm(", "sigfpe(", "sigill(",
+		"exit code 1", "exit status 1", "exit code: 1", "exit status: 1", "exitcode 1", "exitcode: 1", "exited with code 1", "exited with code: 1", "exited with status 1", "exited with status: 1"}
 	saysSignal = phrases.list(signalTold...)
 )
 
@@ -44,6 +47,24 @@ func childKilled(_, _ string, message []byte, h heard) family {
 	return transient("killed", "ChildKilled", RoleSuspect)
 }
 
+// shellKilled reports whether a line is what a shell says about a child that a signal killed.
+func (l *line) shellKilled() bool { return l.is(traitShell) && shellKilled(l.text) }
+
+// shellWords are those of which one is in any line that shellKilled knows, in lower case.
+func shellWords() []string {
+	words := []string{"killed"}
+	for _, word := range crashNames {
+		words = append(words, strings.ToLower(word))
+	}
+	for word := range translated() {
+		words = append(words, strings.ToLower(word))
+	}
+	return words
+}
+
+// crashNames are what a shell calls deaths by a signal but SIGKILL.
+var crashNames = []string{"Segmentation fault", "Bus error", "Aborted", "Illegal instruction", "Floating point exception"}
+
 // shellKilled reads what a shell says about a child that a signal killed: "line 1: 1234 Killed  python train.py".
 func shellKilled(text []byte) bool {
 	if n := len(text) - len("Killed"); n > 0 && string(text[n:]) == "Killed" && text[n-1] >= '0' && text[n-1] <= ']' {
@@ -52,7 +73,7 @@ func shellKilled(text []byte) bool {
 	text = text[:min(len(text), 400)]
 	i := bytes.Index(text, []byte("Killed"))
 	n := len("Killed")
-	for _, word := range []string{"Segmentation fault", "Bus error", "Aborted", "Illegal instruction", "Floating point exception"} {
+	for _, word := range crashNames {
 		if i < 0 {
 			i, n = bytes.Index(text, []byte(word)), len(word)
 		}

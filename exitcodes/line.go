@@ -37,6 +37,7 @@ const (
 	traitTeardown                   // only a dying interpreter says it
 	traitExit                       // only a process that goes down says it
 	traitSignal                     // it may tell of a signal
+	traitShell                      // a shell may tell in it of a child that a signal killed
 	traitNames                      // it may name the ranks that did not come, or a host
 	traitWithout                    // its program works on without that
 	traitGaveUp                     // the last try of several: what it says was not got over
@@ -92,7 +93,7 @@ func readLines(output []byte, m *meter) []line {
 	m.pass(3, len(output)) // labels, line ends, carriage returns
 	labels := hasLabels(output)
 	shippers := findShippers(output, labels, m)
-	lines := make([]line, 0, min(bytes.Count(output, []byte{'\n'})+1, len(output)/16+1, 2*maxLines)) // blank ones are not kept
+	lines := make([]line, 0, min(countLines(output), 2*maxLines))
 	number, offset := 0, 0
 	for full := range bytes.Lines(output) {
 		from := line{number: number, offset: offset}
@@ -141,6 +142,22 @@ func readLines(output []byte, m *meter) []line {
 }
 
 const maxRecord = 12 // lines of one record of glog
+
+// countLines is how many lines of an output have something in them, and one more for a blank one.
+func countLines(output []byte) int {
+	n := 1
+	for len(output) > 0 {
+		end := bytes.IndexByte(output, '\n')
+		if end != 0 {
+			n++
+		}
+		if end < 0 {
+			break
+		}
+		output = output[end+1:]
+	}
+	return n
+}
 
 // stamp says of each line when it arrived, and by which stream. Nothing else is known of it then.
 func stamp(lines []line, arrived []Arrival) {

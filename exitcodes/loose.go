@@ -32,7 +32,7 @@ func (r *reader) loose(from, to int, beside bool) (best Match, at int, found boo
 		case l.kind == kindSurvived || l.kind == kindWork || l.level == levelInfo && !(rule != nil && (rule.OnSuccess || rule.Verdict == Preempted)):
 			continue
 		case rule != nil && rule.Role > RoleConfirm:
-		case r.rules.families && l.kind != kindNoise && (shellKilled(l.text) || l.is(traitSignal) && childKilled("", "", l.text, hears(saysSignal)).known()):
+		case r.rules.families && l.kind != kindNoise && (l.shellKilled() || l.is(traitSignal) && childKilled("", "", l.text, hears(saysSignal)).known()):
 			f := transient("killed", "ChildKilled", RoleSuspect).rule()
 			rule = &f
 		case r.rules.families && !beside && l.kind != kindNoise && l.is(traitError) && !r.underWarning(i) && r.meter.afford(familyPasses, min(len(l.text), maxMessageText)):

@@ -155,7 +155,7 @@ func (r *reader) longSurvived(c *chain) bool {
 
 // errorLine reports whether a line outside of a traceback tells of something that went wrong.
 func errorLine(l *line) bool {
-	return l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || l.is(traitError) || shellKilled(l.text)
+	return l.rule != nil && l.rule.Role > RoleNoise || l.level == levelError || l.is(traitError) || l.shellKilled()
 }
 
 // opFailed begins what TensorFlow logs as a warning of an operation that fails: the error comes to the program as an exception.

@@ -97,6 +97,7 @@ var (
 	wordsNames   = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
 		"remote peer ", "by peer [", "read error [", "write error [", "remote=[")
 	wordsSignal = wordings.list(signalTold...)
+	wordsShell  = wordings.list(shellWords()...)
 )
 
 // traitsOf looks at the words of a line.
@@ -124,6 +125,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitNames, h.any(wordsNames))
 	give(traitGaveUp, h.any(wordsGaveUp))
 	give(traitSignal, h.any(wordsSignal))
+	give(traitShell, h.any(wordsShell))
 	give(traitOutcome, h.any(wordsOutcome))
 	if before, _, advises := bytes.Cut(lower, []byte(" consider ")); advises { // what to do about it was not done
 		h = wordings.in(before)

@@ -49,3 +49,20 @@ func TestTranslatedDeath(t *testing.T) {
 		}
 	}
 }
+
+// Whatever shellKilled knows has one of the words for which a line is asked at all.
+func TestShellWords(t *testing.T) {
+	lines := append([]string{"Killed", "12%|### | 3/9 [00:01<00:02]Killed", "a.sh: line 3: 77 Killed   python t.py"}, crashNames...)
+	for word, signal := range translated() {
+		if signal != sigabrt && signal != sigterm {
+			lines = append(lines, word)
+		}
+	}
+	for _, text := range lines {
+		l := line{text: []byte(text)}
+		l.traits = traitsOf(&l)
+		if !shellKilled(l.text) || !l.shellKilled() {
+			t.Errorf("%q: %v by itself, %v by its traits", text, shellKilled(l.text), l.shellKilled())
+		}
+	}
+}

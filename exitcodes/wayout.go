@@ -36,7 +36,7 @@ func (r *reader) findWayOut() wayOut {
 		if l.kind == kindNoise || l.is(traitEcho) || l.blank() || r.talksOfDeath(i) {
 			continue
 		}
-		if shells++; shells > maxShells || !shellKilled(l.text) && !(i == len(r.lines)-1 && deathCut(l.text)) {
+		if shells++; shells > maxShells || !l.shellKilled() && !(i == len(r.lines)-1 && deathCut(l.text)) {
 			w.spoke = i
 			break
 		}
