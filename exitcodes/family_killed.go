@@ -71,6 +71,15 @@ func shellKilled(text []byte) bool {
 		return true // glued to a line that had no end yet
 	}
 	text = text[:min(len(text), 400)]
+	if toldInEnglish(text) {
+		return true
+	}
+	_, sure := translatedDeath(text)
+	return sure
+}
+
+// toldInEnglish is shellKilled for a shell that speaks English.
+func toldInEnglish(text []byte) bool {
 	i := bytes.Index(text, []byte("Killed"))
 	n := len("Killed")
 	for _, word := range crashNames {
@@ -79,8 +88,7 @@ func shellKilled(text []byte) bool {
 		}
 	}
 	if i < 0 {
-		_, sure := translatedDeath(text)
-		return sure
+		return false
 	}
 	head, rest := bytes.TrimRight(text[:i], " "), bytes.TrimSpace(text[i+n:])
 	if len(head) == 0 { // "Killed", "Segmentation fault (core dumped)"
