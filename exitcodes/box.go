@@ -43,15 +43,31 @@ func (r *reader) findAdvice() {
 	}
 }
 
-// boxHead is the line with which the paragraph begins that stands first in a box of Open MPI's and to which line i belongs: that says
-// what happened, and the rest explains it. Else it is i.
+// boxHead is the first line of the box of Open MPI's to which line i belongs: that says what happened, and the rest explains it. Else
+// it is i.
 func (r *reader) boxHead(i int) int {
-	for j := i; j > 0 && i-j <= maxAdvice && !r.lines[j].blank() && !indented(r.lines[j].text); j-- {
-		if isRule(r.lines[j-1].text) {
+	for j := i; j > 0 && i-j <= maxAdvice; j-- {
+		if isRule(r.lines[j].text) {
+			break
+		}
+		if isRule(r.lines[j-1].text) && (j == i || r.closed(i)) {
 			return j
+		}
+		if r.lines[j].blank() && !r.closed(i) {
+			break
 		}
 	}
 	return i
+}
+
+// closed reports whether the box to which line i belongs, if any, ends with a rule.
+func (r *reader) closed(i int) bool {
+	for j := i; j < len(r.lines) && j-i <= maxAdvice; j++ {
+		if isRule(r.lines[j].text) {
+			return true
+		}
+	}
+	return false
 }
 
 // isRule reports whether a line is a rule of dashes.

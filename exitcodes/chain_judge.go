@@ -142,7 +142,7 @@ func (r *reader) judgeNamed(c *chain) said {
 				best = s
 			}
 			if best.match.Rule.Verdict == Fatal || best.role() == RoleRoot {
-				return r.emptied(c, r.served(c, i, best))
+				return r.forked(c, r.emptied(c, r.served(c, i, best)))
 			}
 		}
 		if c.members[first].link == linkContext {
@@ -247,7 +247,7 @@ func (r *reader) judgeUnit(unit []member) (best Match, at int, found bool) {
 func (r *reader) judgeMember(m member) (best Match, at int, found bool) {
 	for _, i := range m.lines { // but what a shell says right after it
 		if rule := r.lines[i].rule; rule != nil && rule.Role > RoleConfirm && rule.Name != endedRule && (!found || rule.Name != best.Rule.Name && r.rules.better(rule, &best.Rule)) {
-			best, at, found = Match{Rule: *rule, Line: r.whole(m, i)}, i, true
+			best, at, found = Match{Rule: *rule, Line: r.within(m, i)}, i, true
 		}
 	}
 	if found || !r.rules.families {

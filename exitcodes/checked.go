@@ -11,6 +11,11 @@ import (
 // failedCheck is the check of which a program has aborted: what it says of a condition that is known, what was said right before it
 // where it says nothing, else that the program had passed something wrong, where that is what was checked.
 func (r *reader) failedCheck() (said, bool) {
+	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- { // which always abort, whatever other threads print meanwhile
+		if l := &r.lines[i]; asserted(l.text) && aboutArguments(l) {
+			return said{match: Match{Rule: deterministic("check", "CheckFailed").rule(), Line: l.shown()}, known: true, at: i}, true
+		}
+	}
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
 		l := &r.lines[i]
 		if l.kind == kindWork {
@@ -41,6 +46,8 @@ func aboutArguments(l *line) bool {
 	switch {
 	case misfitPattern().Match(text):
 		return true
+	case asserted(text):
+		return argumentPattern().Match(text) || !statePattern().Match(text)
 	case checkPattern().Match(text):
 		return !checksState(text)
 	case l.contains("Check failed: "):
@@ -59,6 +66,14 @@ func aboutArguments(l *line) bool {
 	return argumentPattern().Match(text) && !statePattern().Match(text)
 }
 
+// asserted reports whether a line is of a macro by which a program asserts something of its own and aborts, as ggml does:
+// "ggml.c:20623: GGML_ASSERT(n % 8 == 0) failed". It may be glued to a line that had no end yet.
+func asserted(text []byte) bool {
+	return bytes.Contains(text, []byte("ASSERT(")) && assertPattern().Match(text)
+}
+
+var assertPattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: [A-Z][A-Z0-9]*_ASSERT\(.*\) failed`)
+
 // checksState reports whether a check is one of a state, or of what a call has returned.
 func checksState(text []byte) bool {
 	_, text, _ = bytes.Cut(text, []byte("Check failed: "))
@@ -75,7 +90,7 @@ var (
 	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|elements?|offset|range)|^[a-z] [<>]=? [a-z] \(-?\d`)
 	shapePattern    = lazy(`(?i)(?:==|<=?|>=?|\bequal\().*(?:shape|dims?\b|ndim|axes|size\(\)|count\(\)|channels|bottom\[)`)
 	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|\bfd\b|thread|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
-	misfitPattern   = lazy(`(?i)\b(?:(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
+	misfitPattern   = lazy(`(?i)\b(?:invalid (?:data )?type\b|invalid usage\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )
 

@@ -60,3 +60,20 @@ func TestWorkAfterACheck(t *testing.T) {
 		t.Errorf("%s by %q: %q", f.Verdict, f.Rule, f.Evidence)
 	}
 }
+
+// A macro of the program's own that asserts something aborts, whatever other threads print after it.
+func TestAssertedByMacro(t *testing.T) {
+	const noise = "ptrace: Operation not permitted.\nNo stack.\nThe program is not being run.\n"
+	for says, verdict := range map[string]Verdict{
+		"ggml/src/ggml.c:20623: GGML_ASSERT(n % 8 == 0) failed\n":                          Fatal,
+		"converting to q4_0 .. ggml/src/ggml.c:20623: GGML_ASSERT(n_dims <= 4) failed\n":   Fatal,
+		"ggml/src/ggml-rpc.cpp:77: GGML_ASSERT(status == 0) failed\n":                      Retry, // of a call
+		"the macro GGML_ASSERT(x) failed in an older build\n":                              Retry,
+		"ggml/src/ggml-cuda.cu:12: GGML_ASSERT(cudaMalloc(&p, n) == cudaSuccess) failed\n": Retry,
+	} {
+		out := "load\n" + says + noise + says + noise + noise + "Aborted (core dumped)\n"
+		if f := Judge(exited(134).printing(out), BuiltinRules()); f.Verdict != verdict {
+			t.Errorf("%q: %s by %q", says, f.Verdict, f.Rule)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func (r *reader) toldDeath(signal int) (told string) {
 
 // stopped reports whether Slurm says that it ends a step or a job, as it does by these signals.
 func stopped(text []byte, signal int) bool {
-	return (signal == sigterm || signal == sigkill || signal == sigint) && bytes.Contains(text, []byte(" CANCELLED AT ")) && cancelled().Match(text)
+	return (signal == sigterm || signal == sigkill || signal == sigint) && bytes.Contains(text, []byte("LED AT ")) && cancelled().Match(text)
 }
 
 // crashTold is the line in which a process that died of a crash says what was wrong, as a failed assertion does, where nothing
@@ -54,7 +54,7 @@ func (r *reader) crashTold(signal int) string {
 		if l.blank() || r.inside[i] {
 			continue
 		}
-		if seen++; (l.fatal || l.contains("Check failed: ", "Assertion `", "assertion failed: ", "what(): ", "Attempt to free invalid pointer", "A fatal error has been detected by the Java Runtime", "free(): ", "double free or corruption", "malloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "stack smashing detected")) && l.kind != kindSurvived {
+		if seen++; (l.fatal || l.contains("Check failed: ", "Assertion `", "assertion failed: ", "what(): ", "Attempt to free invalid pointer", "A fatal error has been detected by the Java Runtime", "free(): ", "double free or corruption", "malloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "stack smashing detected", "*** Break *** ") || asserted(l.text)) && l.kind != kindSurvived {
 			told = l.shown() // the first one: what is said after it comes of it
 		}
 	}
@@ -92,7 +92,7 @@ func tellsDeath(text []byte, signal int) bool {
 	return signalWords[said] == signal || "SIG"+strings.TrimPrefix(said, "SIG") == SignalName(signal)
 }
 
-var cancelled = lazy(`\*\*\* (?:STEP|JOB) \S+ (?:ON \S+ )?CANCELLED AT `)
+var cancelled = lazy(`\*\*\* (?:STEP|JOB) \S+ (?:ON \S+ )?(?:CANCELLED|KILLED) AT `)
 
 // zshDeath is how zsh tells that a child was killed, or one that it has put into the background.
 var zshDeath = lazy(`^(?:zsh: |\[\d+\] +[+-]? *\d+ )(killed|terminated|segmentation fault|bus error|abort|illegal hardware instruction|floating point exception|trace trap|hangup)(?: \(core dumped\))?(?: {2,}|$)`)

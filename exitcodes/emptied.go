@@ -1,6 +1,9 @@
 package exitcodes
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // emptied tells data from checkpoints where a pickle is empty, which reads alike: no other checkpoint helps against a file of the data
 // set that is. The frames say what was being read.
@@ -11,45 +14,37 @@ func (r *reader) emptied(c *chain, s said) said {
 	if c.last().class != "EOFError" {
 		return r.ofModel(c, s)
 	}
-	data := false
-	for _, i := range c.frames {
-		text := bytes.ToLower(r.lines[i].text[:min(len(r.lines[i].text), 300)])
-		r.meter.pass(2, len(text))
-		for _, word := range ofCheckpoints {
-			if bytes.Contains(text, word) {
-				return s
-			}
-		}
-		for _, word := range ofData {
-			data = data || bytes.Contains(text, word)
-		}
-	}
-	if data {
+	if r.framesName(c, ofData, ofCheckpoints, false) {
 		s.match.Rule = deterministic("data", "DataCorrupt").rule()
 	}
 	return s
 }
 
-// ofModel tells a model that somebody has given from a checkpoint of the run, where its file is broken: that stays so. The frames say
-// that it is one, and not that a run is resumed.
-func (r *reader) ofModel(c *chain, s said) said {
-	given := false
+// framesName reports whether a frame of a chain has one of the words, and none has one of those that tell against it. Some words are
+// meant of functions alone, not of what a directory is called.
+func (r *reader) framesName(c *chain, words, against [][]byte, functions bool) bool {
+	has := func(text []byte, words [][]byte) bool {
+		return slices.ContainsFunc(words, func(word []byte) bool { return bytes.Contains(text, word) })
+	}
+	named := false
 	for _, i := range c.frames {
 		text := bytes.ToLower(r.lines[i].text[:min(len(r.lines[i].text), 300)])
 		r.meter.pass(2, len(text))
-		for _, word := range ofRuns {
-			if bytes.Contains(text, word) {
-				return s
-			}
+		if has(text, against) {
+			return false
 		}
-		if _, function, found := bytes.Cut(text, []byte(", in ")); found { // not by what its directory is called
+		if _, function, found := bytes.Cut(text, []byte(", in ")); found && functions {
 			text = function
 		}
-		for _, word := range ofModels {
-			given = given || bytes.Contains(text, word)
-		}
+		named = named || has(text, words)
 	}
-	if given {
+	return named
+}
+
+// ofModel tells a model that somebody has given from a checkpoint of the run, where its file is broken: that stays so. The frames say
+// that it is one, and not that a run is resumed.
+func (r *reader) ofModel(c *chain, s said) said {
+	if r.framesName(c, ofModels, ofRuns, true) {
 		s.match.Rule = deterministic("data", "DataCorrupt").afterProgress().rule()
 	}
 	return s

@@ -68,6 +68,9 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if o.Status.Signal == 0 && signal >= sigrtmin { // which nobody sends: programs in Fortran exit with such codes
 		signal = 0
 	}
+	if stoppedByPALS(o) {
+		signal = 0
+	}
 	if signal > 0 && signal <= sigmax && !crash(signal) {
 		switch kill := o.killed(); {
 		case signal == sigkill && kill != "":

@@ -177,7 +177,7 @@ func (r *reader) findForbidden() {
 // findWork finds the lines that show that training went on: those whose shape had come twice before.
 func (r *reader) findWork(stepAt time.Time) {
 	seen := map[uint64]int{}
-	for i := range r.lines {
+	for i := range r.lines[:r.buildFailed()] {
 		l := &r.lines[i]
 		if r.inside[i] || l.rule != nil && (l.rule.Role > RoleConfirm || l.rule.Role == RoleNoise) && len(l.rule.ExitCodes) == 0 {
 			continue

@@ -23,10 +23,14 @@ func sentBy(o Outcome, rules *Rules, signal int) (w said, told string, found boo
 			w, found = sent, true
 		}
 	}
+	told = r.toldDeath(signal)
+	if found && stopped([]byte(told), signal) { // whoever has sent it says more than who was asked
+		w.match.Line = told
+	}
 	if found {
 		return w, "", true
 	}
-	return said{}, r.toldDeath(signal), false
+	return said{}, told, false
 }
 
 // gotOver reports whether the program went on after line i, which says that it is to end. How long that takes does not tell.

@@ -56,7 +56,7 @@ func mayBeWork(l *line) bool {
 	if !letters {
 		return false
 	}
-	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ") || isPrompt(l.text) { // a shell's trace
+	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ", "srun: ", "slurmstepd: ") || isPrompt(l.text) { // a shell's trace
 		return false
 	}
 	_, _, raised := raisedHead(l.text)

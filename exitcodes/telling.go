@@ -20,6 +20,9 @@ func (r *reader) whole(m member, i int) string {
 	if next < len(m.lines) && strings.HasSuffix(text, ":") && (strings.Contains(text, "Error(s) in loading ") || strings.Contains(text, "The following tasks ")) {
 		return text + " " + r.lines[m.lines[next]].shown()
 	}
+	if class, found := strings.CutSuffix(text, ":"); found && looksRaised(class) && i+1 < len(r.lines) && !r.lines[i+1].blank() { // its message begins below
+		return text + " " + r.lines[i+1].shown()
+	}
 	if strings.HasSuffix(text, ")") && strings.Contains(text, " Error. (Request ID: ") {
 		return r.asked(i, text)
 	}
@@ -29,6 +32,17 @@ func (r *reader) whole(m member, i int) string {
 	}
 	return text
 }
+
+// within is line i of an exception's message, behind the line that names the exception: the one says what, the other why.
+func (r *reader) within(m member, i int) string {
+	text := r.whole(m, i)
+	if head := m.lines[0]; i != head && !strings.HasPrefix(text, r.lines[head].shown()) {
+		return keepStart(r.lines[head].shown(), maxNamed) + " " + text
+	}
+	return text
+}
+
+const maxNamed = 96 // bytes of the line that names an exception, before one of its message
 
 // asked is the line of an exception that has the number of a request, and what was asked for: huggingface_hub says that below it, behind a
 // blank line.
@@ -105,7 +119,7 @@ func (r *reader) head(m member) string {
 	if message == "" && m.class == "AssertionError" && len(m.lines) == 1 && m.lines[0] > 0 { // what was asserted is the source of the last frame
 		for i := m.lines[0] - 1; i >= 0 && m.lines[0]-i <= 2; i-- { // or above its marks
 			if source := r.lines[i].shown(); strings.HasPrefix(source, "assert ") {
-				return text + ": " + source
+				return strings.TrimSuffix(text, ":") + ": " + source
 			}
 		}
 	}

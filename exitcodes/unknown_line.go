@@ -46,7 +46,9 @@ func (r *reader) mostTelling(s said) said {
 				all[len(all)-1].aside = 1
 			}
 		}
-		far++
+		if !indented(l.text) || !r.inside[i] && l.kind != kindNoise { // a stack may be of any length
+			far++
+		}
 		later = later || l.kind == kindLast && !l.is(traitEcho) && !besideTheRun(l)
 	}
 	slices.SortStableFunc(all, func(a, b weighed) int {
