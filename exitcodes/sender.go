@@ -30,6 +30,9 @@ func sentBy(o Outcome, rules *Rules, signal int) (w said, told string, found boo
 	if found {
 		return w, "", true
 	}
+	if w, found = r.kernelTold(told); found && signal == sigkill {
+		return w, "", true
+	}
 	return said{}, told, false
 }
 
