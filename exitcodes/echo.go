@@ -28,7 +28,7 @@ const (
 	seeAlso    = `see |check |exiting|aborting|stopping|quitting|giving up|shutting down|` // where there is more
 	partOfARun = `(?:training|job|task|step|run|script|command|process|program|pipeline|workflow|flow|experiment|trial|container|pod|stage|main)\b`
 	itsName    = `(?: ?["'<\[#]?[\w./:-]+["'>\]]?){0,2}?`
-	aTime      = `\d[\d :.,/TZ+-]*`
+	aTime      = `(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* +)?\d[\d :.,/TZ+-]*(?:(?:am|pm) ?)?(?:[a-z]{3,4} ?)?(?:\d{4})?`
 )
 
 // tellsOutcome reports whether a line says of a run, or a part of one, only that it has failed or ended, as whatever has started it
@@ -58,15 +58,6 @@ const (
 	maxOutcome    = 240 // bytes of such a line
 	outcomePasses = 4
 )
-
-// besideTheRun reports whether a shell says the line, of what it does next, a command that tells the time, or one that was to put
-// away what the run had not written.
-func besideTheRun(l *line) bool {
-	if l.says("mv: cannot ", "cp: cannot ", "rm: cannot ") {
-		return bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(": No such file or directory"))
-	}
-	return l.says("+ ", "++ ") || l.says("real\t", "user\t", "sys\t", "Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun ") && len(l.text) < 40 && bytes.ContainsAny(l.text, ":.")
-}
 
 // tellsDone reports whether kubectl says that what it was to do is done: what a script tidies up is nothing that went wrong.
 func tellsDone(l *line) bool { return kubectlDone().Match(l.text[:min(len(l.text), maxOutcome)]) }

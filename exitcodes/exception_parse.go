@@ -233,7 +233,7 @@ func (p *parser) name(i int, class string) {
 	switch {
 	case inUserCode(l.text):
 		p.state = stateUser
-	case oneLine(class):
+	case oneLine(class), string(bytes.TrimSpace(l.text)) == class: // whose message is empty
 		p.state = stateAfter
 	}
 }

@@ -41,6 +41,9 @@ func (r *reader) known() said {
 	if s, found := r.misused(); found {
 		return s
 	}
+	if s, found := r.endedInFortran(); found {
+		return s
+	}
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}

@@ -42,6 +42,7 @@ const (
 	traitWithout                    // its program works on without that
 	traitGaveUp                     // the last try of several: what it says was not got over
 	traitOutcome                    // it may tell only that something has failed or ended
+	traitEpilogue                   // of a report that a scheduler or a script prints about the job when it has ended
 	traitTracker                    // of an experiment tracker, without which training goes on
 )
 

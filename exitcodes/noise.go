@@ -72,7 +72,7 @@ var (
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above",
 		"` value: any', ", "failed to precompile ",
 		"waiting for w&b process to finish", "error: failed process: process(", " (read) {", " (write) {",
-		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ")
+		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ", "died from signal ", "submitted job triggered an exception", "trial task failed for trial", "=== run (id '", "complete log: ")
 	// What points at what was said before, where a line ends with it.
 	pointing      = []string{"see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above", "see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "files failed to download", "file failed to download", "files failed to upload", "finished with failed status", "at least one job did not complete successfully", "could not be transferred", "value: any { .. }"}
 	wordsPointing = wordings.list(pointing...)
@@ -119,7 +119,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text))
-	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l))
+	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l) || ofMake(l) && l.contains("] Error "))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitNames, h.any(wordsNames))
@@ -193,7 +193,7 @@ func isForeignFrame(l *line) bool {
 	if isMATLABFrame(l.text) {
 		return true
 	}
-	if len(text) == len(l.text) {
+	if len(text) == len(l.text) && !l.says("at ") { // which pages take for a paragraph
 		return false
 	}
 	if call, found := bytes.CutPrefix(bytes.TrimSpace(text), []byte("at ")); found {

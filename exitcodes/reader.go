@@ -96,6 +96,7 @@ func (r *reader) readLines(o Outcome) {
 	stamp(r.lines, o.Arrived)
 	r.findTraits()
 	r.findAdvice()
+	r.findEpilogue()
 	r.findStacks()
 	if o.shared != nil {
 		o.shared.lines = r.lines

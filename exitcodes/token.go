@@ -86,7 +86,7 @@ func (l *line) prefix(labels bool) bool {
 	case c == '|' || c == '-' || c == ':':
 		return l.separator()
 	case c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_':
-		return l.cTime() || l.word()
+		return l.cTime() || monthFirst(l.text) && l.takeClock() || l.word()
 	}
 	return false
 }

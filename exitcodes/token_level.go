@@ -29,6 +29,12 @@ func levelWord(s string) level {
 	return levelNone
 }
 
+// levelNext reports whether a text begins with a level behind a space.
+func levelNext(text []byte) bool {
+	word, _, found := bytes.Cut(bytes.TrimPrefix(text, []byte(" ")), []byte(" "))
+	return found && len(text) > 0 && text[0] == ' ' && len(word) <= 8 && levelWord(string(word)) != levelNone
+}
+
 // spokenLevel is the level that a line without a logger's head tells by its first words, or by naming a warning's class.
 func spokenLevel(text []byte) level {
 	head := text[:min(len(text), 400)]

@@ -55,7 +55,7 @@ func (l *line) bracket() bool {
 	case levelWord(strings.TrimSpace(in)) != levelNone:
 		l.logged, l.level = true, levelWord(strings.TrimSpace(in))
 		return take("")
-	case l.logged && (sourceFile(in) || loggerName(in)):
+	case l.logged && (sourceFile(in) || loggerName(in) || levelNext(rest)): // a thread's name before the level
 		return take("")
 	}
 	return false

@@ -19,6 +19,8 @@ func timeLength(text []byte) int {
 		n = 8
 	case fits(text, "00-00 00:00:00"):
 		n = 5
+	case monthFirst(text): // Nextflow's
+		n = len("Jul-20")
 	}
 	if n == 10 && n < len(text) && text[n] == ',' && fits(text[n:], ", 00:00:00 ") { // Airflow's, before the name of a zone
 		return n + len(", 00:00:00")
@@ -48,6 +50,13 @@ func timeLength(text []byte) int {
 	}
 	return n
 }
+
+// monthFirst reports whether a text begins with the name of a month, a day and a time: "Jul-20 13:54:41".
+func monthFirst(text []byte) bool {
+	return len(text) > 3 && fits(text[3:], "-00 00:00:00") && months[string(text[:3])]
+}
+
+var months = set("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 // fits reports whether the text begins as the picture does, in which 0 stands for any digit.
 func fits(text []byte, picture string) bool {

@@ -69,7 +69,31 @@ func (r *reader) mostTelling(s said) said {
 		}
 		return said{exception: r.stated(w.line), at: w.line, unknown: true, other: s.exception, hint: r.lines[w.line].kind == kindOther || r.lines[w.line].level == levelInfo}
 	}
+	if s.exception == "" {
+		return r.onlyLine(s)
+	}
 	return s
+}
+
+// onlyLine is the line of an output that has just one, where nothing told more: whatever it says, the process said nothing else.
+func (r *reader) onlyLine(s said) said {
+	only := -1
+	for i := range r.lines {
+		if l := &r.lines[i]; l.blank() || l.is(traitBar|traitEpilogue) {
+			continue
+		}
+		if only >= 0 || r.lines[i].kind == kindWork {
+			return s
+		}
+		only = i
+	}
+	if only < 0 {
+		return s
+	}
+	if l := &r.lines[only]; !l.is(traitError) && !listed(l.shown()) || l.is(traitEcho) || measured().Match(l.text[:min(len(l.text), 200)]) || r.rejected(only) {
+		return s
+	}
+	return said{exception: r.lines[only].shown(), at: only, unknown: true, hint: true}
 }
 
 // mayTell reports whether a line that weighs so much may be shown as what tells why it ended: no noise but a tracker's, and a launcher's

@@ -1,0 +1,79 @@
+package exitcodes
+
+import "bytes"
+
+// What is printed when the run is over: by the shell that had started it, by the script around it, by the scheduler. It says nothing of
+// why the run ended, and what was said last stands before it.
+
+// besideTheRun reports whether a line is of that kind: what a shell says of what it does next, the time, a farewell, what a command was
+// to put away that the run had not written, and a job's report.
+func besideTheRun(l *line) bool {
+	if l.is(traitEpilogue) {
+		return true
+	}
+	if l.says("mv: cannot ", "cp: cannot ", "rm: cannot ") {
+		return bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(": No such file or directory"))
+	}
+	return l.says("+ ", "++ ") || l.says("real\t", "user\t", "sys\t") && len(l.text) < 40 || isDate(l.text) || isFarewell(l.text) || l.says(ofRunners...)
+}
+
+// isDate reports whether a line is what date prints, whatever its language, perhaps in brackets.
+func isDate(text []byte) bool {
+	text = bytes.Trim(text, "[] ")
+	return len(text) < 40 && len(text) > 3 && text[3] == ' ' && weekdays[string(text[:3])] && bytes.ContainsAny(text, ":.")
+}
+
+var weekdays = set("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+// isFarewell reports whether a line is only a word that a script says at its end: "Done.", "=== finished ===".
+func isFarewell(text []byte) bool {
+	text = bytes.Trim(text[:min(len(text), 80)], " =-*#.!")
+	return len(text) <= maxFarewell && farewells[string(bytes.ToLower(text))]
+}
+
+const maxFarewell = 12
+
+var farewells = set("done", "all done", "finished", "complete", "completed", "end", "ended", "bye", "goodbye", "finish", "exit", "end of job", "job done", "job ended")
+
+// ofRunners begins what a runner of CI says of itself when a job has failed.
+var ofRunners = []string{"Cleaning up project directory", "Cleaning up orphan processes", "Uploading artifacts", "No files to upload", "Post job cleanup."}
+
+// findEpilogue marks the report of a scheduler about the job that has ended, and the table of GPUs that scripts print.
+func (r *reader) findEpilogue() {
+	for i := max(0, len(r.lines)-maxEpilogue); i < len(r.lines); i++ {
+		switch l := &r.lines[i]; {
+		case l.says("Sender: LSF System"), l.says("Job ID: ") && i+1 < len(r.lines) && r.lines[i+1].says("Cluster: "): // seff's
+			if r.untilReport(i) {
+				return
+			}
+		case l.contains("| NVIDIA-SMI "):
+			if i > 0 && r.lines[i-1].says("+--") {
+				i--
+			}
+			for ; i < len(r.lines) && (r.lines[i].says("+", "|") || r.lines[i].blank()); i++ {
+				r.lines[i].traits |= traitEpilogue
+			}
+		}
+	}
+}
+
+// untilReport marks the lines from a report's first on, where nothing but the report follows, and says whether that is so. What it
+// says of why the job was ended is no part of it: "TERM_MEMLIMIT: ...".
+func (r *reader) untilReport(from int) bool {
+	for i := from; i < len(r.lines); i++ {
+		if l := &r.lines[i]; isHeader(l.text) || l.says("# LSBATCH") || l.contains("The output (if any) follows:") { // of a job whose output stands below it
+			return false
+		}
+	}
+	if from > 0 && isRule(r.lines[from-1].text) {
+		r.lines[from-1].traits = traitNoise | traitEcho
+	}
+	for i := from; i < len(r.lines); i++ {
+		if !r.lines[i].says("TERM_") {
+			r.lines[i].traits |= traitEpilogue
+		}
+	}
+	return true
+}
+
+const maxEpilogue = 80 // lines

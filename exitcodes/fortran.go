@@ -1,0 +1,23 @@
+package exitcodes
+
+import "strconv"
+
+// endedInFortran is the error of Intel's Fortran runtime by whose number the process ended: what it stopped for, whatever a launcher
+// says of the ranks that it killed after that.
+func (r *reader) endedInFortran() (said, bool) {
+	if r.code <= uncaught || r.code >= CodeNotExecutable {
+		return said{}, false
+	}
+	head := "forrtl: severe (" + strconv.Itoa(r.code) + "): "
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		l := &r.lines[i]
+		if !l.says(head) || l.kind == kindSurvived {
+			continue
+		}
+		if f := r.familyIn(l.shown()[len(head):]); f.known() {
+			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
+		}
+		return said{exception: l.shown(), at: i, unknown: true, program: true}, true
+	}
+	return said{}, false
+}
