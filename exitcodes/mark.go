@@ -117,6 +117,7 @@ func (r *reader) mark() {
 		}
 	}
 	r.passOver()
+	r.passOverOptional()
 	r.markTrackers()
 }
 
