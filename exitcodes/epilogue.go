@@ -14,7 +14,7 @@ func besideTheRun(l *line) bool {
 	if l.says("mv: cannot ", "cp: cannot ", "rm: cannot ") {
 		return bytes.HasSuffix(bytes.TrimSpace(l.text), []byte(": No such file or directory"))
 	}
-	return l.says("+ ", "++ ") || l.says("real\t", "user\t", "sys\t") && len(l.text) < 40 || isDate(l.text) || isFarewell(l.text) || l.says(ofRunners...)
+	return l.says("+ ", "++ ") || l.says("real\t", "user\t", "sys\t") && len(l.text) < 40 || isDate(l.text) || isFarewell(l.text) || isTyped(l.text) || ofProcess(l.text) || l.says(ofRunners...) || l.says(ofHydra...)
 }
 
 // isDate reports whether a line is what date prints, whatever its language, perhaps in brackets.
@@ -33,10 +33,19 @@ func isFarewell(text []byte) bool {
 
 const maxFarewell = 12
 
-var farewells = set("done", "all done", "finished", "complete", "completed", "end", "ended", "bye", "goodbye", "finish", "exit", "end of job", "job done", "job ended")
+var farewells = set("done", "all done", "finished", "complete", "completed", "end", "ended", "bye", "goodbye", "finish", "exit", "end of job", "job done", "job ended", "logout")
 
 // ofRunners begins what a runner of CI says of itself when a job has failed.
-var ofRunners = []string{"Cleaning up project directory", "Cleaning up orphan processes", "Uploading artifacts", "No files to upload", "Post job cleanup."}
+var ofRunners = []string{"Cleaning up project directory", "Cleaning up orphan processes", "Uploading artifacts", "No files to upload", "Post job cleanup.", "COMET INFO:", "Terminating remaining workers after failure of Process ", "Core dump written to "}
+
+// ofHydra begins what mpiexec of MPICH prints around the one line that says how a rank ended.
+var ofHydra = []string{"=====================================================", "=   BAD TERMINATION OF ONE OF", "=   CLEANING UP REMAINING PROCESSES", "=   YOU CAN IGNORE THE BELOW", "=   PID ", "=   RANK ", "=   EXIT CODE: 1"}
+
+// isTyped reports whether a line is a shell's prompt with what a person typed behind it.
+func isTyped(text []byte) bool {
+	prompt, _, found := bytes.Cut(text[:min(len(text), 120)], []byte("$ "))
+	return found && bytes.IndexByte(prompt, '@') > 0 && bytes.IndexByte(prompt, ':') > 0 && bytes.Count(prompt, []byte(" ")) <= 1
+}
 
 // findEpilogue marks the report of a scheduler about the job that has ended, and the table of GPUs that scripts print.
 func (r *reader) findEpilogue() {

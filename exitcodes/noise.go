@@ -164,7 +164,7 @@ func namesException(text []byte) bool {
 }
 
 // trackers are how experiment trackers begin their lines: with their name, or with that of their logger or exception.
-var trackers = []string{"wandb:", "wandb.", "COMET ", "comet_ml.", "[neptune]", "neptune.", "mlflow.", "clearml."}
+var trackers = []string{"wandb:", "wandb.", "COMET ", "COMET INFO:", "COMET WARNING:", "comet_ml.", "[neptune]", "neptune.", "mlflow.", "clearml."}
 
 // ofTracker reports whether an experiment tracker says the line. What a logger is called may have been taken off it.
 func ofTracker(l *line, m *meter) bool {

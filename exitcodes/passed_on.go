@@ -18,7 +18,7 @@ func (r *reader) passesOnCommand(c int) bool {
 // ofLauncher reports whether a traceback is a launcher's own, which ends of its children's failure: it names none, or only which command has
 // failed.
 func (r *reader) ofLauncher(c *chain) bool {
-	if !c.cut && !ofCommand[lastName(c.last().class)] {
+	if !c.cut && !ofCommand[lastName(c.last().class)] && !r.lines[c.last().lines[0]].contains("Horovod detected that one or more processes exited") {
 		return false
 	}
 	for _, i := range c.frames[:min(len(c.frames), maxHeadFrames)] {

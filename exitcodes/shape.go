@@ -71,5 +71,5 @@ func isPrompt(text []byte) bool {
 
 // ofProcess reports whether Python heads with the line what has ended a process: "Process SpawnProcess-3:".
 func ofProcess(text []byte) bool {
-	return bytes.HasPrefix(text, []byte("Process ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(":")) && bytes.Contains(text, []byte("Process-"))
+	return bytes.HasPrefix(text, []byte("Process ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(":")) && bytes.Count(bytes.TrimSpace(text), []byte(" ")) == 1
 }
