@@ -2,6 +2,7 @@ package exitcodes
 
 import (
 	"bytes"
+	"regexp"
 	"strconv"
 )
 
@@ -47,12 +48,18 @@ func (r *reader) passesOn(text []byte) bool {
 	if r.code <= 2 || r.code >= CodeSignalBase { // which many commands end with
 		return false
 	}
-	m := outcomeOwn().FindSubmatch(text)
-	return m != nil && string(m[1]) == strconv.Itoa(r.code)
+	for _, pattern := range []func() *regexp.Regexp{outcomeOwn, outcomeBare} {
+		if m := pattern().FindSubmatch(text); m != nil && string(m[1]) == strconv.Itoa(r.code) {
+			return true
+		}
+	}
+	return false
 }
 
 var outcomeOwn = lazy(`(?i)\b(?:failed|exited|ended|finished|terminated|aborted|crashed|returned)[ :,]*[(\[]?(?:with |on )?(?:an? )?(?:non-?zero )?` +
 	`(?:rc|ret|(?:exit|return|error)? ?(?:code|status))[ =:]*(\d+)["'.)\]!]*(?:,? (?:not|skipping|` + seeAlso + `after) .*)?$`)
+
+var outcomeBare = lazy(`(?i)\bexited (\d+)$`)
 
 const (
 	maxOutcome    = 240 // bytes of such a line

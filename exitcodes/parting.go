@@ -49,7 +49,7 @@ func (r *reader) parting(to int) (Match, int, bool) {
 		f, read := r.errorFamily(l)
 		if f.known() {
 			passes := f.verdict == Retry || f.printed || r.code == 128 && l.says("fatal: ")
-			return Match{Rule: f.rule(), Line: l.shown()}, i, passes && r.outweighs(l, who, said)
+			return Match{Rule: f.rule(), Line: l.shown()}, i, passes && (r.outweighs(l, who, said) || !said.failed && r.spokeBefore(i, said.by))
 		}
 		if !read || !said.add(who, true) {
 			break
@@ -100,6 +100,17 @@ func (r *reader) outweighs(l *line, who string, said after) bool {
 		return true
 	}
 	return said.failed && (r.lastTry(l) || r.namesCode(l, who))
+}
+
+// spokeBefore reports whether somebody who says after line i nothing that went wrong had spoken before it, too: a script around the
+// command that failed, which comes to its own end.
+func (r *reader) spokeBefore(i int, who string) bool {
+	for j := i - 1; j >= 0 && i-j <= backtrace; j-- {
+		if l := &r.lines[j]; !l.blank() && !r.inside[j] && l.kind == kindOther && !indented(l.text) && speaker(l.text) == who {
+			return true
+		}
+	}
+	return false
 }
 
 // isBracket reports whether a line only closes or opens what JSON has on several lines, or stands for what was left out.
@@ -177,7 +188,7 @@ func speaker(text []byte) string {
 		return "<"
 	}
 	word := text
-	if i := bytes.IndexAny(text, " :["); i > 0 {
+	if i := bytes.IndexAny(text[min(1, len(text)):], " :[") + 1; i > 0 {
 		word = text[:i]
 	}
 	if bytes.IndexByte(word, '=') >= 0 || noNames[string(bytes.ToLower(bytes.Trim(word, "!.,")))] {
