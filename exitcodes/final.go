@@ -25,7 +25,11 @@ func (r *reader) looksUncaught(c *chain) bool {
 	if c.own || len(c.frames) < 2 {
 		return true
 	}
-	return r.fromOutside(c.frames[1]) || len(c.members) > 1 && r.fromOutside(c.head+1) // the traceback before begins where its exception was caught
+	first := 1
+	if r.lines[c.frames[1]].logged && len(c.frames) > 2 { // by a thread, in between
+		first = 2
+	}
+	return r.fromOutside(c.frames[first]) || len(c.members) > 1 && r.fromOutside(c.head+1) // the traceback before begins where its exception was caught
 }
 
 // fromOutside reports whether line i is a frame in which a process begins.

@@ -65,7 +65,7 @@ func (r *reader) explained(raised said) said {
 	}
 	switch {
 	case raised.known:
-		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.reclaimedBefore, r.asserted, r.commandTold, r.ownCause} {
+		for _, read := range []func(said) (said, bool){r.usersWord, r.toldToStop, r.reclaimedBefore, r.asserted, r.unguarded, r.commandTold, r.ownCause} {
 			if s, found := read(raised); found {
 				return s
 			}

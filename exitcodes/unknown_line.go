@@ -46,7 +46,7 @@ func (r *reader) mostTelling(s said) said {
 				all[len(all)-1].aside = 1
 			}
 		}
-		if !indented(l.text) || !r.inside[i] && l.kind != kindNoise { // a stack may be of any length
+		if !(indented(l.text) && r.inside[i] || l.kind == kindNoise && (indented(l.text) || isForeignFrame(l))) { // a stack may be of any length
 			far++
 		}
 		later = later || l.kind == kindLast && !l.is(traitEcho) && !besideTheRun(l)
