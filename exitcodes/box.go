@@ -50,7 +50,10 @@ func (r *reader) boxHead(i int) int {
 		if isRule(r.lines[j].text) {
 			break
 		}
-		if isRule(r.lines[j-1].text) && (j == i || r.closed(i)) {
+		if isRule(r.lines[j-1].text) {
+			if r.lines[j].blank() || j < i && (!r.closed(i) || r.lines[i].is(traitError) && !r.lines[j].is(traitError) || !prose(r.lines[j].text)) {
+				return i
+			}
 			return j
 		}
 		if r.lines[j].blank() && !r.closed(i) {

@@ -12,7 +12,11 @@ import (
 // where it says nothing, else that the program had passed something wrong, where that is what was checked.
 func (r *reader) failedCheck() (said, bool) {
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- { // which always abort, whatever other threads print meanwhile
-		if l := &r.lines[i]; asserted(l.text) && aboutArguments(l) {
+		l := &r.lines[i]
+		if l.kind == kindWork && !worded(l.text) && bytes.ContainsAny(l.text, "0123456789") { // a step, and no warning of many threads
+			break
+		}
+		if asserted(l.text) && aboutArguments(l) && !r.inside[i] {
 			return said{match: Match{Rule: deterministic("check", "CheckFailed").rule(), Line: l.shown()}, known: true, at: i}, true
 		}
 	}
@@ -47,7 +51,7 @@ func aboutArguments(l *line) bool {
 	case misfitPattern().Match(text):
 		return true
 	case asserted(text):
-		return argumentPattern().Match(text) || !statePattern().Match(text)
+		return !allocatedPattern().Match(text) && (argumentPattern().Match(text) || !statePattern().Match(text))
 	case checkPattern().Match(text):
 		return !checksState(text)
 	case l.contains("Check failed: "):
@@ -72,7 +76,10 @@ func asserted(text []byte) bool {
 	return bytes.Contains(text, []byte("ASSERT(")) && assertPattern().Match(text)
 }
 
-var assertPattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: [A-Z][A-Z0-9]*_ASSERT\(.*\) failed`)
+var assertPattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: [A-Z][A-Z0-9]*_ASSERT\(.*\) failed(?:\s*$|\S)`)
+
+// allocatedPattern is such a line about memory that there was, or was not: a pointer, a buffer.
+var allocatedPattern = lazy(`(?i)_ASSERT\([\w.>()\[\]*! -]*\) failed|\b(?:null|nullptr)\b|mem|buf|alloc`)
 
 // checksState reports whether a check is one of a state, or of what a call has returned.
 func checksState(text []byte) bool {

@@ -8,7 +8,7 @@ func (r *reader) crashWords() said {
 	if s, found := r.endedBefore(); found {
 		return s
 	}
-	var best, raised said
+	var best, raised, memory said // there being none may come of what was said before
 	raisedLater := r.raisedLater()
 	for i := range r.lines {
 		l := &r.lines[i]
@@ -21,7 +21,9 @@ func (r *reader) crashWords() said {
 			continue
 		}
 		into := &best
-		if raisedLater[rule.Name] > i {
+		if rule.Name == "cxx.memory" {
+			into = &memory
+		} else if raisedLater[rule.Name] > i {
 			into = &raised
 		}
 		if !into.known || r.rules.better(rule, &into.match.Rule) {
@@ -38,6 +40,9 @@ func (r *reader) crashWords() said {
 		if s, found := read(); found {
 			return s
 		}
+	}
+	if memory.known {
+		return memory
 	}
 	return best
 }

@@ -8,10 +8,10 @@ import "bytes"
 func (r *reader) talksOfDeath(i int) bool {
 	l := &r.lines[i]
 	switch {
-	case l.rule != nil && l.rule.Name == "glibc.heap", l.rule != nil && l.rule.Name == "cxx.terminate":
+	case l.rule != nil && l.rule.Name == "glibc.heap", thrownUncaught(l):
 		return true
 	case i > 0 && r.lines[i-1].says(terminated) && l.says("  what():", "what():"):
-		return r.lines[i-1].rule != nil && r.lines[i-1].rule.Name == "cxx.terminate" && (l.rule == nil || l.rule.Role <= RoleConfirm) || l.contains("driver shutting down")
+		return thrownUncaught(&r.lines[i-1]) && (l.rule == nil || l.rule.Role <= RoleConfirm) || l.contains("driver shutting down")
 	case l.says(terminated) && i+1 < len(r.lines) && r.lines[i+1].contains("driver shutting down"):
 		return true
 	}
@@ -32,3 +32,8 @@ func frameOfC(text []byte) bool {
 }
 
 var mapPattern = lazy(`^[0-9a-f]{8,16}-[0-9a-f]{8,16} [r-][w-][x-][ps] `)
+
+// thrownUncaught reports whether the C++ library says in a line that nobody has caught an exception, of which that is all it says.
+func thrownUncaught(l *line) bool {
+	return l.rule != nil && (l.rule.Name == "cxx.terminate" || l.rule.Name == "cxx.memory")
+}

@@ -29,7 +29,7 @@ const (
 	seeAlso    = `see |check |exiting|aborting|stopping|quitting|giving up|shutting down|` // where there is more
 	partOfARun = `(?:training|job|task|step|run|script|command|process|program|pipeline|workflow|flow|experiment|trial|container|pod|stage|main)\b`
 	itsName    = `(?: ?["'<\[#]?[\w./:-]+["'>\]]?){0,2}?`
-	aTime      = `(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* +)?\d[\d :.,/TZ+-]*(?:(?:am|pm) ?)?(?:[a-z]{3,4} ?)?(?:\d{4})?`
+	aTime      = `(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* +)?\d[\d :.,/TZ+-]*(?:(?:am|pm) ?)?(?:(?:utc|gmt|[cmpe][sde]s?t|wes?t|bst|ist|jst|kst|msk|aes?t) ?)?(?:\d{4})?`
 )
 
 // tellsOutcome reports whether a line says of a run, or a part of one, only that it has failed or ended, as whatever has started it

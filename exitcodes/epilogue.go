@@ -1,6 +1,9 @@
 package exitcodes
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // What is printed when the run is over: by the shell that had started it, by the script around it, by the scheduler. It says nothing of
 // why the run ended, and what was said last stands before it.
@@ -51,9 +54,13 @@ func isTyped(text []byte) bool {
 func (r *reader) findEpilogue() {
 	for i := max(0, len(r.lines)-maxEpilogue); i < len(r.lines); i++ {
 		switch l := &r.lines[i]; {
-		case l.says("Sender: LSF System"), l.says("Job ID: ") && i+1 < len(r.lines) && r.lines[i+1].says("Cluster: "): // seff's
+		case l.says("Sender: LSF System"):
 			if r.untilReport(i) {
 				return
+			}
+		case l.says("Job ID: ") && slices.ContainsFunc(r.lines[i:min(len(r.lines), i+seffHead)], func(l line) bool { return l.says("State: ") }):
+			for ; i < len(r.lines) && r.lines[i].says(ofSeff...); i++ {
+				r.lines[i].traits |= traitEpilogue
 			}
 		case l.contains("| NVIDIA-SMI "):
 			if i > 0 && r.lines[i-1].says("+--") {
@@ -65,6 +72,12 @@ func (r *reader) findEpilogue() {
 		}
 	}
 }
+
+// ofSeff begins the lines of seff's report about a job of Slurm, whose state is one of the first.
+var ofSeff = []string{"Job ID: ", "Array Job ID: ", "Cluster: ", "User/Group: ", "State: ", "Nodes: ", "Cores: ", "Cores per node: ", "CPU Utilized: ", "CPU Efficiency: ", "Job Wall-clock time: ",
+	"Memory Utilized: ", "Memory Efficiency: ", "GPU ", "WARNING: Efficiency statistics"}
+
+const seffHead = 6 // lines
 
 // untilReport marks the lines from a report's first on, where nothing but the report follows, and says whether that is so. What it
 // says of why the job was ended is no part of it: "TERM_MEMLIMIT: ...".

@@ -139,3 +139,6 @@ func oneLine(class string) bool {
 	}
 	return false
 }
+
+// builtinClass are exceptions of Python that are often raised without a message: then there is none in the lines below.
+var builtinClass = set("EOFError", "TimeoutError", "AssertionError", "NotImplementedError", "RuntimeError", "OSError", "StopIteration", "Exception")

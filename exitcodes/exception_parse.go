@@ -233,7 +233,7 @@ func (p *parser) name(i int, class string) {
 	switch {
 	case inUserCode(l.text):
 		p.state = stateUser
-	case oneLine(class), string(bytes.TrimSpace(l.text)) == class: // whose message is empty
+	case oneLine(class), (builtinClass[class] || strings.IndexByte(class, '.') > 0) && string(bytes.TrimSpace(l.text)) == class: // whose message is empty
 		p.state = stateAfter
 	}
 }
@@ -265,7 +265,7 @@ func (p *parser) message(i int, text []byte) {
 		}
 	case len(bytes.TrimSpace(text)) == 0 || p.group > 0 && bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("+-")):
 		p.state, p.between = stateAfter, 0
-	case (l.logged && !p.sourced(l)) || l.level != levelNone || l.is(traitHandled|traitExit) || l.is(traitTracker) && !p.announced() || l.says("terminate called", "Fatal Python error: ") || ofShell(text) || besideTheRun(l) || isRule(text) || l.says("srun: ", "slurmstepd: ") || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
+	case (l.logged && !p.sourced(l)) || l.level != levelNone || l.is(traitHandled|traitExit) || l.is(traitTracker) && !p.announced() || l.says("terminate called", "Fatal Python error: ") || ofShell(text) || besideTheRun(l) && !p.announced() || isRule(text) || l.says("srun: ", "slurmstepd: ") || len(m.lines) > maxMessage || isIgnoredHeading(l) ||
 		l.is(traitBar) || i-m.lines[len(m.lines)-1] > maxMessage:
 		p.state, p.between = stateAfter, 0
 		p.after(i, text)

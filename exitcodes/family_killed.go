@@ -9,7 +9,7 @@ import (
 // saysSignal are words of whoever tells of a signal, or of a shell's code for one.
 var (
 	signalTold = []string{"terminated with signal", "terminated by", "died with <signals.sig", "killed by signal", "received signal", "code -", "code: -", "code = -", "code:-", "status -",
-		"on signal ", "of signal ", "(signal ", "(sig", "{sig", "signal (", "status of", "signal number", "severe (", "sigkill(", "sigsegv(", "sigabrt(", "sigbus(", "sigterm(", "sigfpe(", "sigill(",
+		"on signal ", "of signal ", "(signal ", "(sig", "{sig", "signal (", "status of", "signal number", "severe (", "sigkill(", "sigsegv(", "sigabrt(", "sigbus(", "sigterm(", "sigfpe(", "sigill(", "sighup(", "sigint(", "sigquit(", "sigtrap(", "sigpipe(", "sigsys(", "sigxcpu(", "sigusr1(", "sigusr2(", "sigalrm(",
 		"exit code 1", "exit status 1", "exit code: 1", "exit status: 1", "exitcode 1", "exitcode: 1", "exited with code 1", "exited with code: 1", "exited with status 1", "exited with status: 1"}
 	saysSignal = phrases.list(signalTold...)
 )

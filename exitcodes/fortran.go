@@ -17,7 +17,11 @@ func (r *reader) endedInFortran() (said, bool) {
 		if f := r.familyIn(l.shown()[len(head):]); f.known() {
 			return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, true
 		}
-		return said{exception: l.shown(), at: i, unknown: true, program: true}, true
+		return said{exception: l.shown(), at: i, unknown: true, program: true}, !ofMachine[r.code]
 	}
 	return said{}, false
 }
+
+// ofMachine are the numbers of errors that a file system or a lack of memory may be the cause of: in closing, opening, writing and
+// reading a file, and in allocating.
+var ofMachine = map[int]bool{28: true, 30: true, 38: true, 39: true, 41: true, 42: true, 98: true}

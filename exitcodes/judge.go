@@ -68,9 +68,6 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if o.Status.Signal == 0 && signal >= sigrtmin { // which nobody sends: programs in Fortran exit with such codes
 		signal = 0
 	}
-	if stoppedByPALS(o) {
-		signal = 0
-	}
 	if signal > 0 && signal <= sigmax && !crash(signal) {
 		switch kill := o.killed(); {
 		case signal == sigkill && kill != "":
@@ -79,10 +76,13 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 			return f.unhealthy(*o.brokenGPU())
 		}
 		w, told, found := sentBy(o, rules, signal)
-		if found {
+		switch {
+		case found:
 			return f.say(w, o)
+		case !stoppedByPALS(o):
+			return f.deathTold(told) // sent by somebody; no other text can explain it better
 		}
-		return f.deathTold(told) // sent by somebody; no other text can explain it better
+		signal = 0
 	}
 	if signal == sigabrt {
 		f.Role = RoleSuspect // what survivors of another's death die of, unless their words say otherwise

@@ -72,7 +72,7 @@ var (
 		"inspect the previous error messages for a cause", readerThread, "thread failed. check other traces", "(above) for the root cause", "see root cause above",
 		"` value: any', ", "failed to precompile ",
 		"waiting for w&b process to finish", "error: failed process: process(", " (read) {", " (write) {",
-		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ", "died from signal ", "submitted job triggered an exception", "trial task failed for trial", "=== run (id '", "complete log: ", "returned a failure.", "distcp failure: job ", "job failed as tasks failed", "captured by flyte")
+		"process finished with exit code ", "error is not recoverable: exiting now", "exiting with failure status due to previous errors", "exited with return code ", "final job status: failed", "mpi_abort was invoked on rank", "application called mpi_abort(", "is aborting the mpi job", "error detected on worker", "error detected on lab", "abort trap signal", "container failed !!!", " status failed cmd [", "failed runs in the first ", "submitted job triggered an exception", "trial task failed for trial", "=== run (id '", "complete log: ", "distcp failure: job ", "job failed as tasks failed", "captured by flyte")
 	// What points at what was said before, where a line ends with it.
 	pointing      = []string{"see above", "see stack trace for the root cause", "see the stack trace above", "see stack trace above", "see the traceback above", "see the error above", "see error above", "see the errors above", "see above for details", "see logs above", "see the logs above", "see output above", "see the output above", "check the logs above", "check the error above", "threads have exited", "threads have died", "threads exited", "files failed to download", "file failed to download", "files failed to upload", "finished with failed status", "at least one job did not complete successfully", "could not be transferred", "value: any { .. }"}
 	wordsPointing = wordings.list(pointing...)
@@ -91,7 +91,7 @@ var (
 	// What a program prints again and again while it waits, tries again or ends.
 	wordsIdle = wordings.list("retry", "try_time", "trying ", "init fail", "waiting", "reconnect", "killing", "closing", "shutting down", "shutdown", "terminat", "aborting", "cleanup",
 		"cleaning up", "destroy", "nccl info", "nccl warn", "traceback", "exception", "failed", "timed out", "[watchdog", "heartbeat", "signal",
-		"errno", "stopping", "exiting", "exited", "crashed", "----------", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running")
+		"errno", "stopping", "exiting", "exited", "crashed", "----------", "http/1", "poll", "keepalive", "keep-alive", "gpu util", "memory usage", "still running", "for framework developers", "mindspore/ccsrc/")
 	wordsGaveUp  = wordings.list("giving up after", "gave up after", "giving up.", "no more retries", "no retries left")
 	wordsWithout = wordings.list("continu", "without", "optional", "disabl", "skipp", "ignor", "anyway", "proceed", "offline")
 	wordsNames   = wordings.list("but didn't join collective #", "failed to pass monitoredbarrier", "jax_worker/replica:",
@@ -119,7 +119,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
 	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text))
-	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l) || ofMake(l) && l.contains("] Error "))
+	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l) || ofMake(l) && l.contains("] Error ") || l.contains(" died from signal ") && l.contains(": rank ") || l.contains("AirflowException: Pod ") && l.contains(" returned a failure."))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
 	give(traitNames, h.any(wordsNames))

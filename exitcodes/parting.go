@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // parting judges the last lines of a program that ended without an exception, as one in Go does, a command or a script
@@ -103,8 +104,11 @@ func (r *reader) outweighs(l *line, who string, said after) bool {
 }
 
 // spokeBefore reports whether somebody who says after line i nothing that went wrong had spoken before it, too: a script around the
-// command that failed, which comes to its own end.
+// command that failed, which marks its own lines by a sign, not by a name, and comes to its end.
 func (r *reader) spokeBefore(i int, who string) bool {
+	if strings.ContainsFunc(who, unicode.IsLetter) || strings.ContainsFunc(who, unicode.IsDigit) {
+		return false
+	}
 	for j := i - 1; j >= 0 && i-j <= backtrace; j-- {
 		if l := &r.lines[j]; !l.blank() && !r.inside[j] && l.kind == kindOther && !indented(l.text) && speaker(l.text) == who {
 			return true

@@ -20,7 +20,7 @@ func (r *reader) whole(m member, i int) string {
 	if next < len(m.lines) && strings.HasSuffix(text, ":") && (strings.Contains(text, "Error(s) in loading ") || strings.Contains(text, "The following tasks ")) {
 		return text + " " + r.lines[m.lines[next]].shown()
 	}
-	if class, found := strings.CutSuffix(text, ":"); found && looksRaised(class) && i+1 < len(r.lines) && !r.lines[i+1].blank() { // its message begins below
+	if class, found := strings.CutSuffix(text, ":"); found && looksRaised(class) && i+1 < len(r.lines) && (indented(r.lines[i+1].text) || next < len(m.lines)) && !r.lines[i+1].blank() { // its message begins below
 		return text + " " + r.lines[i+1].shown()
 	}
 	if strings.HasSuffix(text, ")") && strings.Contains(text, " Error. (Request ID: ") {

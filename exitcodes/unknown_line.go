@@ -65,7 +65,7 @@ func (r *reader) mostTelling(s said) said {
 			return said{match: m, known: true, at: w.line}
 		}
 		if at := r.boxHead(w.line); at < w.line {
-			return said{exception: r.lines[at].shown() + " " + r.lines[at+1].shown(), at: at, unknown: true, other: s.exception}
+			return said{exception: strings.TrimSpace(r.lines[at].shown() + " " + r.lines[at+1].shown()), at: at, unknown: true, other: s.exception}
 		}
 		return said{exception: r.stated(w.line), at: w.line, unknown: true, other: s.exception, hint: r.lines[w.line].kind == kindOther || r.lines[w.line].level == levelInfo}
 	}

@@ -16,7 +16,7 @@ import (
 // written after the messages of more programs and launchers, each with what an experienced engineer decides, are read
 // through explain --log. What is said of each stands in verdicts.tsv: read every change of it. The logs in
 // firstSight were judged before anything read them, and their index names words of the line to go by. Those in composed were written from
-// knowledge of how programs and launchers fail side by side.
+// knowledge of how programs and launchers fail side by side; those in whole, likewise, are whole outputs of jobs.
 func TestExplainReadsFieldLogs(t *testing.T) {
 	for _, name := range slices.Concat([]string{"field", "provoked", "written"}, firstSight) {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestExplainReadsFieldLogs(t *testing.T) {
 	}
 }
 
-var firstSight = []string{"heldout", "unseen", "fresh", "threads", "public", "posted", "reported", "composed"}
+var firstSight = []string{"heldout", "unseen", "fresh", "threads", "public", "posted", "reported", "composed", "whole"}
 
 type fieldCase struct {
 	file string
