@@ -64,7 +64,7 @@ test-operators:
 # What make test leaves out: every seed of the simulator, every state of the models, members of an etcd that die, a
 # release and each of its packages installed; the page in a browser, where there is none.
 test-long:
-	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./test/checkpoint/... ./observe ./supervisor/hang ./test/hang ./test/page ./test/release/... \
+	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./exitcodes ./test/checkpoint/... ./observe ./supervisor/hang ./test/hang ./test/page ./test/release/... \
 	  + $(RUNS) -run 'TestTroubles|TestAllSaveAtTheSameStep' ./test/rounds \
 	  + $(RUNS) -run TestSaid ./test/examples/slurm \
 	  + $(RUNS) -timeout 60m -run 'TestPlanted|TestClock' ./test/chaos + $(RUNS) -timeout 60m ./test/leaks

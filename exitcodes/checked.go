@@ -11,13 +11,14 @@ import (
 // failedCheck is the check of which a program has aborted: what it says of a condition that is known, what was said right before it
 // where it says nothing, else that the program had passed something wrong, where that is what was checked.
 func (r *reader) failedCheck() (said, bool) {
+	check, known := r.checkRule()
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- { // which always abort, whatever other threads print meanwhile
 		l := &r.lines[i]
 		if l.kind == kindWork && !worded(l.text) && bytes.ContainsAny(l.text, "0123456789") { // a step, and no warning of many threads
 			break
 		}
-		if asserted(l.text) && aboutArguments(l) && !r.inside[i] {
-			return said{match: Match{Rule: deterministic("check", "CheckFailed").rule(), Line: l.shown()}, known: true, at: i}, true
+		if known && asserted(l.text) && aboutArguments(l) && !r.inside[i] {
+			return said{match: Match{Rule: check, Line: l.shown()}, known: true, at: i}, true
 		}
 	}
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
@@ -36,11 +37,19 @@ func (r *reader) failedCheck() (said, bool) {
 				return s, true
 			}
 		}
-		if at := slices.IndexFunc(r.rules.list, func(rule Rule) bool { return rule.Name == "cxx.check" }); at >= 0 && aboutArguments(l) {
-			return said{match: Match{Rule: r.rules.list[at], Line: l.shown()}, known: true, at: i}, true
+		if known && aboutArguments(l) {
+			return said{match: Match{Rule: check, Line: l.shown()}, known: true, at: i}, true
 		}
 	}
 	return said{}, false
+}
+
+// checkRule is the rule about a check that failed of what the program had passed, where it is among the rules.
+func (r *reader) checkRule() (Rule, bool) {
+	if at := slices.IndexFunc(r.rules.list, func(rule Rule) bool { return rule.Name == "cxx.check" }); at >= 0 {
+		return r.rules.list[at], true
+	}
+	return Rule{}, false
 }
 
 // aboutArguments reports whether a line says that what a program was given is wrong: a check of MXNet's, of which that is most of

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What looks like a job's report, an optional module, a script's own word, a survived check or a request to end, and is none.
+// What looks like a job's report, an optional module, a script's own word, a survived check or a request to end, and is not one.
 func TestLookalikes(t *testing.T) {
 	const tb = "Traceback (most recent call last):\n  File \"/app/train.py\", line 12, in <module>\n    main()\n"
 	const pals = "node-2: rank 6 exited with code 1\nnode-2: rank 11 died from signal 15\n"

@@ -23,6 +23,7 @@ var families = map[string]string{
 	"family.killed":     "a child process that a signal killed: a retry",
 	"family.device":     "what CUDA or another device reported: a failure of the device is a retry, a wrong call is fatal",
 	"family.collective": "what NCCL, Gloo or another library of collectives reported: a retry",
+	"family.child":      "a child of multiprocessing starts children itself before it has begun: fatal",
 	"family.check":      "a check failed of what a call of a library had returned: a retry",
 	"family.class":      "the class of the exception: lost connections and timeouts are a retry, a refusal is fatal",
 	"family.phrase":     "words of the message that name a condition which passes, such as connection refused: a retry",

@@ -48,6 +48,7 @@ var ruleAdvice = map[string]advice{
 
 	// Data loaders and other children.
 	"DataLoaderCrashed": {"a data loader worker crashed", "run with num_workers=0 to see where; libraries that are not safe to fork are a common cause"},
+	"SpawnUnguarded":    {"children of multiprocessing run the main module again, which starts children itself", "start them below if __name__ == \"__main__\":"},
 	"DataLoaderKilled":  {"a data loader worker was killed, usually for memory", "raise the memory limit or the size of /dev/shm, or use fewer workers"},
 	"DataLoaderTimeout": {"a data loader worker took too long", "check the storage that it reads from; raise the DataLoader's timeout"},
 	"ChildKilled":       {"a process that the training started was killed or crashed", "look for what killed it: the memory limit, or the last output of that process"},
