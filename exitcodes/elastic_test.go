@@ -163,3 +163,12 @@ func TestReportBehindAHead(t *testing.T) {
 		t.Errorf("%s by %q (%q)", f.Verdict, f.Rule, f.Evidence)
 	}
 }
+
+// Where the rank that torchrun calls the first has said nothing, another one that met the same may have.
+func TestReportOfASilentRank(t *testing.T) {
+	const tagged = "loss 1\n[rank3]: Traceback (most recent call last):\n[rank3]:   File \"/app/train.py\", line 12, in <module>\n[rank3]:     main()\n[rank3]: ModuleNotFoundError: No module named 'flash_attn'\n"
+	f := Judge(exited(1).printing(tagged+report(failure(0, 1, 34, noTraceback))), BuiltinRules())
+	if f.Verdict != Fatal || f.Rule != "code.import" {
+		t.Errorf("%s by %q: %s", f.Verdict, f.Rule, f.Evidence)
+	}
+}

@@ -38,8 +38,9 @@ const maxFarewell = 12
 
 var farewells = set("done", "all done", "finished", "complete", "completed", "end", "ended", "bye", "goodbye", "finish", "exit", "end of job", "job done", "job ended", "logout")
 
-// ofRunners begins what a runner of CI says of itself when a job has failed.
-var ofRunners = []string{"Cleaning up project directory", "Cleaning up orphan processes", "Uploading artifacts", "No files to upload", "Post job cleanup.", "Build step '", "Finished: FAILURE", "ERROR: Job failed: exit code", "ERROR: Job failed: exit status", "COMET INFO:", "Terminating remaining workers after failure of Process ", "Core dump written to "}
+// ofRunners begins what a runner of CI says of itself when a job has failed, and others around the run.
+var ofRunners = []string{"Cleaning up project directory", "Cleaning up orphan processes", "Uploading artifacts", "No files to upload", "Post job cleanup.", "Build step '", "Finished: FAILURE", "ERROR: Job failed: exit code", "ERROR: Job failed: exit status", "COMET INFO:", "Terminating remaining workers after failure of Process ", "Core dump written to ",
+	"CommandNotFoundError: Your shell has not been properly configured to use 'conda"}
 
 // ofHydra begins what mpiexec of MPICH prints around the one line that says how a rank ended.
 var ofHydra = []string{"=====================================================", "=   BAD TERMINATION OF ONE OF", "=   CLEANING UP REMAINING PROCESSES", "=   YOU CAN IGNORE THE BELOW", "=   PID ", "=   RANK ", "=   EXIT CODE: 1"}

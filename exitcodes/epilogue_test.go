@@ -59,3 +59,12 @@ func TestForked(t *testing.T) {
 		}
 	}
 }
+
+// How a program was called wrongly is shown whatever the scheduler says below.
+func TestMisusedUnderSlurm(t *testing.T) {
+	const usage = "usage: train.py [-h] [--lr LR]\ntrain.py: error: unrecognized arguments: --use-amp\n"
+	const slurm = "srun: error: node1: task 0: Exited with exit code 2\nsrun: Terminating StepId=11.0\nslurmstepd: error: *** STEP 11.0 ON node1 CANCELLED AT 2024-05-01T10:11:12 ***\n"
+	if f := Judge(exited(2).printing(usage+slurm), BuiltinRules()); f.Verdict != Fatal || f.Evidence != "train.py: error: unrecognized arguments: --use-amp" {
+		t.Errorf("%s by %q: %s", f.Verdict, f.Rule, f.Evidence)
+	}
+}

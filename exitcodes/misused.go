@@ -10,7 +10,7 @@ func (r *reader) misused() (said, bool) {
 	}
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if l.blank() || l.kind == kindNoise {
+		if l.blank() || l.kind == kindNoise || l.says("srun: ", "slurmstepd: ") || besideTheRun(l) || r.tellsOutcome(l) {
 			continue
 		}
 		if prog, _, found := bytes.Cut(l.text, []byte(": error: ")); !l.says("Error: ") && (!found || bytes.IndexByte(prog, ' ') >= 0) {

@@ -151,7 +151,7 @@ func blame(f Finding, ranks []Outcome, rest Outcome, rules *Rules) Finding {
 	if i < 0 {
 		return failed(f, rest, rules)
 	}
-	if cause.Role == RoleCascade { // another rank, which was stopped for it, may have said why
+	if cause.Role == RoleCascade || cause.saysNothing() && rest.shared == nil { // another rank, which was stopped for it or met the same, may have said why
 		if own := ownWords(f, rest, rules, RoleRoot); own != nil {
 			cause = *own
 		}
@@ -171,4 +171,10 @@ func blame(f Finding, ranks []Outcome, rest Outcome, rules *Rules) Finding {
 		cause.Output = rest.Output
 	}
 	return cause
+}
+
+// saysNothing reports whether nothing is known of a rank but the code with which it exited. Where no line says whose it is, all have
+// been read for it.
+func (f Finding) saysNothing() bool {
+	return f.Rule == "" && f.ExitCode != nil && *f.ExitCode < CodeNotExecutable && f.Evidence == answer(Status{Code: *f.ExitCode})
 }
