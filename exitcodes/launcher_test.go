@@ -42,3 +42,13 @@ func TestHorovodLevel(t *testing.T) {
 		}
 	}
 }
+
+// What horovodrun says of a process that a signal killed tells more than its own end.
+func TestHorovodrunTellsOfASignal(t *testing.T) {
+	const raised = "Traceback (most recent call last):\n  File \"/usr/local/bin/horovodrun\", line 8, in <module>\n    sys.exit(run_commandline())\nRuntimeError: Horovod detected that one or more processes exited with non-zero status, thus causing the job to be terminated. The first process to do so was:\nProcess name: worker-1[0]\nExit code: "
+	for code, verdict := range map[string]Verdict{"137": Retry, "1": Fatal} {
+		if f := Judge(exited(1).printing("loading\n"+raised+code+"\n"), BuiltinRules()); f.Verdict != verdict {
+			t.Errorf("%s: %s by %q: %s", code, f.Verdict, f.Rule, f.Evidence)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package exitcodes
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Who raises an exception last often only passes on what another had raised before: a launcher, a wrapper, a handler of the end itself.
 
@@ -18,7 +21,7 @@ func (r *reader) passesOnCommand(c int) bool {
 // ofLauncher reports whether a traceback is a launcher's own, which ends of its children's failure: it names none, or only which command has
 // failed.
 func (r *reader) ofLauncher(c *chain) bool {
-	if !c.cut && !ofCommand[lastName(c.last().class)] && !r.lines[c.last().lines[0]].contains("Horovod detected that one or more processes exited") {
+	if !c.cut && !ofCommand[lastName(c.last().class)] && !r.ofHorovodrun(c.last()) {
 		return false
 	}
 	for _, i := range c.frames[:min(len(c.frames), maxHeadFrames)] {
@@ -27,6 +30,12 @@ func (r *reader) ofLauncher(c *chain) bool {
 		}
 	}
 	return false
+}
+
+// ofHorovodrun reports whether horovodrun tells of the first process that exited, by a code that says nothing.
+func (r *reader) ofHorovodrun(m *member) bool {
+	return r.lines[m.lines[0]].contains("Horovod detected that one or more processes exited") &&
+		!slices.ContainsFunc(m.lines, func(i int) bool { return shellCode().Match(r.lines[i].text) })
 }
 
 const maxHeadFrames = 8 // lines of a traceback in which a launcher's frames stand
