@@ -49,7 +49,7 @@ func (r *reader) lastRun() int {
 
 // passOver takes what was said of earlier runs for survived, where the last one has something to say.
 func (r *reader) passOver() {
-	from := r.lastRun()
+	from := max(r.lastRun(), r.lastRestart())
 	tells := func(l line) bool { return l.kind == kindLast && !l.is(traitEcho) }
 	if from == 0 || !slices.ContainsFunc(r.lines[from:], tells) {
 		return
@@ -85,3 +85,16 @@ func (r *reader) openedAgain(first []uint64, i int) bool {
 	}
 	return n >= reopens
 }
+
+// lastRestart is the line in which a launcher or a script last says that it starts the program again; 0 where none does.
+func (r *reader) lastRestart() int {
+	for i := len(r.lines) - 1; i > 0; i-- {
+		l := &r.lines[i]
+		if !r.inside[i] && l.contains("estart", "ESTART", "elaunch", "equeue", "ttempt") && r.meter.afford(2, min(len(l.text), maxOutcome)) && restarts().Match(l.text[:min(len(l.text), maxOutcome)]) {
+			return i
+		}
+	}
+	return 0
+}
+
+var restarts = lazy(`(?i)^(?:\[[\w .:/-]{1,40}\] *)?[\W_]*(?:re-?starting\b|re-?launching\b|restart (?:attempt )?#?\d|starting attempt #?[2-9]|attempt #?[2-9]\d?(?: of |/)\d+\b|(?:job )?\d* ?requeued\b)|will restart worker group|restarting worker group`)

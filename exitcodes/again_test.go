@@ -32,3 +32,24 @@ func TestSeveralRuns(t *testing.T) {
 		}
 	}
 }
+
+// What an attempt had ended of is over when a launcher or a script says that it starts the program again, if that ends of something, too.
+func TestRestartTold(t *testing.T) {
+	const bug = "Traceback (most recent call last):\n  File \"/app/train.py\", line 88, in <module>\n    main()\nValueError: Expected input batch_size (16) to match target batch_size (8).\n"
+	const reset = "rsync: connection unexpectedly closed (9 bytes received so far) [sender]\n"
+	for name, tt := range map[string]struct {
+		output  string
+		verdict Verdict
+	}{
+		"a script's":         {bug + "Restarting in 30 s (attempt 2 of 5)\n" + reset, Retry},
+		"a number":           {bug + "[entrypoint] restart 1/3\n" + reset, Retry},
+		"torchrun's":         {bug + "W0501 10:11:12.118000 402 torch/distributed/elastic/agent/server/api.py:900] [default] Worker group FAILED. 2/3 attempts left; will restart worker group\n" + reset, Retry},
+		"nothing after it":   {bug + "Restarting in 30 s (attempt 2 of 5)\n", Fatal},
+		"the same mistake":   {"could not fetch: connection refused\nRestarting in 30 s (attempt 2 of 5)\n" + bug, Fatal},
+		"what is not to run": {bug + "not restarting: no attempts left\n" + reset, Fatal},
+	} {
+		if f := Judge(exited(1).printing(tt.output), BuiltinRules()); f.Verdict != tt.verdict {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Evidence)
+		}
+	}
+}
