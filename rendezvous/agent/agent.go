@@ -129,6 +129,9 @@ type Agent struct {
 	// moment on. When it comes to lead, it knows by that how long things have lasted.
 	heard atomic.Pointer[rendezvous.Job]
 	full  atomic.Pointer[full] // nil while the store takes writes
+	// undecided is set while this node leads and has not decided yet, on all that there was when it wrote last, that there is
+	// nothing to write.
+	undecided atomic.Bool
 	// ending is the lease of a job that has ended; it is made once, however often that has to be written, and by however
 	// many leaders of this node. There is one at a time.
 	ending store.Lease

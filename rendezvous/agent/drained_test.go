@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +40,61 @@ func TestDrainedWhileForming(t *testing.T) {
 			t.Errorf("that took %v: the last node has waited for nothing", took)
 		}
 	})
+}
+
+// TestDrainedUnseen has the last node of a round say farewell just before the leader, which has not seen that, writes that the others
+// continue without those that left. The record is newer than each farewell, and nobody who wrote it knew of the last: the leader stays
+// until it has decided on all that there was.
+func TestDrainedUnseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := store.NewInMemory()
+		var last *party
+		stopped := make(chan struct{})
+		held := sync.OnceFunc(func() {
+			last.Leave()
+			close(stopped)
+			time.Sleep(100 * time.Millisecond) // the farewell is written
+		})
+		before := func(txn store.Txn) {
+			for _, op := range txn.Then {
+				if job, err := rendezvous.ParseJob(op.Key, op.Value); op.Key == jobKey && err == nil && job.Phase == rendezvous.Forming &&
+					job.Round == 0 {
+					held()
+				}
+			}
+		}
+		nodes := gangOf(t, m, 3, rendezvous.DefaultSpec(3), func(i int, c *Config) {
+			c.Connect = func(context.Context) (store.Store, error) {
+				time.Sleep(time.Duration(i) * time.Millisecond) // the first leads
+				return hooked{m.Connect(clock), before}, nil
+			}
+		})
+		nodes.start(0)
+		last = nodes[2]
+		for _, p := range nodes[:2] {
+			p.Leave()
+			p.Gone(0, rendezvous.Outcome{}, nil)
+		}
+		last.stops()
+		<-stopped
+		for _, p := range nodes {
+			p.ends()
+		}
+		if got := phaseOf(t, m.Connect(clock)); got != rendezvous.Suspended {
+			t.Errorf("the job is %s", got)
+		}
+	})
+}
+
+// hooked is a store that calls before what is written.
+type hooked struct {
+	store.Store
+	before func(store.Txn)
+}
+
+func (h hooked) Commit(ctx context.Context, txn store.Txn) (store.Result, error) {
+	h.before(txn)
+	return h.Store.Commit(ctx, txn)
 }
 
 // TestLeftWhileForming has one of three leave while the job waits for a fourth: it goes, and the job waits on.

@@ -83,6 +83,8 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 	l.watch = st.Watch(ctx, "")
 	defer l.comparesNoMore()
 	a.log.Debug("this node leads")
+	a.undecided.Store(true)
+	defer a.undecided.Store(false)
 	timer := a.cfg.Timer(0)
 	defer timer.Close()
 	for {
@@ -243,7 +245,11 @@ func (l *leader) decide() (time.Duration, error) {
 		}
 	}
 	if d.Action != rendezvous.ActWait {
+		l.undecided.Store(true)
 		return lookAgain, l.commit(d) // the watch tells of it
+	}
+	if l.view.Rev >= l.view.Read && l.undecided.Swap(false) {
+		crash.Go(func() { l.report(func(*node) {}) }) // it may wait for that to go
 	}
 	l.say(d.Why)
 	if len(l.view.Nodes) >= restFrom {

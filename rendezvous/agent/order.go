@@ -143,15 +143,16 @@ func (n *node) part(at time.Duration) {
 }
 
 // needed reports whether a node that has said farewell may be the one that has to write down what follows: how its round ends, and,
-// where the job already waits for its next round, that nobody is left to come. A record written after the farewell was written by
-// somebody who knew of it, and has found others to continue with.
+// where the job already waits for its next round, that nobody is left to come. A record written after the farewell tells that
+// somebody else is there to decide: on the farewell, too, be it after that record. So whoever has written it stays until it has
+// decided on all that there was then.
 func (n *node) needed() bool {
 	j := n.reading.Job
 	switch {
 	case j == nil:
 		return false
 	case j.Phase == rendezvous.Forming:
-		return j.Round >= 0 && n.jobRev < n.writer.expect
+		return j.Round >= 0 && (n.jobRev < n.writer.expect || n.undecided.Load())
 	}
 	return j.Round == n.record.Round && (j.Phase == rendezvous.Running || j.Phase == rendezvous.Stopping)
 }
