@@ -26,7 +26,7 @@ func (r *reader) failedCheck() (said, bool) {
 		if l.kind == kindWork {
 			break
 		}
-		if r.inside[i] || l.kind != kindLast && !l.contains("Non-OK-status: ") || !l.contains("Check failed: ", "Non-OK-status: ", "Assertion `", "Assertion '") && !l.fatal || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		if r.inside[i] || l.kind != kindLast && !l.contains("Non-OK-status: ") || !l.contains("Check failed: ", "Non-OK-status: ", "Assertion `", "Assertion '", "LLVM ERROR: ") && !l.fatal || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			continue
 		}
 		if f := familyOf("", l.text); f.known() {
@@ -63,11 +63,16 @@ func aboutArguments(l *line) bool {
 		return !allocatedPattern().Match(text) && (argumentPattern().Match(text) || !statePattern().Match(text))
 	case checkPattern().Match(text):
 		return !checksState(text)
+	case l.says("LLVM ERROR: "):
+		return !l.contains("out of memory")
+	case l.contains("Non-OK-status: "):
+		return staysPattern().Match(text)
 	case l.contains("Check failed: "):
 		_, text, _ = bytes.Cut(text, []byte("Check failed: "))
-		if !comparedPattern().Match(text) { // which glog tells of numbers alone
-			return shapePattern().Match(text) && !statePattern().Match(text)
+		if at := comparedPattern().FindIndex(text); at != nil {
+			text = text[:at[0]]
 		}
+		return bytes.HasPrefix(text, []byte("getenv(")) || !statePattern().Match(text)
 	case l.contains("Assertion `", "Assertion '"):
 		if ofLibrary().Match(text) {
 			return false
@@ -82,10 +87,10 @@ func aboutArguments(l *line) bool {
 // asserted reports whether a line is of a macro by which a program asserts something of its own and aborts, as ggml does:
 // "ggml.c:20623: GGML_ASSERT(n % 8 == 0) failed". It may be glued to a line that had no end yet.
 func asserted(text []byte) bool {
-	return bytes.Contains(text, []byte("ASSERT(")) && assertPattern().Match(text)
+	return (bytes.Contains(text, []byte("ASSERT(")) || bytes.Contains(text, []byte("ASSERT: "))) && assertPattern().Match(text)
 }
 
-var assertPattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: [A-Z][A-Z0-9]*_ASSERT\(.*\) failed(?:\s*$|\S)`)
+var assertPattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: [A-Z][A-Z0-9]*_ASSERT\(.*\) failed(?:\s*$|\S)|\b[A-Z][A-Z0-9]*_ASSERT: \S+\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: `)
 
 // allocatedPattern is such a line about memory that there was, or was not: a pointer, a buffer.
 var allocatedPattern = lazy(`(?i)_ASSERT\([\w.>()\[\]*! -]*\) failed|\b(?:null|nullptr)\b|mem|buf|alloc`)
@@ -101,11 +106,11 @@ const maxCheck = 400 // bytes of such a line
 
 var (
 	checkPattern    = lazy(`\.(?:cc|cpp|cu|cuh|h):\d+: Check failed: `)
-	comparedPattern = lazy(`^.{1,200} \(\S{1,40} vs\. \S{1,40}\)`)
+	comparedPattern = lazy(` \(\S{1,60} vs\. [^)]{1,60}\)`)
+	staysPattern    = lazy(`(?i)status: (?:invalid[_ ]argument|not[_ ]found|unimplemented|failed[_ ]precondition|out[_ ]of[_ ]range|already[_ ]exists|permission[_ ]denied)\b|invalid (?:configuration )?argument\b`)
 	// What an expression in source calls the sizes of things, which of them, or their kind.
 	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|elements?|offset|range)|^[a-z] [<>]=? [a-z] \(-?\d`)
-	shapePattern    = lazy(`(?i)(?:==|<=?|>=?|\bequal\().*(?:shape|dims?\b|ndim|axes|size\(\)|count\(\)|channels|bottom\[)`)
-	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|\bfd\b|thread|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
+	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|\bfd\b|\bthread\b|thread_|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
 	misfitPattern   = lazy(`(?i)\b(?:invalid (?:data )?type\b|invalid usage\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )

@@ -1,6 +1,10 @@
 package exitcodes
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/gangrun/gangrun/exitcodes/wording"
+)
 
 // crashWords weighs what was said before a death by a signal: the exception of which the program had ended by then, and
 // lines that are no exceptions of Python.
@@ -63,11 +67,17 @@ func (r *reader) raisedLater() map[string]int {
 // passes, so that it does not pass for an echo or, with MXNet, for a failed check of the program: a device in a bad state, a
 // lost peer, a port in use. It makes nothing fatal but a file or a directory that is not there or not to be opened.
 func (r *reader) thrown(i int, rule *Rule) *Rule {
-	if rule == nil || !r.rules.families || !r.lines[i].says(terminated) || i+1 >= len(r.lines) || r.lines[i+1].rule != nil {
+	if rule == nil || !r.rules.families || !r.lines[i].says(terminated) || i+1 >= len(r.lines) {
+		return rule
+	}
+	if next := r.lines[i+1].rule; next != nil {
+		if rule.Name == "cxx.terminate" && next.Verdict == Fatal {
+			return next
+		}
 		return rule
 	}
 	what, found := strings.CutPrefix(r.lines[i+1].shown(), "what(): ")
-	if next := r.lines[i+1].rule; !found || next != nil && next.Role > RoleConfirm || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
+	if !found || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
 		return rule
 	}
 	if f := familyOf("", []byte(strings.TrimSpace(what))); f.known() && f.verdict == Retry {
@@ -78,12 +88,33 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 		unknown := transient("check", ReasonError, RoleSuspect).rule()
 		return &unknown
 	}
+	if rule.Name == "cxx.terminate" && ownThrow(r.lines[i].shown(), what) {
+		if check, known := r.checkRule(); known {
+			return &check
+		}
+	}
 	if r.lines[i].contains("filesystem_error'") && phrases.in([]byte(strings.ToLower(what))).any(saysStays) {
 		missing := deterministic("errno", "FileNotFound").afterProgress().rule()
 		return &missing
 	}
 	return rule
 }
+
+// ownThrow reports whether what a program in C++ threw and did not catch is about what it was given, so that it comes again: a library's
+// own class of exceptions is for that; classes that are thrown for everything are where words tell that it stays, and those of
+// devices, networks and operating systems never.
+func ownThrow(head, what string) bool {
+	_, class, _ := strings.Cut(head, terminated)
+	if !anyThrow().MatchString(class) {
+		return !passingThrow().MatchString(class)
+	}
+	return wording.Weigh(what).Stays()
+}
+
+var (
+	anyThrow     = lazy(`^std::(?:runtime_error|exception)'`)
+	passingThrow = lazy(`(?i)^(?:c10::|gloo::|std::|boost::|thrust::|cub::|rmm::|raft::|cudf::|folly::|apache::|aws::|ray::|arrow::|plasma::|grpc|zmq|ucx|mpi|__|char|int'|(?:unsigned |long )*int|std::string)|system_error|filesystem|time_?out|conn|socket|net|cuda|hip|nccl|io_?(?:error|exception|failure)|memory|alloc|device|transport|storage|interrupt`)
+)
 
 // refused is the rule about a container that was not started, but that of the condition which its line names where that passes.
 func (r *reader) refused(i int, rule *Rule) *Rule {

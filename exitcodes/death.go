@@ -109,7 +109,7 @@ var signalWords = map[string]int{
 	"Illegal instruction": sigill, "Floating point exception": sigfpe, "Trace/breakpoint trap": sigtrap, "Bad system call": sigsys, "Hangup": sighup,
 }
 
-var deathPattern func() *regexp.Regexp = lazy(`(?:^|[\d\]]| [\\|/-])(` + wordsOfSignals + `)(?: ?\(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
+var deathPattern func() *regexp.Regexp = lazy(`(?:^|[\d\]]| [\\|/-])(` + wordsOfSignals + `)(?:: \d+)?(?: ?\(core dumped\))?$|: line \d+: +\d+ (` + wordsOfSignals + `)\b|` +
 	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
 	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? \(?(\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
 	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)

@@ -9,7 +9,7 @@ func TestToldDeath(t *testing.T) {
 	const (
 		step     = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-03-25T10:34:07 ***"
 		glog     = "*** SIGSEGV (@0x9ec) received by PID 2540 (TID 0x7f64) from PID 2540; stack trace: ***"
-		check    = "F0825 12:00:00.000001 77 net.cpp:77] Check failed: a == b (3 vs. 4)\n*** SIGABRT (@0x9ec) received by PID 2540; stack trace: ***\n"
+		check    = "F0825 12:00:00.000001 77 net.cpp:77] Check failed: status == 0 (3 vs. 0)\n*** SIGABRT (@0x9ec) received by PID 2540; stack trace: ***\n"
 		hip      = "2023-07-19 22:08:36.875173: F ./tensorflow/core/util/gpu_launch_config.h:174] Check failed: err == hipSuccess (98 vs. 0)\n"
 		asserted = "train: net.cpp:7: void f(): Assertion `n > 0' failed."
 		ucx      = "[n7:33] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x440000e8)"
@@ -36,6 +36,7 @@ func TestToldDeath(t *testing.T) {
 		known  bool // more than the exit code
 	}{
 		"a shell":                    {137, "Killed\n", "Killed", "", false},
+		"a shell of BSD":             {139, "Segmentation fault: 11\n", "Segmentation fault: 11", "", false},
 		"a script's shell":           {137, script + "\n", script, "", false},
 		"mpirun":                     {137, mpirun + "\n", mpirun, "", false},
 		"srun":                       {139, "srun: error: n7: task 3: Segmentation fault (core dumped)\n", "srun: error: n7: task 3: Segmentation fault (core dumped)", "", false},
@@ -44,7 +45,7 @@ func TestToldDeath(t *testing.T) {
 		"glog":                       {139, glog + "\n    @     0x7f644ddd0390 (unknown)\n", glog, "", false},
 		"behind a bar":               {139, "loss: 4.3:  20%|| 11/56 [00:02<00:08,  5.02it/s]Segmentation fault (core dumped)\n", "Segmentation fault (core dumped)", "", false},
 		"a step, and its tasks":      {143, step + "\nsrun: error: n7: task 0: Terminated\n", step, "", false},
-		"a failed check":             {134, check, "Check failed: a == b (3 vs. 4)", "", false},
+		"a failed check":             {134, check, "Check failed: status == 0 (3 vs. 0)", "", false},
 		"an assertion":               {134, asserted + "\nAborted (core dumped)\n", asserted, "", false},
 		"a check, and a shell":       {134, hip + "test.sh: line 36:    14 Aborted                 (core dumped) python3 test.py\n", "Check failed: err == hipSuccess (98 vs. 0)", "", false},
 		"Julia":                      {139, "[166990] signal (11.-6): Segmentation fault\nin expression starting at /home/a/test1.jl:31\n", "[166990] signal (11.-6): Segmentation fault", "", false},

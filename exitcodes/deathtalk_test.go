@@ -26,7 +26,7 @@ func TestTalkOfDeath(t *testing.T) {
 		"a heap alone":         {"free(): invalid pointer\nAborted (core dumped)\n", sigabrt, Retry},
 		"a failed check":       {"[12:00:00] D:\\mxnet\\dmlc/logging.h:308: [12:00:00] d:\\mxnet\\src\\operator\\x.cc:113: Check failed: shape[0] == 3 (4 vs. 3)\nAborted (core dumped)\n", sigabrt, Fatal},
 		"a check of a device":  {"[12:00:00] d:\\mxnet\\engine\\./threaded_engine.h:347: [12:00:00] d:\\mxnet\\x.cc:113: Check failed: e == cudaSuccess CUDA: unspecified launch failure\nAborted (core dumped)\n", sigabrt, Retry},
-		"of glog, elsewhere":   {"F1126 10:00:00.000000 7 xla.cc:54] Check failed: x == y\nAborted (core dumped)\n", sigabrt, Retry},
+		"a state, of glog":     {"F1126 10:00:00.000000 7 xla.cc:54] Check failed: status.ok()\nAborted (core dumped)\n", sigabrt, Retry},
 		"a survived check":     {"[12:00:00] src/x.cc:113: Check failed: shape[0] == 3 (4 vs. 3)\nstep 1 loss 2.1\nstep 2 loss 2.0\nstep 3 loss 1.9\nstep 4 loss 1.8\nstep 5 loss 1.7\nAborted (core dumped)\n", sigabrt, Retry},
 		"its own logic":        {thrown + "std::out_of_range'\n  what():  vector::_M_range_check\n", sigabrt, Fatal},
 		"its surroundings":     {thrown + "std::runtime_error'\n  what():  something\n", sigabrt, Retry},

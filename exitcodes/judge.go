@@ -68,6 +68,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if o.Status.Signal == 0 && signal >= sigrtmin { // which nobody sends: programs in Fortran exit with such codes
 		signal = 0
 	}
+	ownKill := killsItself(o)
 	if signal > 0 && signal <= sigmax && !crash(signal) {
 		switch kill := o.killed(); {
 		case signal == sigkill && kill != "":
@@ -79,6 +80,8 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		switch {
 		case found:
 			return f.say(w, o)
+		case ownKill > 0:
+			o.Output, o.Status = o.Output[:ownKill], Status{Code: uncaught}
 		case !stoppedByPALS(o):
 			return f.deathTold(told) // sent by somebody; no other text can explain it better
 		}
@@ -97,6 +100,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		f.Other = w.match.Line
 		return f
 	}
+	w.ended = w.ended || ownKill > 0 && (w.known || w.unknown)
 	if w.ended {
 		f.Verdict, f.Code, f.Reason, f.Role = Fatal, uncaught, ReasonError, RoleRoot
 		f.Message += " on its way out after an exception"

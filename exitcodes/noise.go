@@ -190,7 +190,7 @@ const maxTaken = 120 // bytes at the start of a line
 // "    at async main (/app/run.js:7:3)", "   @ Main /app/run.jl:12".
 func isForeignFrame(l *line) bool {
 	text := bytes.TrimLeft(l.text, " \t")
-	if isMATLABFrame(l.text) {
+	if isMATLABFrame(l.text) || isArrow(l.text) {
 		return true
 	}
 	if len(text) == len(l.text) && !l.says("at ") { // which pages take for a paragraph
@@ -203,6 +203,13 @@ func isForeignFrame(l *line) bool {
 	}
 	return bytes.HasPrefix(text, []byte("@ ")) && bytes.Contains(text, []byte(".jl:")) ||
 		bytes.HasPrefix(text, []byte("... ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(" more"))
+}
+
+// isArrow reports whether a line is the one of a source at which IPython points: "---> 99         backward(loss)".
+func isArrow(text []byte) bool {
+	number := bytes.TrimLeft(text, "-")
+	digits, found := bytes.CutPrefix(number, []byte("> "))
+	return found && len(text)-len(number) >= 2 && len(digits) > 0 && isDigit(digits[0])
 }
 
 // inJava reports whether a method and its place are written as Java writes them: "a.B.c", "B.java:7".
