@@ -15,7 +15,9 @@ func (f Finding) say(w said, o Outcome) Finding {
 		}
 		return f
 	}
-	if !w.ended && (f.Signal != 0 || own >= CodeNotExecutable) {
+	if w.exitedMinusOne(f.Signal, own) {
+		f.Verdict, f.Code, f.CodeOverridden = Fatal, CodeFor(Fatal, own), true
+	} else if !w.ended && (f.Signal != 0 || own >= CodeNotExecutable) {
 		if w.exception != "" && f.Signal == 0 && (w.program || own < CodeSignalBase || own > CodeSignalBase+sigmax) {
 			f.Evidence = w.exception
 			f.Message += ": " + clip(w.exception)
@@ -39,6 +41,16 @@ func (f Finding) say(w said, o Outcome) Finding {
 	}
 	f.Message += "; no rule explains it"
 	return f
+}
+
+// exitedMinusOne reports whether a program asked for the exit code -1, which is 255, when a bug of its own had shown, as many in Java and
+// C do: no signal has that number.
+func (s said) exitedMinusOne(signal, code int) bool {
+	if signal != 0 || code != 255 || !s.unknown {
+		return false
+	}
+	class, _, raised := raisedHead([]byte(s.exception))
+	return s.program || raised && isLogicError(lastName(class))
 }
 
 // progressed reports whether training had made a step, as far as it matters to a rule.

@@ -26,7 +26,7 @@ func (r *reader) failedCheck() (said, bool) {
 		if l.kind == kindWork {
 			break
 		}
-		if r.inside[i] || l.kind != kindLast && !l.contains("Non-OK-status: ") || !l.contains("Check failed: ", "Non-OK-status: ", "Assertion `", "Assertion '", "LLVM ERROR: ") && !l.fatal || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
+		if r.inside[i] || l.kind != kindLast && !l.contains("Non-OK-status: ") || !l.contains("Check failed: ", "Non-OK-status: ", "Assertion `", "Assertion '") && !l.contains(abortHeads...) && !l.fatal || !r.meter.afford(familyPasses, min(len(l.text), maxMessageText)) {
 			continue
 		}
 		if f := familyOf("", l.text); f.known() {
@@ -63,8 +63,8 @@ func aboutArguments(l *line) bool {
 		return !allocatedPattern().Match(text) && (argumentPattern().Match(text) || !statePattern().Match(text))
 	case checkPattern().Match(text):
 		return !checksState(text)
-	case l.says("LLVM ERROR: "):
-		return !l.contains("out of memory")
+	case l.contains(abortHeads...):
+		return !l.contains("out of memory", "OutOfMemory") && !abortPasses(l.text)
 	case l.contains("Non-OK-status: "):
 		return staysPattern().Match(text)
 	case l.contains("Check failed: "):
@@ -83,6 +83,23 @@ func aboutArguments(l *line) bool {
 	}
 	return argumentPattern().Match(text) && !statePattern().Match(text)
 }
+
+// abortHeads are the words with which a compiler, libc++, .NET and Android's runtime tell why they abort: of what they were given, or of an
+// exception that nobody caught.
+var abortHeads = []string{"LLVM ERROR: ", "libc++abi: terminating due to uncaught exception of type ", "libc++abi: terminating with uncaught exception of type ",
+	"libc++abi.dylib: terminating with uncaught exception of type ", "Unhandled exception. System.", "Unhandled Exception: System.", "JNI DETECTED ERROR IN APPLICATION: "}
+
+// abortPasses reports whether such a line names a class of exceptions that are thrown for what passes, or for everything.
+func abortPasses(text []byte) bool {
+	_, class, found := bytes.Cut(text, []byte("uncaught exception of type "))
+	if !found {
+		return false
+	}
+	class, what, _ := bytes.Cut(class, []byte(": "))
+	return !ownThrow(terminated+string(class)+"'", string(what)) && !logicThrow().Match(class)
+}
+
+var logicThrow = lazy(`^std::(?:__1::)?(?:logic_error|out_of_range|invalid_argument|length_error|domain_error|bad_cast|bad_any_cast|bad_variant_access|bad_optional_access|bad_function_call|regex_error)`)
 
 // asserted reports whether a line is of a macro by which a program asserts something of its own and aborts, as ggml does:
 // "ggml.c:20623: GGML_ASSERT(n % 8 == 0) failed". It may be glued to a line that had no end yet.
@@ -110,7 +127,7 @@ var (
 	staysPattern    = lazy(`(?i)status: (?:invalid[_ ]argument|not[_ ]found|unimplemented|failed[_ ]precondition|out[_ ]of[_ ]range|already[_ ]exists|permission[_ ]denied)\b|invalid (?:configuration )?argument\b`)
 	// What an expression in source calls the sizes of things, which of them, or their kind.
 	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|elements?|offset|range)|^[a-z] [<>]=? [a-z] \(-?\d`)
-	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|\bfd\b|\bthread\b|thread_|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle)`)
+	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|\bfd\b|\bthread\b|thread_|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle|retr(?:y|ies)|attempts)`)
 	misfitPattern   = lazy(`(?i)\b(?:invalid (?:data )?type\b|invalid usage\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )

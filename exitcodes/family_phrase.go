@@ -4,7 +4,7 @@ import "bytes"
 
 // What messages say in words.
 var (
-	peerLostWords = []string{"stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
+	peerLostWords = []string{"end of file exception between local host", "client is being closed", "stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "aborted: session ", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
 		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection is shut down", "connection was shut down", "endpoint is closed or does not exist", "retry counter exceeded", "got completion with error: ", "recvall failed", "sendall failed", "rpc::rpc_error during call", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",
@@ -15,7 +15,7 @@ var (
 		"client has been closed", "eof detected", "got select error", "got send error", "got read error", "broker transport failure", "workers died while running it", "request error for ", "transmission has been stuck", "forcibly closed",
 		"closed prematurely", "prematurely closed", "recv: peer shutdown", "not enough data for satisfy", "not enough data to satisfy",
 		"socket closed", "socket disconnected", "horovod has been shut down", "resetwithoutclosinghandshake", "reset without closing handshake", "kind: connectionreset", "kind: connectionaborted", "kind: brokenpipe", "kind: notconnected", "incompletemessage", "incompletebody", "fetchfailedexception", "server has gone away"}
-	unreachableWords = []string{"temporary failure resolving", "was refused - did you", "socket connect error", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "nslookup: can't resolve", "name does not resolve", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
+	unreachableWords = []string{"failed on connection exception", "temporary failure resolving", "was refused - did you", "socket connect error", "getaddrinfo enotfound", "econnrefused", "etimedout", "ehostunreach", "enetunreach", "eai_again", "nslookup: can't resolve", "name does not resolve", "unreachable", "connection failed for ", "connection failed: ", "hdfs connection failed", "trying to connect to", "unable to find the server at",
 		"grpc error", "rpc error", "connect timeout", "slicebuilder", "failed to resolve", "getaddrinfo failed", "unable to resolve host", "unable to contact",
 		"could not resolve host", "couldn't resolve host", "failed to lookup address", "cannot connect to", "check your connection",
 		"check your network", "connection error", "error communicating with", "connection refused", "connection timed out",
@@ -37,7 +37,7 @@ var (
 		"connection slots are reserved", "deadlock found", "try restarting transaction", "loading the dataset in memory", "interrupted at shutdown",
 		"please retry in ", "please retry later", "please retry after", "please retry your request", "please retry downloading", "please retry loading",
 		"lsf is down", "hash sum mismatch", "expected content and downloaded content", "too old resource version", "unable to provision requested",
-		"step creation temporarily disabled", "in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources"}
+		"step creation temporarily disabled", "in state standby", "read only replica", "fork: retry", "fork: cannot allocate memory", "unable to allocate necessary resources", "there is currently a lease on the", "unable to create new native thread", "unable to create native thread"}
 
 	saysPeerLost    = phrases.list(append([]string{"connection closed"}, peerLostWords...)...) // as some say that are done, too
 	saysUnreachable = phrases.list(unreachableWords...)

@@ -73,6 +73,9 @@ func httpStatus(_, name string, message []byte, h heard) family {
 	if m == nil {
 		return family{}
 	}
+	if bytes.HasPrefix(m[0], []byte("HTTP/")) && bytes.IndexByte(m[0], '"') > 0 { // a server's log of a request, which is not the one that ended
+		return family{}
+	}
 	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
 	if n == 410 && bytes.Contains(message, []byte("uploadType=resumable")) { // which can be begun again
 		n = 503

@@ -68,7 +68,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if o.Status.Signal == 0 && signal >= sigrtmin { // which nobody sends: programs in Fortran exit with such codes
 		signal = 0
 	}
-	ownKill := killsItself(o)
+	ownKill, takenDown := killsItself(o)
 	if signal > 0 && signal <= sigmax && !crash(signal) {
 		switch kill := o.killed(); {
 		case signal == sigkill && kill != "":
@@ -99,6 +99,9 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		f = f.outOfMemory(number, kill)
 		f.Other = w.match.Line
 		return f
+	}
+	if ownKill > 0 && !w.known && w.exception == "" {
+		return f.deathTold(takenDown) // whatever the worker said is lost
 	}
 	w.ended = w.ended || ownKill > 0 && (w.known || w.unknown)
 	if w.ended {

@@ -197,9 +197,14 @@ func isForeignFrame(l *line) bool {
 		return false
 	}
 	if call, found := bytes.CutPrefix(bytes.TrimSpace(text), []byte("at ")); found {
+		if at := bytes.LastIndex(call, []byte(") ~[")); at > 0 { // which logback and log4j put behind it: the jar, and its version
+			call = call[:at+1]
+		} else if at := bytes.LastIndex(call, []byte(") [")); at > 0 && call[len(call)-1] == ']' {
+			call = call[:at+1]
+		}
 		name, place, found := bytes.Cut(call, []byte("("))
 		place, closed := bytes.CutSuffix(place, []byte(")"))
-		return found && closed && (inJava(name, string(place)) || inNode(string(place)))
+		return found && (closed && (inJava(name, string(place)) || inNode(string(place))) || inDotNet(name, call))
 	}
 	return bytes.HasPrefix(text, []byte("@ ")) && bytes.Contains(text, []byte(".jl:")) ||
 		bytes.HasPrefix(text, []byte("... ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(" more"))
@@ -220,6 +225,14 @@ func inJava(name []byte, place string) bool {
 	file, number, _ := strings.Cut(place, ":")
 	return file == "Native Method" || file == "Unknown Source" || !strings.ContainsAny(file, " /") && (number == "" || digits(number)) &&
 		file != "" && !digits(strings.ReplaceAll(file, ".", ""))
+}
+
+// inDotNet reports whether a call of a method is written as .NET writes it: "Tensorflow.Status.Check(Boolean throw) in /a/Status.cs:line 7".
+func inDotNet(name, call []byte) bool {
+	if bytes.IndexByte(name, ' ') >= 0 || bytes.Count(name, []byte(".")) < 2 || name[0] < 'A' || name[0] > 'Z' {
+		return false
+	}
+	return call[len(call)-1] == ')' || bytes.Contains(call, []byte(") in ")) && bytes.Contains(call, []byte(":line "))
 }
 
 // inNode reports whether a place is written as Node.js writes it: "/app/run.js:7:3", "node:net:1494:16".
@@ -246,6 +259,9 @@ func isJuliaFrame(l *line) bool {
 func isCxxFrame(text []byte) bool {
 	tab := len(text) > 0 && text[0] == '\t' // the rest of it may be cut off
 	text = bytes.TrimSuffix(bytes.TrimSpace(text), []byte(" const"))
+	if address, found := bytes.CutPrefix(text, []byte("@ ")); found && bytes.HasPrefix(bytes.TrimLeft(address, " "), []byte("0x")) { // glog's
+		return true
+	}
 	open := bytes.IndexByte(text, '(')
 	if open < 1 || text[len(text)-1] != ')' && !tab || bytes.HasPrefix(text, rustUnmarked) {
 		return false

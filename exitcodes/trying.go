@@ -130,7 +130,7 @@ func (r *reader) notebook() (said, bool) {
 			continue
 		}
 		f := familyOf(string(class), nil)
-		return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, f.verdict == Retry
+		return said{match: Match{Rule: f.rule(), Line: l.shown()}, known: true, at: i}, f.verdict == Retry || f.verdict == Preempted
 	}
 	return said{}, false
 }

@@ -1,0 +1,91 @@
+package exitcodes
+
+import "testing"
+
+// TestAborted has programs and runtimes abort of what they tell: it comes again, unless it names what passes or is thrown for everything.
+func TestAborted(t *testing.T) {
+	const thrown = "terminate called after throwing an instance of '"
+	for text, want := range map[string]Verdict{
+		thrown + "cv::Exception'\n  what():  OpenCV(4.1.1) system.cpp:580: error: (-215:Assertion failed) Missing support for required CPU baseline features": Fatal,
+		thrown + "Xbyak::Error'\n  what():  label is redefined":                                                                                                      Fatal,
+		thrown + "paddle::platform::EnforceNotMet'\n  what():  holder_ should not be null":                                                                           Fatal,
+		thrown + "std::runtime_error'\n  what():  unknown model architecture: expected tensor shape does not match the argument of this layer":                       Fatal,
+		"libc++abi: terminating due to uncaught exception of type std::out_of_range: vector":                                                                         Fatal,
+		"libc++abi.dylib: terminating with uncaught exception of type std::invalid_argument: stoi: no conversion":                                                    Fatal,
+		"LLVM ERROR: Failed to infer result type(s).":                                                                                                                Fatal,
+		"Unhandled exception. System.TypeInitializationException: The type initializer for 'Tensorflow.Keras.backend' threw an exception.":                           Fatal,
+		"JNI DETECTED ERROR IN APPLICATION: negative buffer capacity: -80":                                                                                           Fatal,
+		"F1126 10:00:00.000000 7 kv.cc:54] Check failed: getenv(\"DMLC_NUM_SERVER\") error: env DMLC_NUM_SERVER not set":                                             Fatal,
+		"F1126 10:00:00.000000 7 net.cpp:54] Check failed: layer_data_hid >= 0 (-1 vs. 0) Error saving weights":                                                      Fatal,
+		"2026-11-26 10:00:00.000000: F tensorflow/core/framework/tensor_shape.cc:201] Non-OK-status: InitDims(sizes) status: INVALID_ARGUMENT: Encountered overflow": Fatal,
+		"ggml/src/ggml.c:21763: x\nGGML_ASSERT: ggml.c:21763: svcntb() == QK8_0":                                                                                     Fatal,
+
+		thrown + "gloo::IoException'\n  what():  Wait timeout for key(s): 0":                                                      Retry,
+		thrown + "c10::Error'\n  what():  expected tensor shape does not match the argument of this layer":                        Retry,
+		thrown + "std::runtime_error'\n  what():  bad shard":                                                                      Retry,
+		thrown + "std::system_error'\n  what():  Resource temporarily unavailable":                                                Retry,
+		thrown + "mylib::SocketError'\n  what():  peer 3":                                                                         Retry,
+		thrown + "cv::Exception'\n  what():  OpenCV(4.5.5) gpu_mat.cu:116: error: (-217:Gpu API call) unspecified launch failure": Retry,
+		"libc++abi: terminating due to uncaught exception of type std::runtime_error: connection reset by peer":                   Retry,
+		"libc++abi: terminating due to uncaught exception of type std::bad_alloc: std::bad_alloc":                                 Retry,
+		"Unhandled exception. System.Net.Sockets.SocketException (111): Connection refused":                                       Retry,
+		"LLVM ERROR: out of memory": Retry,
+		"F1126 10:00:00.000000 7 gcs.cc:54] Check failed: num_attempts < connect_retries() No entry found for GcsServerAddress":                             Retry,
+		"2026-11-26 10:00:00.000000: F tensorflow/core/rpc.cc:201] Non-OK-status: agent->Connect() status: UNAVAILABLE: failed to connect to all addresses": Retry,
+	} {
+		for _, o := range []Outcome{killed(sigabrt), exited(134)} {
+			if f := Judge(o.printing("reading the net\n"+text+"\nAborted (core dumped)\n"), BuiltinRules()); f.Verdict != want {
+				t.Errorf("%q: %s by %q: %q", text, f.Verdict, f.Rule, f.Evidence)
+			}
+		}
+	}
+}
+
+// Frames of .NET, of glog and of log4j, which names the jar of each, are a stack however often they come, and so is the line at
+// which IPython points.
+func TestStacksOfOthers(t *testing.T) {
+	for _, frame := range []string{
+		"        at org.apache.hadoop.net.NetUtils.connect(NetUtils.java:531) ~[hadoop-common-2.7.2.jar:?]",
+		"        at java.lang.Thread.run(Thread.java:748) [?:1.8.0_171]",
+		"   at Tensorflow.Status.Check(Boolean throwException)",
+		"   at Tensorflow.Status.Check(Boolean throwException) in /src/Status.cs:line 70",
+		"    @           0x6a28e0  paddle::CombinedEvaluator::printStats()",
+		"---> 99         allow_unreachable=True)  # allow_unreachable flag",
+	} {
+		r := newReader(exited(1).printing("a\n"+frame+"\n"+frame+"\n"+frame+"\n"+frame+"\nb\n"), BuiltinRules())
+		for i := range r.lines {
+			if l := &r.lines[i]; len(l.text) > 2 && l.kind != kindNoise {
+				t.Errorf("%q: %v", frame, l.kind)
+				break
+			}
+		}
+	}
+	for _, line := range []string{"   at epoch 3 (of 7) loss is 2.1", "  at Home. Sweet (home)", "--> done", "@ 7 workers"} {
+		if r := newReader(exited(1).printing("a\n"+line+"\nb\n"), BuiltinRules()); r.lines[1].is(traitNoise) {
+			t.Errorf("%q is taken for a frame", line)
+		}
+	}
+}
+
+// A program in Java or C that asks for -1 exits with 255, which is no signal: a bug that it has told is fatal.
+func TestExitMinusOne(t *testing.T) {
+	const head = "Exception in thread \"main\" java.lang."
+	for says, want := range map[string]Verdict{
+		head + "NullPointerException: no path\n\tat a.B.c(B.java:7)\n": Fatal,
+		head + "RuntimeException: odd\n\tat a.B.c(B.java:7)\n":         Retry,
+		"ssh: connect to host n7 port 22: Connection refused\n":        Retry,
+		"it did not work\n": Retry,
+	} {
+		if f := Judge(exited(255).printing("begins\n"+says), BuiltinRules()); f.Verdict != want {
+			t.Errorf("%q: %s by %q: %q", says, f.Verdict, f.Rule, f.Evidence)
+		}
+	}
+}
+
+// A server's own log of a request that it has answered with 500 does not make the end one of a service.
+func TestAccessLog(t *testing.T) {
+	const log = "Traceback (most recent call last):\n  File \"a.py\", line 7, in f\n    g()\njinja2.exceptions.TemplateSyntaxError: expected token ':'\n10.128.4.20 - - [06/Apr/2019 23:14:35] \"GET / HTTP/1.1\" 500 -\n"
+	if f := Judge(exited(1).printing(log), BuiltinRules()); f.Verdict != Fatal {
+		t.Errorf("%s by %q: %q", f.Verdict, f.Rule, f.Evidence)
+	}
+}
