@@ -9,7 +9,7 @@ func TestAborted(t *testing.T) {
 		thrown + "cv::Exception'\n  what():  OpenCV(4.1.1) system.cpp:580: error: (-215:Assertion failed) Missing support for required CPU baseline features": Fatal,
 		thrown + "Xbyak::Error'\n  what():  label is redefined":                                                                                                      Fatal,
 		thrown + "paddle::platform::EnforceNotMet'\n  what():  holder_ should not be null":                                                                           Fatal,
-		thrown + "std::runtime_error'\n  what():  unknown model architecture: expected tensor shape does not match the argument of this layer":                       Fatal,
+		thrown + "std::runtime_error'\n  what():  unknown model architecture: expected tensor shape does not match the argument":                                     Retry,
 		"libc++abi: terminating due to uncaught exception of type std::out_of_range: vector":                                                                         Fatal,
 		"libc++abi.dylib: terminating with uncaught exception of type std::invalid_argument: stoi: no conversion":                                                    Fatal,
 		"LLVM ERROR: Failed to infer result type(s).":                                                                                                                Fatal,
@@ -20,15 +20,29 @@ func TestAborted(t *testing.T) {
 		"2026-11-26 10:00:00.000000: F tensorflow/core/framework/tensor_shape.cc:201] Non-OK-status: InitDims(sizes) status: INVALID_ARGUMENT: Encountered overflow": Fatal,
 		"ggml/src/ggml.c:21763: x\nGGML_ASSERT: ggml.c:21763: svcntb() == QK8_0":                                                                                     Fatal,
 
-		thrown + "gloo::IoException'\n  what():  Wait timeout for key(s): 0":                                                      Retry,
-		thrown + "c10::Error'\n  what():  expected tensor shape does not match the argument of this layer":                        Retry,
-		thrown + "std::runtime_error'\n  what():  bad shard":                                                                      Retry,
-		thrown + "std::system_error'\n  what():  Resource temporarily unavailable":                                                Retry,
-		thrown + "mylib::SocketError'\n  what():  peer 3":                                                                         Retry,
-		thrown + "cv::Exception'\n  what():  OpenCV(4.5.5) gpu_mat.cu:116: error: (-217:Gpu API call) unspecified launch failure": Retry,
-		"libc++abi: terminating due to uncaught exception of type std::runtime_error: connection reset by peer":                   Retry,
-		"libc++abi: terminating due to uncaught exception of type std::bad_alloc: std::bad_alloc":                                 Retry,
-		"Unhandled exception. System.Net.Sockets.SocketException (111): Connection refused":                                       Retry,
+		thrown + "gloo::IoException'\n  what():  Wait timeout for key(s): 0":                                                                            Retry,
+		thrown + "c10::Error'\n  what():  expected tensor shape does not match the argument of this layer":                                              Retry,
+		thrown + "std::runtime_error'\n  what():  bad shard":                                                                                            Retry,
+		thrown + "std::system_error'\n  what():  Resource temporarily unavailable":                                                                      Retry,
+		thrown + "mylib::SocketError'\n  what():  peer 3":                                                                                               Retry,
+		thrown + "cv::Exception'\n  what():  OpenCV(4.5.5) gpu_mat.cu:116: error: (-217:Gpu API call) unspecified launch failure":                       Retry,
+		"libc++abi: terminating due to uncaught exception of type std::runtime_error: connection reset by peer":                                         Retry,
+		"libc++abi: terminating due to uncaught exception of type std::bad_alloc: std::bad_alloc":                                                       Retry,
+		"Unhandled exception. System.Net.Sockets.SocketException (111): Connection refused":                                                             Retry,
+		thrown + "paddle::platform::EnforceNotMet'\n  what():  (External) Rpc call to parameter server 10.0.0.4:8333 failed.":                           Retry,
+		thrown + "Xbyak::Error'\n  what():  can't alloc":                                                                                                Retry,
+		thrown + "faiss::FaissException'\n  what():  StandardGpuResources: alloc fail":                                                                  Retry,
+		thrown + "mscclpp::Error'\n  what():  Bootstrap failed: RemoteError":                                                                            Retry,
+		thrown + "std::system_error'\nKeyError: 'x' ignored in callback\n  what():  Connection timed out":                                               Retry,
+		"F1126 10:00:00.000000 7 shm.cc:54] Check failed: shm_fd >= 0 (-1 vs. 0) failed to open shm_name":                                               Retry,
+		"F1126 10:00:00.000000 7 hb.cc:54] Check failed: now - last_beat < kDeadline (30012 vs. 30000) worker 3 went away":                              Retry,
+		"F1126 10:00:00.000000 7 gcs.cc:54] Check failed: connected Failed to reach GCS within 60 seconds":                                              Retry,
+		"F1126 10:00:00.000000 7 io.cc:54] Check failed: fread(b, 1, n, f) == n (100 vs. 4096) short read":                                              Retry,
+		"LLVM ERROR: Unable to allocate section memory!":                                                                                                Retry,
+		"libc++abi: terminating due to uncaught exception of type mlx::distributed::RingError: peer 3 went away":                                        Retry,
+		"Unhandled exception. System.AggregateException: One or more errors occurred. (A task was canceled.)":                                           Retry,
+		"Unhandled exception. System.Exception: Worker 3 did not answer in time":                                                                        Retry,
+		"2026-11-26 10:00:00.000000: F tensorflow/core/rpc.cc:201] Non-OK-status: s status: FAILED_PRECONDITION: worker was restarted, session is gone": Retry,
 		"LLVM ERROR: out of memory": Retry,
 		"F1126 10:00:00.000000 7 gcs.cc:54] Check failed: num_attempts < connect_retries() No entry found for GcsServerAddress":                             Retry,
 		"2026-11-26 10:00:00.000000: F tensorflow/core/rpc.cc:201] Non-OK-status: agent->Connect() status: UNAVAILABLE: failed to connect to all addresses": Retry,
@@ -60,7 +74,7 @@ func TestStacksOfOthers(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range []string{"   at epoch 3 (of 7) loss is 2.1", "  at Home. Sweet (home)", "--> done", "@ 7 workers"} {
+	for _, line := range []string{"   at epoch 3 (of 7) loss is 2.1", "  at Home. Sweet (home)", "--> done", "@ 7 workers", "--> 10.0.0.3:29500 connection timed out", "---> 10.0.0.3:29500 connection timed out"} {
 		if r := newReader(exited(1).printing("a\n"+line+"\nb\n"), BuiltinRules()); r.lines[1].is(traitNoise) {
 			t.Errorf("%q is taken for a frame", line)
 		}

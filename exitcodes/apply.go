@@ -43,14 +43,15 @@ func (f Finding) say(w said, o Outcome) Finding {
 	return f
 }
 
-// exitedMinusOne reports whether a program asked for the exit code -1, which is 255, when a bug of its own had shown, as many in Java and
-// C do: no signal has that number.
+// exitedMinusOne reports whether a program in Java has asked for the exit code -1, which is 255, after an exception of its own logic that
+// nobody caught: no signal has that number.
 func (s said) exitedMinusOne(signal, code int) bool {
 	if signal != 0 || code != 255 || !s.unknown {
 		return false
 	}
-	class, _, raised := raisedHead([]byte(s.exception))
-	return s.program || raised && isLogicError(lastName(class))
+	rest, found := strings.CutPrefix(s.exception, `Exception in thread "main" `)
+	class, _, raised := raisedHead([]byte(rest))
+	return found && raised && isLogicError(lastName(class))
 }
 
 // progressed reports whether training had made a step, as far as it matters to a rule.

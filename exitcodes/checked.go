@@ -3,6 +3,8 @@ package exitcodes
 import (
 	"bytes"
 	"slices"
+
+	"github.com/gangrun/gangrun/exitcodes/wording"
 )
 
 // A program in C or C++ that finds something wrong says so, by a check of glog's or MXNet's, by the C library's assert or in words of
@@ -64,15 +66,16 @@ func aboutArguments(l *line) bool {
 	case checkPattern().Match(text):
 		return !checksState(text)
 	case l.contains(abortHeads...):
-		return !l.contains("out of memory", "OutOfMemory") && !abortPasses(l.text)
+		return abortPattern().Match(text) && !passingAbort().Match(text)
 	case l.contains("Non-OK-status: "):
 		return staysPattern().Match(text)
 	case l.contains("Check failed: "):
 		_, text, _ = bytes.Cut(text, []byte("Check failed: "))
-		if at := comparedPattern().FindIndex(text); at != nil {
-			text = text[:at[0]]
+		at := comparedPattern().FindIndex(text)
+		if at == nil { // glog tells it of numbers alone
+			return bytes.HasPrefix(text, []byte("getenv(")) || shapePattern().Match(text) && !statePattern().Match(text)
 		}
-		return bytes.HasPrefix(text, []byte("getenv(")) || !statePattern().Match(text)
+		return !statePattern().Match(text[:at[0]]) && wording.Weigh(string(text[at[1]:])).Score < 0
 	case l.contains("Assertion `", "Assertion '"):
 		if ofLibrary().Match(text) {
 			return false
@@ -84,22 +87,16 @@ func aboutArguments(l *line) bool {
 	return argumentPattern().Match(text) && !statePattern().Match(text)
 }
 
-// abortHeads are the words with which a compiler, libc++, .NET and Android's runtime tell why they abort: of what they were given, or of an
-// exception that nobody caught.
-var abortHeads = []string{"LLVM ERROR: ", "libc++abi: terminating due to uncaught exception of type ", "libc++abi: terminating with uncaught exception of type ",
-	"libc++abi.dylib: terminating with uncaught exception of type ", "Unhandled exception. System.", "Unhandled Exception: System.", "JNI DETECTED ERROR IN APPLICATION: "}
+// abortHeads are the words with which a compiler, libc++, .NET and Android's runtime tell why they abort,
+// and OpenCV 2.
+var abortHeads = []string{"LLVM ERROR: ", "OpenCV Error: ", "uncaught exception of type ", "Unhandled exception. System.", "Unhandled Exception: System.", "JNI DETECTED ERROR IN APPLICATION: "}
 
-// abortPasses reports whether such a line names a class of exceptions that are thrown for what passes, or for everything.
-func abortPasses(text []byte) bool {
-	_, class, found := bytes.Cut(text, []byte("uncaught exception of type "))
-	if !found {
-		return false
-	}
-	class, what, _ := bytes.Cut(class, []byte(": "))
-	return !ownThrow(terminated+string(class)+"'", string(what)) && !logicThrow().Match(class)
-}
-
-var logicThrow = lazy(`^std::(?:__1::)?(?:logic_error|out_of_range|invalid_argument|length_error|domain_error|bad_cast|bad_any_cast|bad_variant_access|bad_optional_access|bad_function_call|regex_error)`)
+var (
+	// abortPattern is such a line about what the program was given or does: of exceptions those of logic, as the language calls them.
+	abortPattern = lazy(`LLVM ERROR: |^OpenCV Error: (?:Assertion failed|Bad argument|Bad flag|Sizes of input|One of (?:the )?arguments|Incorrect size|The function/feature|Unsupported|Null pointer|Parsing error|Formats of input)|^libc\+\+abi(?:\.dylib)?: terminating (?:due to|with) uncaught exception of type std::(?:__1::)?(?:logic_error|out_of_range|invalid_argument|length_error|domain_error|bad_cast|bad_any_cast|bad_variant_access|bad_optional_access|bad_function_call|regex_error)\b|` +
+		`Unhandled [Ee]xception[.:] System\.(?:TypeInitialization|NullReference|Argument|ArgumentNull|ArgumentOutOfRange|IndexOutOfRange|Format|Collections\.Generic\.KeyNotFound|InvalidCast|NotImplemented|NotSupported|DllNotFound|TypeLoad|MissingMethod|DivideByZero|BadImageFormat)Exception\b|JNI DETECTED ERROR IN APPLICATION: `)
+	passingAbort = lazy(`(?i)alloc|memory|mmap|file|i/o|thread`)
+)
 
 // asserted reports whether a line is of a macro by which a program asserts something of its own and aborts, as ggml does:
 // "ggml.c:20623: GGML_ASSERT(n % 8 == 0) failed". It may be glued to a line that had no end yet.
@@ -123,11 +120,12 @@ const maxCheck = 400 // bytes of such a line
 
 var (
 	checkPattern    = lazy(`\.(?:cc|cpp|cu|cuh|h):\d+: Check failed: `)
-	comparedPattern = lazy(` \(\S{1,60} vs\. [^)]{1,60}\)`)
-	staysPattern    = lazy(`(?i)status: (?:invalid[_ ]argument|not[_ ]found|unimplemented|failed[_ ]precondition|out[_ ]of[_ ]range|already[_ ]exists|permission[_ ]denied)\b|invalid (?:configuration )?argument\b`)
+	comparedPattern = lazy(` \(-?\d\S{0,40} vs\. -?\d[^)]{0,40}\)`)
+	shapePattern    = lazy(`(?i)(?:==|<=?|>=?|\bequal\().*(?:shape|dims?\b|ndim|axes|size\(\)|count\(\)|channels|bottom\[)`)
+	staysPattern    = lazy(`(?i)status: (?:invalid[_ ]argument|unimplemented|out[_ ]of[_ ]range|permission[_ ]denied)\b|invalid (?:configuration )?argument\b`)
 	// What an expression in source calls the sizes of things, which of them, or their kind.
 	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|elements?|offset|range)|^[a-z] [<>]=? [a-z] \(-?\d`)
-	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|\bfd\b|\bthread\b|thread_|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle|retr(?:y|ies)|attempts)`)
+	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|fd\b|\bthread\b|thread_|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle|retr(?:y|ies)|attempts|beat|deadline|\bnow\b|alive|closed|healthy|ready|lease|leader|lost|remote|read\(|write\(|mmap|ptr|pid|\bn?_?dev)`)
 	misfitPattern   = lazy(`(?i)\b(?:invalid (?:data )?type\b|invalid usage\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )

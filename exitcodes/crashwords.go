@@ -70,13 +70,13 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 	if rule == nil || !r.rules.families || !r.lines[i].says(terminated) || i+1 >= len(r.lines) {
 		return rule
 	}
+	what, found := strings.CutPrefix(r.lines[i+1].shown(), "what(): ")
 	if next := r.lines[i+1].rule; next != nil {
-		if rule.Name == "cxx.terminate" && next.Verdict == Fatal {
+		if found && rule.Name == "cxx.terminate" && next.Verdict == Fatal {
 			return next
 		}
 		return rule
 	}
-	what, found := strings.CutPrefix(r.lines[i+1].shown(), "what(): ")
 	if !found || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
 		return rule
 	}
@@ -100,21 +100,22 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 	return rule
 }
 
-// ownThrow reports whether what a program in C++ threw and did not catch is about what it was given, so that it comes again: a library's
-// own class of exceptions is for that; classes that are thrown for everything are where words tell that it stays, and those of
-// devices, networks and operating systems never.
+// ownThrow reports whether what a program in C++ threw and did not catch is about what it was given, so that it comes again: some
+// libraries have a class of exceptions for that. Most have one for everything, which says nothing.
 func ownThrow(head, what string) bool {
 	_, class, _ := strings.Cut(head, terminated)
-	if !anyThrow().MatchString(class) {
-		return !passingThrow().MatchString(class)
-	}
-	return wording.Weigh(what).Stays()
+	return checkThrow().MatchString(class) && !passingWhat().MatchString(what) && wording.Weigh(what).Score < 0 || strings.HasPrefix(class, "cv::Exception'") && openCV().MatchString(what)
 }
 
-var (
-	anyThrow     = lazy(`^std::(?:runtime_error|exception)'`)
-	passingThrow = lazy(`(?i)^(?:c10::|gloo::|std::|boost::|thrust::|cub::|rmm::|raft::|cudf::|folly::|apache::|aws::|ray::|arrow::|plasma::|grpc|zmq|ucx|mpi|__|char|int'|(?:unsigned |long )*int|std::string)|system_error|filesystem|time_?out|conn|socket|net|cuda|hip|nccl|io_?(?:error|exception|failure)|memory|alloc|device|transport|storage|interrupt`)
-)
+// passingWhat are words of such a class about what passes.
+var passingWhat = lazy(`(?i)\b(?:rpc|alloc\w*|memory|connect\w*|time|timed|timeout|external|peer|rank|server|socket|nccl)\b`)
+
+// openCV is what OpenCV throws of an argument, a size, an assertion, by its own numbers (modules/core/include/opencv2/core/base.hpp).
+// Memory (-4), calls of a GPU (-217) and all else (-2) are none of these.
+var openCV = lazy(`\berror: \(-(?:5|20\d|21[0-6])(?::[^)]*)?\) `)
+
+// checkThrow are such classes: of Paddle's checks, of Xbyak, which assembles code.
+var checkThrow = lazy(`^(?:Xbyak::Error|paddle::platform::EnforceNotMet|caffe2::EnforceNotMet)'`)
 
 // refused is the rule about a container that was not started, but that of the condition which its line names where that passes.
 func (r *reader) refused(i int, rule *Rule) *Rule {

@@ -4,7 +4,7 @@ import "bytes"
 
 // What messages say in words.
 var (
-	peerLostWords = []string{"end of file exception between local host", "client is being closed", "stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
+	peerLostWords = []string{"failed the maximum allowable number of times", "end of file exception between local host", "client is being closed", "stream removed", "econnreset", "closed the connection", "peer closed", "lost connection", "connection broken",
 		"connection terminated", "aborted: session ", "unexpectedly closed", "broken pipe", "connection aborted", "software caused connection abort",
 		"connection closed by", "closed by remote host", "use of closed network connection", `": eof`, "connection already closed", "connection has been closed", "connection has closed", "connection is shut down", "connection was shut down", "endpoint is closed or does not exist", "retry counter exceeded", "got completion with error: ", "recvall failed", "sendall failed", "rpc::rpc_error during call", "connection lost",
 		"connection reset by", "connection was reset", "connection was closed", "connection was lost", "connection to remote host was lost", "connection corrupted",

@@ -68,7 +68,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if o.Status.Signal == 0 && signal >= sigrtmin { // which nobody sends: programs in Fortran exit with such codes
 		signal = 0
 	}
-	ownKill, takenDown := killsItself(o)
+	child := raisedInChild(o)
 	if signal > 0 && signal <= sigmax && !crash(signal) {
 		switch kill := o.killed(); {
 		case signal == sigkill && kill != "":
@@ -80,8 +80,15 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		switch {
 		case found:
 			return f.say(w, o)
-		case ownKill > 0:
-			o.Output, o.Status = o.Output[:ownKill], Status{Code: uncaught}
+		case child != nil:
+			o.Output, o.Arrived, o.Status = child, nil, Status{Code: uncaught}
+			if w, found := raisedByChild(o, rules); found {
+				w.ended = true
+				f.Verdict, f.Code, f.Reason, f.Role = Fatal, uncaught, ReasonError, RoleRoot
+				f.Message += " after an exception of its worker"
+				return f.say(w, o)
+			}
+			return f.deathTold(told)
 		case !stoppedByPALS(o):
 			return f.deathTold(told) // sent by somebody; no other text can explain it better
 		}
@@ -100,10 +107,6 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		f.Other = w.match.Line
 		return f
 	}
-	if ownKill > 0 && !w.known && w.exception == "" {
-		return f.deathTold(takenDown) // whatever the worker said is lost
-	}
-	w.ended = w.ended || ownKill > 0 && (w.known || w.unknown)
 	if w.ended {
 		f.Verdict, f.Code, f.Reason, f.Role = Fatal, uncaught, ReasonError, RoleRoot
 		f.Message += " on its way out after an exception"

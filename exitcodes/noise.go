@@ -212,10 +212,10 @@ func isForeignFrame(l *line) bool {
 
 // isArrow reports whether a line is the one of a source at which IPython points: "---> 99         backward(loss)".
 func isArrow(text []byte) bool {
-	number := bytes.TrimLeft(text, "-")
-	digits, found := bytes.CutPrefix(number, []byte("> "))
-	return found && len(text)-len(number) >= 2 && len(digits) > 0 && isDigit(digits[0])
+	return bytes.HasPrefix(text, []byte("---")) && arrowPattern().Match(text)
 }
+
+var arrowPattern = lazy(`^-{3,5}> \d+(?: |$)`)
 
 // inJava reports whether a method and its place are written as Java writes them: "a.B.c", "B.java:7".
 func inJava(name []byte, place string) bool {

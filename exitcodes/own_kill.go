@@ -1,40 +1,57 @@
 package exitcodes
 
-import "bytes"
+import (
+	"bytes"
 
-// killsItself finds where a server says that it kills itself, which runs its workers as children, as vLLM and SGLang do: once a child
-// has failed it says so and sends SIGKILL to all of its processes. What the child had said before is why. It returns where that ends and the line that tells of the kill; 0 where nothing does.
-func killsItself(o Outcome) (at int, told string) {
-	if o.Status.Number() != CodeSignalBase+sigkill {
-		return 0, ""
-	}
-	from := max(0, len(o.Output)-ownKillEnd)
-	for _, says := range ownKillWords {
-		if at := bytes.Index(o.Output[from:], says); at >= 0 {
-			at = bytes.LastIndexByte(o.Output[:from+at], '\n') + 1
-			line, _, _ := bytes.Cut(o.Output[at:], []byte("\n"))
-			return at, string(bytes.TrimSpace(line))
-		}
-	}
-	for _, says := range childRaised {
-		if bytes.Contains(o.Output[max(0, len(o.Output)-childRaisedEnd):], says) {
-			return len(bytes.TrimSuffix(bytes.TrimRight(o.Output, "\r\n "), []byte("Killed"))), ""
-		}
-	}
-	return 0, ""
-}
-
-var ownKillWords = [][]byte{
-	[]byte("Got fatal signal from worker processes, shutting down."),                   // vllm/v1/engine/core_client.py
-	[]byte("Received sigquit from a child process. It usually means the child failed"), // sglang/srt/managers/tokenizer_manager.py
-	[]byte("Received sigquit from a child proces. It usually means the child failed"),  // as older ones spell it
-}
-
-// childRaised heads the traceback of a child of SGLang's, after which its parent kills all.
-var childRaised = [][]byte{[]byte("Scheduler hit an exception: Traceback"), []byte("TpModelWorkerClient hit an exception: Traceback"), []byte("TpModelWorker hit an exception: Traceback")}
-
-// Bytes of an output in which that is looked for, and such a traceback.
-const (
-	ownKillEnd     = 2 << 10
-	childRaisedEnd = 16 << 10
+	"github.com/gangrun/gangrun/exitcodes/wording"
 )
+
+// raisedInChild is what a child had said of which a server died that runs its workers as children, as vLLM and SGLang do: once one of
+// them has failed, the parent sends SIGKILL to all. It begins where the child's own traceback is headed, so that errors of requests that were
+// answered before are none of it. Nil where the output has no such head near its end, or nothing was killed.
+func raisedInChild(o Outcome) []byte {
+	if o.Status.Number() != CodeSignalBase+sigkill {
+		return nil
+	}
+	from := max(0, len(o.Output)-childEnd)
+	head := -1
+	for _, says := range childHeads {
+		head = max(head, bytes.Index(o.Output[from:], says))
+	}
+	if head < 0 {
+		return nil
+	}
+	head = bytes.LastIndexByte(o.Output[:from+head], '\n') + 1
+	said := bytes.TrimRight(o.Output[head:], "\r\n ")
+	return bytes.TrimSuffix(said, []byte("Killed"))
+}
+
+// raisedByChild judges what such a child had said, where that ends with its exception: nothing of the server's work came after it.
+func raisedByChild(o Outcome, rules *Rules) (w said, found bool) {
+	r := newReader(o, rules)
+	w = r.lastWords()
+	others := 0
+	for i := w.at + 1; i < len(r.lines); i++ {
+		if l := &r.lines[i]; l.kind == kindWork || l.kind == kindOther && !l.blank() && !r.inside[i] && l.level < levelWarning {
+			others++
+		}
+	}
+	if others > maxOthers {
+		return said{}, false
+	}
+	if w.known {
+		return w, w.match.Rule.Verdict == Fatal && !w.match.Rule.PrintedSteps // memory that many requests took together may do for fewer
+	}
+	return w, w.program || w.unknown && wording.Weigh(w.exception).Score < -1
+}
+
+const maxOthers = 1 // lines after a child's exception that tell of no error: with more of them the server worked on
+
+// childHeads head the traceback of such a child.
+var childHeads = [][]byte{
+	[]byte("EngineCore hit an exception: Traceback"), []byte("WorkerProc hit an exception"), // vllm/v1
+	[]byte("Scheduler hit an exception: Traceback"), []byte("TpModelWorkerClient hit an exception: Traceback"), // sglang/srt/managers
+	[]byte("TpModelWorker hit an exception: Traceback"),
+}
+
+const childEnd = 32 << 10 // bytes of an output in which such a head is looked for

@@ -2,21 +2,32 @@ package exitcodes
 
 import "testing"
 
-// A server that kills itself when one of its workers has failed is judged by what that one said, not by the signal.
-func TestKillsItself(t *testing.T) {
-	const head, vllm = "ERROR 04-15 08:11:37 [core.py:387] ", "CRITICAL 04-15 08:11:37 [core_client.py:359] Got fatal signal from worker processes, shutting down. See stack trace above for root cause issue.\n"
+// A server that kills itself when one of its workers has failed is judged by what that one said, not by the signal; by that alone.
+func TestRaisedInChild(t *testing.T) {
+	const (
+		head  = "ERROR 04-15 08:11:37 [core.py:387] "
+		vllm  = "CRITICAL 04-15 08:11:37 [core_client.py:359] Got fatal signal from worker processes, shutting down. See stack trace above for root cause issue.\n"
+		asked = "ERROR 04-15 08:10:00 [api.py:7] Traceback (most recent call last):\nERROR 04-15 08:10:00 [api.py:7]   File \"/app/api.py\", line 7, in ask\nERROR 04-15 08:10:00 [api.py:7] KeyError: 'n'\n"
+		serve = "Decode batch 1, throughput 71.2\nDecode batch 2, throughput 71.3\nDecode batch 3, throughput 70.9\nDecode batch 4, throughput 71.0\n"
+	)
 	raised := func(says string) string {
-		return "loading\n" + head + "Traceback (most recent call last):\n" + head + "  File \"/app/core.py\", line 7, in run\n" + head + "    step()\n" + head + says + "\n"
+		return "loading\n" + head + "EngineCore hit an exception: Traceback (most recent call last):\n" + head + "  File \"/app/core.py\", line 7, in run\n" + head + "    step()\n" + head + says + "\n"
 	}
+	const shape, few = "RuntimeError: The expanded size of the tensor (58) must match the existing size (3) at non-singleton dimension 0.", "ValueError: too many values to unpack (expected 12)"
 	for name, tt := range map[string]struct {
 		output  string
 		verdict Verdict
 	}{
-		"a shape":        {raised("RuntimeError: The expanded size of the tensor (58) must match the existing size (3) at non-singleton dimension 0.") + vllm + "Killed\n", Fatal},
-		"nobody knows":   {raised("ValueError: too many values to unpack (expected 12)") + vllm + "Killed\n", Fatal},
-		"what passes":    {raised("ConnectionResetError: [Errno 104] Connection reset by peer") + vllm, Retry},
-		"no word of it":  {raised("ValueError: too many values to unpack (expected 12)") + "Killed\n", Retry},
-		"nothing raised": {"loading\n" + vllm + "Killed\n", Retry},
+		"a shape":                   {raised(shape) + vllm + "Killed\n", Fatal},
+		"nobody knows":              {raised(few) + vllm + "Killed\n", Fatal},
+		"no word of the kill":       {raised(few) + "Killed\n", Fatal},
+		"what passes":               {raised("ConnectionResetError: [Errno 104] Connection reset by peer") + vllm, Retry},
+		"memory, after progress":    {raised("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 114.00 MiB.") + vllm, Retry},
+		"nothing raised":            {"loading\n" + vllm + "Killed\n", Retry},
+		"a request's error":         {asked + serve + "Out of memory: Killed process 4021 (VllmWorker)\n" + vllm + "Killed\n", Retry},
+		"a request's, a watchdog":   {asked + serve + "[2025-04-20 14:03:13] Scheduler watchdog timeout\n[2025-04-20 14:03:13] Received sigquit from a child process. It usually means the child failed.\n", Retry},
+		"it was started anew":       {raised(few) + "The worker will be respawned\n" + "The server is fired up and ready to roll!\nDecode batch. throughput 71.2\nKilled\n", Retry},
+		"a traceback of no child's": {"Traceback (most recent call last):\n  File \"/app/core.py\", line 7, in run\n" + few + "\nKilled\n", Retry},
 		"sglang": {"[2025-04-20 14:03:13] Scheduler hit an exception: Traceback (most recent call last):\n  File \"/app/s.py\", line 7, in run\n    step()\n" +
 			"KeyError: 'page_size'\n\n[2025-04-20 14:03:13] Received sigquit from a child process. It usually means the child failed.\nKilled\n", Fatal},
 	} {

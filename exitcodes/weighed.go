@@ -78,7 +78,7 @@ func listed(text string) bool {
 // come to an end with the same numbers, and what the C library calls errors that do not pass.
 var saysStays = phrases.list("converge", "diverged_", "solver", "response code said error", ": permission denied", ": operation not permitted", ": no such file or directory", ": not a directory", ": is a directory",
 	": no space left on device", ": disk quota exceeded", ": file exists", ": file name too long", ": exec format error", ": argument list too long",
-	": too many levels of symbolic links", ": bad file descriptor", ": cross-device link", ": function not implemented", ": operation not supported", "unsatisfiedlinkerror", "noclassdeffounderror", "classnotfoundexception", "nosuchmethoderror", "check your configuration", "closed session", "model loading error", "metaexception(")
+	": too many levels of symbolic links", ": bad file descriptor", ": cross-device link", ": function not implemented", ": operation not supported", "unsatisfiedlinkerror", "noclassdeffounderror", "classnotfoundexception", "nosuchmethoderror", "check your configuration", "closed session", "model loading error")
 
 // saysCancelled is what Spark says of a job that somebody has cancelled. Who has, and why, it does not say.
 var saysCancelled = phrases.list("cancelled part of cancelled job group", "cancelled as part of cancellation of all jobs")

@@ -69,12 +69,6 @@ type Weight struct {
 // Passes reports whether the failure passes, as far as words tell: a few alone tell nothing.
 func (w Weight) Passes() bool { return w.Score >= Passing && len(w.Words) > 0 && w.known >= fewWords }
 
-// Stays reports whether the failure comes back, as far as words tell: that takes as clear a word of them.
-func (w Weight) Stays() bool { return w.Score <= -Staying && w.known >= fewWords }
-
-// Staying is how far below 0 the score of a line must be that tells of a failure that comes back.
-const Staying = 1
-
 const (
 	mostShown = 3
 	fewWords  = 5
