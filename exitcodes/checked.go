@@ -87,8 +87,8 @@ func aboutArguments(l *line) bool {
 	return argumentPattern().Match(text) && !statePattern().Match(text)
 }
 
-// abortHeads are the words with which a compiler, libc++, .NET and Android's runtime tell why they abort,
-// and OpenCV 2.
+// abortHeads are the words with which a compiler, libc++, .NET and Android's runtime tell why they abort, and
+// OpenCV 2.
 var abortHeads = []string{"LLVM ERROR: ", "OpenCV Error: ", "uncaught exception of type ", "Unhandled exception. System.", "Unhandled Exception: System.", "JNI DETECTED ERROR IN APPLICATION: "}
 
 var (

@@ -65,7 +65,8 @@ func (r *reader) raisedLater() map[string]int {
 
 // thrown is the rule about an exception of C++ in line i that nobody caught: that of the condition which it names, where it
 // passes, so that it does not pass for an echo or, with MXNet, for a failed check of the program: a device in a bad state, a
-// lost peer, a port in use. It makes nothing fatal but a file or a directory that is not there or not to be opened.
+// lost peer, a port in use. It makes fatal what a library throws of what it was given, and a file or a directory that is not there or not
+// to be opened.
 func (r *reader) thrown(i int, rule *Rule) *Rule {
 	if rule == nil || !r.rules.families || !r.lines[i].says(terminated) || i+1 >= len(r.lines) {
 		return rule
