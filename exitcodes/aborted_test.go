@@ -9,7 +9,6 @@ func TestAborted(t *testing.T) {
 		thrown + "cv::Exception'\n  what():  OpenCV(4.1.1) system.cpp:580: error: (-215:Assertion failed) Missing support for required CPU baseline features": Fatal,
 		thrown + "Xbyak::Error'\n  what():  label is redefined":                                                                                                      Fatal,
 		thrown + "paddle::platform::EnforceNotMet'\n  what():  holder_ should not be null":                                                                           Fatal,
-		thrown + "std::runtime_error'\n  what():  unknown model architecture: expected tensor shape does not match the argument":                                     Retry,
 		"libc++abi: terminating due to uncaught exception of type std::out_of_range: vector":                                                                         Fatal,
 		"libc++abi.dylib: terminating with uncaught exception of type std::invalid_argument: stoi: no conversion":                                                    Fatal,
 		"LLVM ERROR: Failed to infer result type(s).":                                                                                                                Fatal,
@@ -20,8 +19,22 @@ func TestAborted(t *testing.T) {
 		"2026-11-26 10:00:00.000000: F tensorflow/core/framework/tensor_shape.cc:201] Non-OK-status: InitDims(sizes) status: INVALID_ARGUMENT: Encountered overflow": Fatal,
 		"ggml/src/ggml.c:21763: x\nGGML_ASSERT: ggml.c:21763: svcntb() == QK8_0":                                                                                     Fatal,
 
+		thrown + "c10::Error'\n  what():  expected tensor shape does not match the argument of this layer":                                                                                         Fatal,
+		thrown + "c10::Error'\n  what():  \"div_cpu\" not implemented for 'Half' (operator() at BinaryOpsKernel.cpp:65)":                                                                           Fatal,
+		thrown + "std::runtime_error'\n  what():  this custom template is not supported":                                                                                                           Fatal,
+		"OpenCV Error: Assertion failed (!stream) in compute, file /tmp/modules/cudaobjdetect/src/hog.cpp, line 461":                                                                               Fatal,
+		"F1126 10:00:00.000000 7 net.cpp:277] Check failed: target_blobs[j]->width() == source_layer.blobs(j).width() \n(9216 vs. 4096) ":                                                          Fatal,
+		"2026-11-26 10:00:00.000000: F tensorflow/core/platform/cpu_feature_guard.cc:35] The TensorFlow library was compiled to use SSE instructions, but these aren't available on your machine.": Fatal,
+		"/src/llama-model.cpp:11885: fatal error":                                                                                                                                              Fatal,
+		"Unsupported KV type combination for head_size 64.\n/src/ggml-cuda/fattn-common.cuh:567: fatal error":                                                                                  Fatal,
+		"graph_compute: error: op not supported node_1586 (FLASH_ATTN_EXT)\n/src/ggml-sycl.cpp:4213: GGML_ASSERT(ok) failed":                                                                   Fatal,
+		"CUDA error: invalid device function\n  current device: 0, in function ggml_cuda_compute_forward at ggml-cuda.cu:2304\n  err\nGGML_ASSERT: ggml/src/ggml-cuda.cu:100: !\"CUDA error\"": Fatal,
+
+		"/src/ggml-sycl.cpp:4213: GGML_ASSERT(ok) failed":                                                                                               Retry,
+		"2026-11-26 10:00:00.000000: F tensorflow/core/rpc.cc:201] the worker thread has stopped":                                                       Retry,
+		"OpenCV Error: Insufficient memory (Failed to allocate 9 bytes) in OutOfMemoryError, file alloc.cpp, line 52":                                   Retry,
+		thrown + "std::runtime_error'\n  what():  the connection's protocol is not supported by rank 3":                                                 Retry,
 		thrown + "gloo::IoException'\n  what():  Wait timeout for key(s): 0":                                                                            Retry,
-		thrown + "c10::Error'\n  what():  expected tensor shape does not match the argument of this layer":                                              Retry,
 		thrown + "std::runtime_error'\n  what():  bad shard":                                                                                            Retry,
 		thrown + "std::system_error'\n  what():  Resource temporarily unavailable":                                                                      Retry,
 		thrown + "mylib::SocketError'\n  what():  peer 3":                                                                                               Retry,
@@ -85,9 +98,16 @@ func TestStacksOfOthers(t *testing.T) {
 func TestExitMinusOne(t *testing.T) {
 	const head = "Exception in thread \"main\" java.lang."
 	for says, want := range map[string]Verdict{
-		head + "NullPointerException: no path\n\tat a.B.c(B.java:7)\n": Fatal,
-		head + "RuntimeException: odd\n\tat a.B.c(B.java:7)\n":         Retry,
-		"ssh: connect to host n7 port 22: Connection refused\n":        Retry,
+		head + "NullPointerException: no path\n\tat a.B.c(B.java:7)\n":                                                                                                               Fatal,
+		head + "RuntimeException: odd\n\tat a.B.c(B.java:7)\n":                                                                                                                       Retry,
+		"java.lang.ArrayIndexOutOfBoundsException: 2\n\tat a.B.c(B.java:7)\n":                                                                                                        Fatal,
+		"java.lang.RuntimeException: java.lang.ClassNotFoundException: Class a.B not found\n\tat a.B.c(B.java:7)\n":                                                                  Fatal,
+		"FATAL a.Dispatcher: Error in handling event type ADDED\njava.lang.NullPointerException\n\tat a.B.c(B.java:7)\n2026-11-26 10:00:00,001 INFO a.Dispatcher: Exiting, bbye..\n": Fatal,
+		"Invalid arguments: Target path not specified\n":                                                                                                                             Fatal,
+		"java.io.IOException: odd\n\tat a.B.c(B.java:7)\n":                                                                                                                           Retry,
+		"java.lang.IllegalStateException: not ready\n\tat a.B.c(B.java:7)\n":                                                                                                         Retry,
+		"lost the session\n": Retry,
+		"ssh: connect to host n7 port 22: Connection refused\n": Retry,
 		"it did not work\n": Retry,
 	} {
 		if f := Judge(exited(255).printing("begins\n"+says), BuiltinRules()); f.Verdict != want {

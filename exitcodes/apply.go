@@ -1,6 +1,10 @@
 package exitcodes
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/gangrun/gangrun/exitcodes/wording"
+)
 
 // say lets the worker's own words decide, as far as something knows them.
 func (f Finding) say(w said, o Outcome) Finding {
@@ -43,16 +47,31 @@ func (f Finding) say(w said, o Outcome) Finding {
 	return f
 }
 
-// exitedMinusOne reports whether a program in Java has asked for the exit code -1, which is 255, after an exception of its own logic that
-// nobody caught: no signal has that number.
+// exitedMinusOne reports whether a program has asked for the exit code -1, which is 255, after an exception of Java's about its own
+// logic, or after an error whose words tell of what stays: no signal has that number.
 func (s said) exitedMinusOne(signal, code int) bool {
 	if signal != 0 || code != 255 || !s.unknown {
 		return false
 	}
-	rest, found := strings.CutPrefix(s.exception, `Exception in thread "main" `)
-	class, _, raised := raisedHead([]byte(rest))
-	return found && raised && isLogicError(lastName(class))
+	rest := strings.TrimPrefix(strings.TrimPrefix(s.exception, `Exception in thread "main" `), "Caused by: ")
+	class, message, raised := raisedHead([]byte(rest))
+	if inner, _, ok := wrapped([]byte(message)); raised && ok {
+		class = inner
+	}
+	name, ofJava := strings.CutPrefix(class, "java.lang.")
+	limit := surelyStays
+	if raised && !ofJava { // a class of its own says more than one that everybody throws
+		limit = -3
+	}
+	return raised && (ofJava && isLogicError(name) || javaLogic[name]) || wording.Weigh(s.exception).Score < limit
 }
+
+// surelyStays is how the words of an error weigh that stays without doubt.
+const surelyStays = -4.5
+
+// javaLogic are errors of a program in Java about what it was given and how it was put together, beside logicErrors.
+var javaLogic = set("IllegalArgumentException", "UnsupportedOperationException", "NoSuchMethodError", "NoSuchFieldError", "NoClassDefFoundError",
+	"ClassNotFoundException", "UnsatisfiedLinkError", "AbstractMethodError", "UnsupportedClassVersionError", "IncompatibleClassChangeError")
 
 // progressed reports whether training had made a step, as far as it matters to a rule.
 func (o Outcome) progressed(r *Rule, w said) bool {

@@ -185,6 +185,9 @@ func (r *reader) childTold(c *chain) (said, bool) {
 	if at := r.crashedBefore(c.begin); at >= 0 {
 		return said{match: Match{Rule: transient("pipe", "ChildKilled", RoleCascade).rule(), Line: r.lines[at].shown()}, known: true, at: at}, true
 	}
+	if s, found := r.childRaised(c); found {
+		return s, true
+	}
 	for i := c.begin - 1; i >= 0 && c.begin-i <= maxBefore; i-- {
 		l := &r.lines[i]
 		if r.inside[i] || l.kind != kindLast && l.kind != kindOther {

@@ -19,8 +19,15 @@ func (r *reader) failedCheck() (said, bool) {
 		if l.kind == kindWork && !worded(l.text) && bytes.ContainsAny(l.text, "0123456789") { // a step, and no warning of many threads
 			break
 		}
-		if known && asserted(l.text) && aboutArguments(l) && !r.inside[i] {
-			return said{match: Match{Rule: check, Line: l.shown()}, known: true, at: i}, true
+		if !known || !asserted(l.text) || r.inside[i] {
+			continue
+		}
+		at := i
+		if !aboutArguments(l) {
+			at = r.misfitBefore(i)
+		}
+		if at >= 0 {
+			return said{match: Match{Rule: check, Line: r.lines[at].shown()}, known: true, at: at}, true
 		}
 	}
 	for i := len(r.lines) - 1; i >= 0 && len(r.lines)-i <= backtrace; i-- {
@@ -38,6 +45,9 @@ func (r *reader) failedCheck() (said, bool) {
 			if s, found := r.toldBefore(i); found {
 				return s, true
 			}
+		}
+		if known && l.fatal && !l.contains("Check failed: ", "Non-OK-status: ") && !statePattern().Match(l.text) && wording.Weigh(string(l.text)).Score < -1 {
+			return said{match: Match{Rule: check, Line: l.shown()}, known: true, at: i}, true
 		}
 		if known && aboutArguments(l) {
 			return said{match: Match{Rule: check, Line: l.shown()}, known: true, at: i}, true
@@ -61,11 +71,14 @@ func aboutArguments(l *line) bool {
 	switch {
 	case misfitPattern().Match(text):
 		return true
+	case bytes.HasSuffix(text, unreachable):
+		return true
 	case asserted(text):
 		return !allocatedPattern().Match(text) && (argumentPattern().Match(text) || !statePattern().Match(text))
 	case checkPattern().Match(text):
 		return !checksState(text)
 	case l.contains(abortHeads...):
+		text, _, _ = bytes.Cut(text, []byte(", file ")) // OpenCV's place in the source
 		return abortPattern().Match(text) && !passingAbort().Match(text)
 	case l.contains("Non-OK-status: "):
 		return staysPattern().Match(text)
@@ -99,12 +112,18 @@ var (
 )
 
 // asserted reports whether a line is of a macro by which a program asserts something of its own and aborts, as ggml does:
-// "ggml.c:20623: GGML_ASSERT(n % 8 == 0) failed". It may be glued to a line that had no end yet.
+// "ggml.c:20623: GGML_ASSERT(n % 8 == 0) failed", "fattn.cu:567: fatal error" where it has no code for what it was given. It may be
+// glued to a line that had no end yet.
 func asserted(text []byte) bool {
-	return (bytes.Contains(text, []byte("ASSERT(")) || bytes.Contains(text, []byte("ASSERT: "))) && assertPattern().Match(text)
+	return bytes.HasSuffix(text, unreachable) && unreachablePattern().Match(text) || (bytes.Contains(text, []byte("ASSERT(")) || bytes.Contains(text, []byte("ASSERT: "))) && assertPattern().Match(text)
 }
 
 var assertPattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: [A-Z][A-Z0-9]*_ASSERT\(.*\) failed(?:\s*$|\S)|\b[A-Z][A-Z0-9]*_ASSERT: \S+\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: `)
+
+var (
+	unreachable        = []byte(": fatal error")
+	unreachablePattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: fatal error$`)
+)
 
 // allocatedPattern is such a line about memory that there was, or was not: a pointer, a buffer.
 var allocatedPattern = lazy(`(?i)_ASSERT\([\w.>()\[\]*! -]*\) failed|\b(?:null|nullptr)\b|mem|buf|alloc`)
@@ -121,12 +140,12 @@ const maxCheck = 400 // bytes of such a line
 var (
 	checkPattern    = lazy(`\.(?:cc|cpp|cu|cuh|h):\d+: Check failed: `)
 	comparedPattern = lazy(` \(-?\d\S{0,40} vs\. -?\d[^)]{0,40}\)`)
-	shapePattern    = lazy(`(?i)(?:==|<=?|>=?|\bequal\().*(?:shape|dims?\b|ndim|axes|size\(\)|count\(\)|channels|bottom\[)`)
+	shapePattern    = lazy(`(?i)(?:==|<=?|>=?|\bequal\().*(?:shape|dims?\b|ndim|axes|(?:size|count|width|height|num)\(\)|channels|bottom\[)`)
 	staysPattern    = lazy(`(?i)status: (?:invalid[_ ]argument|unimplemented|out[_ ]of[_ ]range|permission[_ ]denied)\b|invalid (?:configuration )?argument\b`)
 	// What an expression in source calls the sizes of things, which of them, or their kind.
 	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|elements?|offset|range)|^[a-z] [<>]=? [a-z] \(-?\d`)
 	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|fd\b|\bthread\b|thread_|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle|retr(?:y|ies)|attempts|beat|deadline|\bnow\b|alive|closed|healthy|ready|lease|leader|lost|remote|read\(|write\(|mmap|ptr|pid|\bn?_?dev)`)
-	misfitPattern   = lazy(`(?i)\b(?:invalid (?:data )?type\b|invalid usage\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
+	misfitPattern   = lazy(`(?i)\b(?:invalid (?:data )?type\b|invalid usage\b|invalid device function|no kernel image|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|not implemented|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )
 
@@ -157,6 +176,16 @@ func (r *reader) toldBefore(i int) (said, bool) {
 }
 
 const maxBefore = 3 // lines
+
+// misfitBefore is the line right before line i, an assertion that says nothing itself, which says what the program cannot do; or -1.
+func (r *reader) misfitBefore(i int) int {
+	for j := i - 1; j >= 0 && i-j <= 2*maxBefore; j-- {
+		if l := &r.lines[j]; l.kind != kindWork && !r.inside[j] && misfitPattern().Match(l.text[:min(len(l.text), maxCheck)]) {
+			return j
+		}
+	}
+	return -1
+}
 
 // abortedAfter is the error with which a program took its leave and died: nothing but noise and words about that death come after
 // it. It makes fatal only where the program says that it aborts.

@@ -102,9 +102,12 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 }
 
 // ownThrow reports whether what a program in C++ threw and did not catch is about what it was given, so that it comes again: some
-// libraries have a class of exceptions for that. Most have one for everything, which says nothing.
+// libraries have a class of exceptions for that. Most have one for everything, and only what it says may tell.
 func ownThrow(head, what string) bool {
 	_, class, _ := strings.Cut(head, terminated)
+	if misfitPattern().MatchString(what) && !passingWhat().MatchString(what) && !statePattern().MatchString(what) && wording.Weigh(what).Score < -1 {
+		return true // whatever the class
+	}
 	return checkThrow().MatchString(class) && !passingWhat().MatchString(what) && wording.Weigh(what).Score < 0 || strings.HasPrefix(class, "cv::Exception'") && openCV().MatchString(what)
 }
 

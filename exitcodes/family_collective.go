@@ -5,7 +5,7 @@ var (
 	saysCollective = phrases.list("gloo", "hccl error", "hccl function", "hcclcomm", "hccl api", "mpi_",
 		"nccl", "ncclinternal", "ncclremote", "ncclsystem", "ncclunhandled", "nvshmem", "oneccl", "operator name is hccl", "rccl", "ucx")
 	saysCollectiveMisuse = phrases.list("invalid ", "must be", "unable to find address for", "ncclinvalid", "no support",
-		"not available", "] opts.", "not built", "requires at least", "unsupported", "cannot open shared object", "unable to load", "is not configured correctly", "undefined symbol", "permission denied", "operation not permitted")
+		"not available", "] opts.", "not built", "not been built", "requires at least", "unsupported", "cannot open shared object", "unable to load", "is not configured correctly", "undefined symbol", "permission denied", "operation not permitted")
 	saysFailure = phrases.list("abort", "closed", "error", "fail", "reset", "timed out", "timeout",
 		"watchdog")
 )

@@ -73,7 +73,10 @@ func httpStatus(_, name string, message []byte, h heard) family {
 	if m == nil {
 		return family{}
 	}
-	if bytes.HasPrefix(m[0], []byte("HTTP/")) && bytes.IndexByte(m[0], '"') > 0 { // a server's log of a request, which is not the one that ended
+	if bytes.HasPrefix(m[0], []byte("HTTP/")) && bytes.IndexByte(m[0], '"') > 0 || tornadoPattern().Match(message) { // a server's log of a request, which is not the one that ended
+		return family{}
+	}
+	if bytes.Contains(message, []byte("Check failed")) { // of the program that answered so
 		return family{}
 	}
 	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
@@ -85,6 +88,9 @@ func httpStatus(_, name string, message []byte, h heard) family {
 	}
 	return status(n)
 }
+
+// tornadoPattern is how Tornado logs a request: "500 POST /v1/models/m:predict (127.0.0.1) 21.34ms".
+var tornadoPattern = lazy(`^[45]\d\d (?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) \S+ \([\w.:]+\) [\d.]+ms`)
 
 var saysLimit = phrases.list("rate limit exceeded", "ratelimitexceeded")
 

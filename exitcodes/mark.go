@@ -192,5 +192,5 @@ func (r *reader) gaveUp(l *line) bool {
 // so that lines of its shape may say something else.
 func (r *reader) lastTry(l *line) bool {
 	r.meter.pass(1, len(l.text))
-	return l.contains("Retrying (Retry(total=0,") && bytes.Contains(clipped(l.raw), []byte("WARNING: Retrying ("))
+	return l.contains("Retrying (Retry(total=0,") && (bytes.Contains(clipped(l.raw), []byte("WARNING: Retrying (")) || bytes.HasPrefix(bytes.TrimSpace(l.raw), []byte("Retrying (")))
 }

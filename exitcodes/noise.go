@@ -59,7 +59,7 @@ var (
 		"petsc error: #", "petsc error: ---", "petsc error: see http", "petsc error: configure options", "petsc error: petsc ", "note: invoking mpi_abort", "you may or may not see output from other", "exactly when open mpi kills", "mpi_errors_are_fatal", "has sent help message help-", "have sent help message help-", "\"orte_base_help_aggregate\"", "\"prte_base_help_aggregate\"", "and mpi will try to terminate", "*** on communicator", "*** on a null communicator", "*** an error occurred in mpi_", "] *** unknown error", "total chunks: ", "sum total of in-use chunks", "in-use chunk", "*** reported by process", "and potentially your mpi job",
 		"local abort before mpi_init completed", "to aggregate error messages, and not able")
 	wordsTeardown = wordings.list("error occurred when finalizing generatordataset", "sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
-		"at interpreter shutdown")
+		"at interpreter shutdown", "mqllmengine terminated")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
 		"id: shutdown::", "destroy_process_group() was not called", "process group has not been destroyed before we destruct")
 	wordsBar = wordings.list("=>.", "==>...", "==] - ", "it/s]", "s/it]", "%|", "\u2501\u2501\u2501", "\u2501\u2578", "\u2501\u257a")

@@ -35,6 +35,7 @@ func TestWhatEndedNothing(t *testing.T) {
 		"advice at the end":                     {"pull from h:1 failed: Connection refused\nSee the manual.\n", Retry, ReasonPeerUnreachable},
 		"leave that is taken":                   {"pull from h:1 failed: Connection refused\nexiting now\n", Retry, ReasonPeerUnreachable},
 		"its last try":                          {"WARNING: Retrying (Retry(total=0, connect=None)) after connection broken: Connection refused\nERROR: no such package\n", Retry, ReasonPeerLost},
+		"its last try, without a level":         {"Retrying (Retry(total=0, connect=None)) after connection broken: Failed to establish a new connection: [Errno 101] Network is unreachable\nChecking versions ...\n", Retry, ReasonPeerUnreachable},
 		"a try before it":                       {"WARNING: Retrying (Retry(total=1, connect=None)) after connection broken: Connection refused\nERROR: no such package\n", Fatal, ReasonError},
 		"a heading without its traceback":       {"ValueError: 7\nException ignored in: <function f>\n", Fatal, ReasonError},
 	} {

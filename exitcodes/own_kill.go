@@ -14,16 +14,27 @@ func raisedInChild(o Outcome) []byte {
 		return nil
 	}
 	from := max(0, len(o.Output)-childEnd)
-	head := -1
-	for _, says := range childHeads {
-		head = max(head, bytes.Index(o.Output[from:], says))
-	}
+	head := first(o.Output[from:], childHeads)
 	if head < 0 {
 		return nil
 	}
 	head = bytes.LastIndexByte(o.Output[:from+head], '\n') + 1
 	said := bytes.TrimRight(o.Output[head:], "\r\n ")
+	if at := first(said, serverStops); at >= 0 {
+		said = said[:bytes.LastIndexByte(said[:at], '\n')+1]
+	}
 	return bytes.TrimSuffix(said, []byte("Killed"))
+}
+
+// first is where the first of some words is, or -1.
+func first(text []byte, words [][]byte) int {
+	at := -1
+	for _, w := range words {
+		if i := bytes.Index(text, w); i >= 0 && (at < 0 || i < at) {
+			at = i
+		}
+	}
+	return at
 }
 
 // raisedByChild judges what such a child had said, where that ends with its exception: nothing of the server's work came after it.
@@ -45,13 +56,31 @@ func raisedByChild(o Outcome, rules *Rules) (w said, found bool) {
 	return w, w.program || w.unknown && wording.Weigh(w.exception).Score < -1
 }
 
+// childRaised judges the exception of such a child before the chain c, by which its parent found the pipe to it closed.
+func (r *reader) childRaised(c *chain) (said, bool) {
+	for i := range r.chains {
+		before := &r.chains[i]
+		if before.end >= c.begin || before.survived || before.begin == 0 {
+			continue
+		}
+		if r.lines[before.begin-1].contains("hit an exception") {
+			s := r.judgeChain(before)
+			return s, s.known || s.program
+		}
+	}
+	return said{}, false
+}
+
 const maxOthers = 1 // lines after a child's exception that tell of no error: with more of them the server worked on
 
 // childHeads head the traceback of such a child.
 var childHeads = [][]byte{
 	[]byte("EngineCore hit an exception: Traceback"), []byte("WorkerProc hit an exception"), // vllm/v1
 	[]byte("Scheduler hit an exception: Traceback"), []byte("TpModelWorkerClient hit an exception: Traceback"), // sglang/srt/managers
-	[]byte("TpModelWorker hit an exception: Traceback"),
+	[]byte("TpModelWorker hit an exception: Traceback"), []byte("Exception in ModelTpServer:"), []byte("Exception in ControllerSingle:"),
 }
+
+// serverStops are the words with which the server then kills itself.
+var serverStops = [][]byte{[]byte("Got fatal signal from worker processes, shutting down."), []byte("Received sigquit from a child process."), []byte("Killed\n")}
 
 const childEnd = 32 << 10 // bytes of an output in which such a head is looked for

@@ -85,3 +85,18 @@ func (l *line) levelClockName(lv level, text []byte) bool {
 	l.text, l.level, l.logged = bytes.TrimLeft(text, " "), lv, true
 	return true
 }
+
+// levelDay takes off what vLLM puts behind the level: " 04-15 08:11:37 [core.py:387] ", before version 0.8 without the first bracket.
+func (l *line) levelDay(lv level, text []byte) bool {
+	const clock = " 00-00 00:00:00 "
+	if !fits(text, clock) {
+		return false
+	}
+	text = bytes.TrimPrefix(text[len(clock):], []byte("["))
+	end := bytes.IndexByte(text[:min(len(text), 80)], ']')
+	if end < 0 || !sourceFile(string(text[:end])) {
+		return false
+	}
+	l.text, l.level, l.logged = bytes.TrimPrefix(text[end+1:], []byte(" ")), lv, true
+	return true
+}

@@ -267,7 +267,7 @@ func (l *line) word() bool {
 		return true
 	}
 	if lv := levelWord(string(text[:i])); lv != levelNone && l.level == levelNone {
-		if l.levelClockName(lv, text[i:]) {
+		if l.levelClockName(lv, text[i:]) || l.levelDay(lv, text[i:]) {
 			return true
 		}
 		if l.logged || text[i] == ':' && colonName(text[i+1:]) > 0 {

@@ -26,7 +26,7 @@ func timeLength(text []byte) int {
 		return n + len(", 00:00:00")
 	}
 	if n > 0 {
-		if n >= len(text) || text[n] != ' ' && text[n] != 'T' && text[n] != '_' {
+		if n >= len(text) || text[n] != ' ' && text[n] != 'T' && text[n] != '_' && text[n] != ',' {
 			return 0
 		}
 		if !fits(text[n+1:], "00:00:00") {
