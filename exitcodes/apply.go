@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/gangrun/gangrun/exitcodes/wording"
@@ -19,7 +20,7 @@ func (f Finding) say(w said, o Outcome) Finding {
 		}
 		return f
 	}
-	if w.exitedMinusOne(f.Signal, own) {
+	if w.exitedMinusOne(f.Signal, own) || f.Signal == 0 && w.program && w.ofFortran(own) {
 		f.Verdict, f.Code, f.CodeOverridden = Fatal, CodeFor(Fatal, own), true
 	} else if !w.ended && (f.Signal != 0 || own >= CodeNotExecutable) {
 		if w.exception != "" && f.Signal == 0 && (w.program || own < CodeSignalBase || own > CodeSignalBase+sigmax) {
@@ -47,31 +48,35 @@ func (f Finding) say(w said, o Outcome) Finding {
 	return f
 }
 
+// ofFortran reports whether the words are those of an error of Intel's Fortran runtime, by whose number the process ended: some are
+// above 128, and no signals.
+func (s said) ofFortran(code int) bool {
+	return strings.HasPrefix(s.exception, "forrtl: severe ("+strconv.Itoa(code)+"): ")
+}
+
 // exitedMinusOne reports whether a program has asked for the exit code -1, which is 255, after an exception of Java's about its own
 // logic, or after an error whose words tell of what stays: no signal has that number.
 func (s said) exitedMinusOne(signal, code int) bool {
 	if signal != 0 || code != 255 || !s.unknown {
 		return false
 	}
+	if strings.HasPrefix(s.exception, `Exception in thread "`) && !strings.HasPrefix(s.exception, `Exception in thread "main" `) {
+		return false
+	}
 	rest := strings.TrimPrefix(strings.TrimPrefix(s.exception, `Exception in thread "main" `), "Caused by: ")
 	class, message, raised := raisedHead([]byte(rest))
-	if inner, _, ok := wrapped([]byte(message)); raised && ok {
+	if inner, _, ok := wrapped([]byte(message)); class == "java.lang.RuntimeException" && ok {
 		class = inner
 	}
 	name, ofJava := strings.CutPrefix(class, "java.lang.")
-	limit := surelyStays
-	if raised && !ofJava { // a class of its own says more than one that everybody throws
-		limit = -3
-	}
-	return raised && (ofJava && isLogicError(name) || javaLogic[name]) || wording.Weigh(s.exception).Score < limit
+	return raised && ofJava && (isLogicError(name) || javaLinks[name]) || wording.Weigh(s.exception).Score < surelyStays && !ofOthers().MatchString(s.exception)
 }
 
 // surelyStays is how the words of an error weigh that stays without doubt.
 const surelyStays = -4.5
 
-// javaLogic are errors of a program in Java about what it was given and how it was put together, beside logicErrors.
-var javaLogic = set("IllegalArgumentException", "UnsupportedOperationException", "NoSuchMethodError", "NoSuchFieldError", "NoClassDefFoundError",
-	"ClassNotFoundException", "UnsatisfiedLinkError", "AbstractMethodError", "UnsupportedClassVersionError", "IncompatibleClassChangeError")
+// javaLinks are errors of a program in Java about how it was put together.
+var javaLinks = set("NoSuchMethodError", "NoSuchFieldError", "ClassNotFoundException", "AbstractMethodError", "UnsupportedClassVersionError", "IncompatibleClassChangeError")
 
 // progressed reports whether training had made a step, as far as it matters to a rule.
 func (o Outcome) progressed(r *Rule, w said) bool {

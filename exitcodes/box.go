@@ -6,6 +6,7 @@ import "bytes"
 var adviceHeads = []string{
 	"ORTE was unable to reliably start", "PRTE was unable to reliably start", "Primary job  terminated normally",
 	"mpirun detected that one or more processes exited with non-zero", "ORTE does not know how to route a message",
+	"mpirun has exited due to process rank", "prterun has exited due to process rank", "prterun detected that one or more processes exited with non-zero",
 	"It looks like MPI_INIT failed for some reason", "It looks like orte_init failed for some reason", "It looks like opal_init failed for some reason",
 }
 

@@ -23,8 +23,13 @@ func (r *reader) failedCheck() (said, bool) {
 			continue
 		}
 		at := i
-		if !aboutArguments(l) {
-			at = r.misfitBefore(i)
+		switch {
+		case unreachablePattern().Match(l.text):
+			if r.passesNear(i) {
+				at = -1
+			}
+		case !aboutArguments(l):
+			at = r.unsupportedBefore(i)
 		}
 		if at >= 0 {
 			return said{match: Match{Rule: check, Line: r.lines[at].shown()}, known: true, at: at}, true
@@ -46,15 +51,27 @@ func (r *reader) failedCheck() (said, bool) {
 				return s, true
 			}
 		}
-		if known && l.fatal && !l.contains("Check failed: ", "Non-OK-status: ") && !statePattern().Match(l.text) && wording.Weigh(string(l.text)).Score < -1 {
-			return said{match: Match{Rule: check, Line: l.shown()}, known: true, at: i}, true
-		}
 		if known && aboutArguments(l) {
 			return said{match: Match{Rule: check, Line: l.shown()}, known: true, at: i}, true
 		}
 	}
 	return said{}, false
 }
+
+// childAborted lets the check of which a child has aborted explain that death, of which a shell or a launcher tells.
+func (r *reader) childAborted(w said) said {
+	if !w.known || w.role() >= RoleRoot || !abortTold().MatchString(w.match.Line) {
+		return w
+	}
+	s, found := r.failedCheck()
+	if !found || s.at > w.at {
+		return w
+	}
+	s.other = w.match.Line
+	return s
+}
+
+var abortTold = lazy(`\bAborted(?: *\(core dumped\)|\)| {4,}|$)|\bSIGABRT\b|\bsignal:? 6\b|\b(?:exit )?(?:status|code):? 134\b|\bexitcode: -6\b`)
 
 // checkRule is the rule about a check that failed of what the program had passed, where it is among the rules.
 func (r *reader) checkRule() (Rule, bool) {
@@ -71,14 +88,15 @@ func aboutArguments(l *line) bool {
 	switch {
 	case misfitPattern().Match(text):
 		return true
-	case bytes.HasSuffix(text, unreachable):
-		return true
 	case asserted(text):
 		return !allocatedPattern().Match(text) && (argumentPattern().Match(text) || !statePattern().Match(text))
 	case checkPattern().Match(text):
 		return !checksState(text)
 	case l.contains(abortHeads...):
-		text, _, _ = bytes.Cut(text, []byte(", file ")) // OpenCV's place in the source
+		if check, found := bytes.CutPrefix(text, []byte("OpenCV Error: Assertion failed")); found {
+			check, _, _ = bytes.Cut(check, []byte(", file ")) // and its place in the source
+			return argumentPattern().Match(check) && !statePattern().Match(check)
+		}
 		return abortPattern().Match(text) && !passingAbort().Match(text)
 	case l.contains("Non-OK-status: "):
 		return staysPattern().Match(text)
@@ -102,12 +120,12 @@ func aboutArguments(l *line) bool {
 
 // abortHeads are the words with which a compiler, libc++, .NET and Android's runtime tell why they abort, and
 // OpenCV 2.
-var abortHeads = []string{"LLVM ERROR: ", "OpenCV Error: ", "uncaught exception of type ", "Unhandled exception. System.", "Unhandled Exception: System.", "JNI DETECTED ERROR IN APPLICATION: "}
+var abortHeads = []string{"LLVM ERROR: ", "OpenCV Error: ", "uncaught exception of type ", "Unhandled exception. System.", "Unhandled Exception: System.", "JNI DETECTED ERROR IN APPLICATION: ", "--> FOAM FATAL ERROR"}
 
 var (
 	// abortPattern is such a line about what the program was given or does: of exceptions those of logic, as the language calls them.
 	abortPattern = lazy(`LLVM ERROR: |^OpenCV Error: (?:Assertion failed|Bad argument|Bad flag|Sizes of input|One of (?:the )?arguments|Incorrect size|The function/feature|Unsupported|Null pointer|Parsing error|Formats of input)|^libc\+\+abi(?:\.dylib)?: terminating (?:due to|with) uncaught exception of type std::(?:__1::)?(?:logic_error|out_of_range|invalid_argument|length_error|domain_error|bad_cast|bad_any_cast|bad_variant_access|bad_optional_access|bad_function_call|regex_error)\b|` +
-		`Unhandled [Ee]xception[.:] System\.(?:TypeInitialization|NullReference|Argument|ArgumentNull|ArgumentOutOfRange|IndexOutOfRange|Format|Collections\.Generic\.KeyNotFound|InvalidCast|NotImplemented|NotSupported|DllNotFound|TypeLoad|MissingMethod|DivideByZero|BadImageFormat)Exception\b|JNI DETECTED ERROR IN APPLICATION: `)
+		`Unhandled [Ee]xception[.:] System\.(?:TypeInitialization|NullReference|Argument|ArgumentNull|ArgumentOutOfRange|IndexOutOfRange|Format|Collections\.Generic\.KeyNotFound|InvalidCast|NotImplemented|NotSupported|DllNotFound|TypeLoad|MissingMethod|DivideByZero|BadImageFormat)Exception\b|JNI DETECTED ERROR IN APPLICATION: |--> FOAM FATAL ERROR`)
 	passingAbort = lazy(`(?i)alloc|memory|mmap|file|i/o|thread`)
 )
 
@@ -115,15 +133,20 @@ var (
 // "ggml.c:20623: GGML_ASSERT(n % 8 == 0) failed", "fattn.cu:567: fatal error" where it has no code for what it was given. It may be
 // glued to a line that had no end yet.
 func asserted(text []byte) bool {
-	return bytes.HasSuffix(text, unreachable) && unreachablePattern().Match(text) || (bytes.Contains(text, []byte("ASSERT(")) || bytes.Contains(text, []byte("ASSERT: "))) && assertPattern().Match(text)
+	return bytes.HasSuffix(text, []byte(": fatal error")) && unreachablePattern().Match(text) || (bytes.Contains(text, []byte("ASSERT(")) || bytes.Contains(text, []byte("ASSERT: "))) && assertPattern().Match(text)
 }
 
 var assertPattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: [A-Z][A-Z0-9]*_ASSERT\(.*\) failed(?:\s*$|\S)|\b[A-Z][A-Z0-9]*_ASSERT: \S+\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: `)
 
-var (
-	unreachable        = []byte(": fatal error")
-	unreachablePattern = lazy(`\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: fatal error$`)
-)
+// unreachablePattern is such a line where ggml has no code for what it was given: of memory, of a device or of a peer it says more.
+var unreachablePattern = lazy(`\b(?:ggml|llama)[\w.-]*/(?:[\w.-]+/)*[\w.-]+\.(?:c|cc|cpp|cu|cuh|h|hpp|m|metal):\d+: fatal error$|\b(?:ggml|llama)[\w-]*\.(?:c|cpp|cu|cuh|h|m):\d+: fatal error$`)
+
+// passesNear reports whether a line near line i, which says nothing itself, tells of what may pass.
+func (r *reader) passesNear(i int) bool {
+	return slices.ContainsFunc(r.lines[max(0, i-2*maxBefore):min(len(r.lines), i+1+backtrace)], func(l line) bool { return passingNear().Match(l.text[:min(len(l.text), maxCheck)]) })
+}
+
+var passingNear = lazy(`(?i)alloc|memory|lost\b|peer|timed? ?out|connect|\brecv|\bsend|hang|thread|nccl|\bretry|exceeded|input/output|wait`)
 
 // allocatedPattern is such a line about memory that there was, or was not: a pointer, a buffer.
 var allocatedPattern = lazy(`(?i)_ASSERT\([\w.>()\[\]*! -]*\) failed|\b(?:null|nullptr)\b|mem|buf|alloc`)
@@ -145,7 +168,7 @@ var (
 	// What an expression in source calls the sizes of things, which of them, or their kind.
 	argumentPattern = lazy(`(?i)(?:size|shape|dim|axis|axes|count|num|chann?el|width|height|length|ind(?:ex|ices)|idx|label|class|target|batch|type|layer|bottom|blob|param|vocab|stride|elements?|offset|range)|^[a-z] [<>]=? [a-z] \(-?\d`)
 	statePattern    = lazy(`(?i)(?:status|success|err(?:or|no)?\b|\bret\b|\bret(?:val|code)\b|\brc\b|\bok\(|result|sock|\b_?(?:send|recv|sent|received|connect|bind|listen|accept)(?:_?bytes|msg|to|from|all|\b)|!= ?\(?-1\b|fd\b|\bthread\b|thread_|mutex|lock|refc|state|nccl|gloo|ucx|\bibv?_|rdma|peer|timeout|memory|alloc|stream|event|handle|retr(?:y|ies)|attempts|beat|deadline|\bnow\b|alive|closed|healthy|ready|lease|leader|lost|remote|read\(|write\(|mmap|ptr|pid|\bn?_?dev)`)
-	misfitPattern   = lazy(`(?i)\b(?:invalid (?:data )?type\b|invalid usage\b|invalid device function|no kernel image|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|not implemented|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
+	misfitPattern   = lazy(`(?i)\b(?:invalid (?:data )?type\b|invalid usage\b|compiled to use\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)|unknown (?:bottom|blob|layer|solver|op|operator|data|activation|enum|field|optimizer|parameter|flag|option|type)|must be\b|should be\b|has to be\b|unsupported|not supported|no such file or directory|file not found|in cpu-only|failed to parse|could not parse|cannot parse)`)
 	ofLibrary       = lazy(`\b(?:malloc|arena|pthread\w*|dl-\w+|cond_\w+|futex\w*|tpp|allocatestack|get(?:addrinfo|aliases)\w*|rwlock\w*|ib_\w+|uc[pts]_\w+)\.c:|/nptl/|/sysdeps/|\bUCX\b|nccl|gloo`)
 )
 
@@ -177,15 +200,20 @@ func (r *reader) toldBefore(i int) (said, bool) {
 
 const maxBefore = 3 // lines
 
-// misfitBefore is the line right before line i, an assertion that says nothing itself, which says what the program cannot do; or -1.
-func (r *reader) misfitBefore(i int) int {
-	for j := i - 1; j >= 0 && i-j <= 2*maxBefore; j-- {
-		if l := &r.lines[j]; l.kind != kindWork && !r.inside[j] && misfitPattern().Match(l.text[:min(len(l.text), maxCheck)]) {
+// unsupportedBefore is the line before line i, an assertion of ggml's that says nothing itself, in which ggml says what it cannot do; or -1.
+func (r *reader) unsupportedBefore(i int) int {
+	if !r.lines[i].contains("GGML_ASSERT(ok)", `!"CUDA error"`) {
+		return -1
+	}
+	for j := i - 1; j >= 0 && i-j <= maxBefore; j-- {
+		if l := &r.lines[j]; l.kind != kindWork && !r.inside[j] && l.level != levelWarning && l.level != levelInfo && unsupportedPattern().Match(l.text[:min(len(l.text), maxCheck)]) {
 			return j
 		}
 	}
 	return -1
 }
+
+var unsupportedPattern = lazy(`\bop not supported\b|invalid device function|no kernel image`)
 
 // abortedAfter is the error with which a program took its leave and died: nothing but noise and words about that death come after
 // it. It makes fatal only where the program says that it aborts.

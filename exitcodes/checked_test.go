@@ -77,3 +77,18 @@ func TestAssertedByMacro(t *testing.T) {
 		}
 	}
 }
+
+// A shell or a launcher that tells of a child's abort passes on what the child had checked.
+func TestChildAborted(t *testing.T) {
+	const check, refused = "F1126 10:00:00.000000 7 kv.cc:54] Check failed: getenv(\"DMLC_NUM_SERVER\") error: env DMLC_NUM_SERVER not set\n", "F1126 10:00:00.000000 7 net.cc:54] Check failed: fd >= 0 Connection refused\n"
+	for _, tells := range []string{"./run.sh: line 20:   220 Aborted                 (core dumped) python train.py\n", "mpirun noticed that process rank 0 with PID 0 on node n1 exited on signal 6 (Aborted).\n"} {
+		for said, want := range map[string]Verdict{check: Fatal, refused: Retry, "": Retry} {
+			if f := Judge(exited(1).printing("loading\n"+said+tells), BuiltinRules()); f.Verdict != want {
+				t.Errorf("%q: %s by %q: %s", said+tells, f.Verdict, f.Rule, f.Message)
+			}
+		}
+	}
+	if f := Judge(exited(1).printing("loading\n"+check+"./run.sh: line 20:   220 Killed                 python train.py\n"), BuiltinRules()); f.Verdict != Retry {
+		t.Errorf("killed: %s by %q: %s", f.Verdict, f.Rule, f.Message)
+	}
+}

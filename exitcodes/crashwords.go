@@ -105,11 +105,17 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 // libraries have a class of exceptions for that. Most have one for everything, and only what it says may tell.
 func ownThrow(head, what string) bool {
 	_, class, _ := strings.Cut(head, terminated)
-	if misfitPattern().MatchString(what) && !passingWhat().MatchString(what) && !statePattern().MatchString(what) && wording.Weigh(what).Score < -1 {
+	if cannotDo().MatchString(what) && !strings.HasPrefix(class, "std::system_error'") && !passingWhat().MatchString(what) && !statePattern().MatchString(what) && !ofOthers().MatchString(what) && wording.Weigh(what).Score < -1 {
 		return true // whatever the class
 	}
 	return checkThrow().MatchString(class) && !passingWhat().MatchString(what) && wording.Weigh(what).Score < 0 || strings.HasPrefix(class, "cv::Exception'") && openCV().MatchString(what)
 }
+
+// cannotDo is what a program says of what it cannot do with what it was given.
+var cannotDo = lazy(`not implemented for |[a-z] is not supported\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)`)
+
+// ofOthers names somebody or something beside the program, which may be another by the next time.
+var ofOthers = lazy(`(?i)\b(?:worker|rank|peer|node|server|host|chip|member|leader|actor|message|replica|lease|token|session|executor|container|manager|attempt|expired|regist\w+|sync|response|upload|generation|slot|quota|clock|participant|process|device|gpu)(?:s|es)?\b|\bgot \d|\bIMDS\b`)
 
 // passingWhat are words of such a class about what passes.
 var passingWhat = lazy(`(?i)\b(?:rpc|alloc\w*|memory|connect\w*|time|timed|timeout|external|peer|rank|server|socket|nccl)\b`)

@@ -29,7 +29,7 @@ var (
 		"invalidvalue", "invalidconfiguration", "invaliddevice", "invalidresourcehandle", "invalidhandle", "nokernelimage", "invalidkernelimage", "insufficientdriver",
 		"outofresources", "out_of_resources", "notsupported", "nobinaryforgpu", "no_binary_for_gpu", "invalid_image", "invalid_context", "streamcapture", "stream is capturing",
 		"during capture", "capturing stream", "capturedevent", "cudaerrorassert", "cuda_error_assert", "invalid_handle", "invalid_size", "invalid_plan", "invalid_type",
-		"version_mismatch", "type_error", "length_not_multiple", "_out_of_range", "double_precision_required", "invalidaddressspace", "nvrtc_error", "insufficient permissions", "function not found", "library not found", "argument version mismatch")
+		"version_mismatch", "type_error", "length_not_multiple", "curand_status_out_of_range", "double_precision_required", "invalidaddressspace", "nvrtc_error", "insufficient permissions", "function not found", "library not found", "argument version mismatch")
 )
 
 // deviceFamily knows what CUDA, its libraries and HIP say. Most of it is a device in a bad state, which a new process

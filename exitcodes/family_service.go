@@ -76,10 +76,10 @@ func httpStatus(_, name string, message []byte, h heard) family {
 	if bytes.HasPrefix(m[0], []byte("HTTP/")) && bytes.IndexByte(m[0], '"') > 0 || tornadoPattern().Match(message) { // a server's log of a request, which is not the one that ended
 		return family{}
 	}
-	if bytes.Contains(message, []byte("Check failed")) { // of the program that answered so
+	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
+	if n == 500 && bytes.Contains(message, []byte("Check failed")) { // of the program that answered so
 		return family{}
 	}
-	n, _ := strconv.Atoi(string(bytes.Join(m[1:], nil)))
 	if n == 410 && bytes.Contains(message, []byte("uploadType=resumable")) { // which can be begun again
 		n = 503
 	}
@@ -90,7 +90,7 @@ func httpStatus(_, name string, message []byte, h heard) family {
 }
 
 // tornadoPattern is how Tornado logs a request: "500 POST /v1/models/m:predict (127.0.0.1) 21.34ms".
-var tornadoPattern = lazy(`^[45]\d\d (?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) \S+ \([\w.:]+\) [\d.]+ms`)
+var tornadoPattern = lazy(`^500 (?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) \S+ \([\w.:]+\) [\d.]+ms`)
 
 var saysLimit = phrases.list("rate limit exceeded", "ratelimitexceeded")
 

@@ -5,13 +5,17 @@ import "strconv"
 // endedInFortran is the error of Intel's Fortran runtime by whose number the process ended: what it stopped for, whatever a launcher
 // says of the ranks that it killed after that.
 func (r *reader) endedInFortran() (said, bool) {
-	if r.code <= uncaught || r.code >= CodeNotExecutable {
+	if r.code <= uncaught {
 		return said{}, false
 	}
-	head := "forrtl: severe (" + strconv.Itoa(r.code) + "): "
+	number := "(" + strconv.Itoa(r.code) + "): "
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		l := &r.lines[i]
-		if !l.says(head) || l.kind == kindSurvived {
+		head := "forrtl: severe " + number
+		if !l.says(head) {
+			head = "forrtl: error " + number
+		}
+		if !l.says(head) || l.kind == kindSurvived || l.contains("(SIG", ": SIG") { // of which it names the signal
 			continue
 		}
 		if f := r.familyIn(l.shown()[len(head):]); f.known() {

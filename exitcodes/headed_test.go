@@ -55,6 +55,11 @@ func TestCodesOfFortran(t *testing.T) {
 	if f.Verdict != Retry || !strings.Contains(f.Evidence, "SIGSEGV, segmentation fault occurred") || strings.Contains(f.Message, "SIGRTMIN") {
 		t.Errorf("%s: %s", f.Verdict, f.Message)
 	}
+	for code, says := range map[int]string{151: "forrtl: severe (151): allocatable array is already allocated\n", 63: "forrtl: error (63): output conversion error, unit -5, file Internal Formatted Write\n"} {
+		if f := Judge(exited(code).printing(says+table), BuiltinRules()); f.Verdict != Fatal || !strings.Contains(f.Evidence, strings.TrimSpace(says)) {
+			t.Errorf("%d: %s: %s", code, f.Verdict, f.Message)
+		}
+	}
 	f = Judge(exited(78).printing("forrtl: error (78): process killed (SIGTERM)\n"+table), BuiltinRules())
 	if f.Verdict != Preempted {
 		t.Errorf("%s: %s", f.Verdict, f.Message)

@@ -1,6 +1,10 @@
 package exitcodes
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
 
 // Judge weighs the evidence about one worker, strongest first: what gangrun itself did, the wait status, kills for
 // memory, the GPU driver's errors, what torch wrote about its ranks, the rules on the last output, and only then the
@@ -64,8 +68,8 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if task, found := failedTask(o); found {
 		return f.ofTask(o, task, rules)
 	}
-	signal := number - CodeSignalBase               // as a shell reports it, too
-	if o.Status.Signal == 0 && signal >= sigrtmin { // which nobody sends: programs in Fortran exit with such codes
+	signal := number - CodeSignalBase                                                                                                                  // as a shell reports it, too
+	if o.Status.Signal == 0 && (signal >= sigrtmin || signal > 0 && bytes.Contains(o.Output, []byte("forrtl: severe ("+strconv.Itoa(number)+"): "))) { // which nobody sends: programs in Fortran exit with such codes
 		signal = 0
 	}
 	child := raisedInChild(o)

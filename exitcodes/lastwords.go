@@ -47,7 +47,7 @@ func (r *reader) known() said {
 	if raised, found := r.finalException(); found {
 		return r.explained(raised)
 	}
-	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.notTransferred, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid} {
+	for _, read := range []func() (said, bool){r.ruled, r.stackedKnown, r.buffered, r.tookLeave, r.notTransferred, r.stillTrying, r.notebook, r.lastWarned, r.lastThread, r.ncclWay, r.takenDown, r.lastCaught, r.lastSaid, r.launcherTold} {
 		if s, found := read(); found {
 			return s
 		}

@@ -2,6 +2,7 @@ package exitcodes
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/gangrun/gangrun/exitcodes/wording"
 )
@@ -14,6 +15,9 @@ func raisedInChild(o Outcome) []byte {
 		return nil
 	}
 	from := max(0, len(o.Output)-childEnd)
+	if bytes.Contains(o.Output[from:], []byte("Killed process")) { // as the kernel tells of an OOM kill
+		return nil
+	}
 	head := first(o.Output[from:], childHeads)
 	if head < 0 {
 		return nil
@@ -21,10 +25,15 @@ func raisedInChild(o Outcome) []byte {
 	head = bytes.LastIndexByte(o.Output[:from+head], '\n') + 1
 	said := bytes.TrimRight(o.Output[head:], "\r\n ")
 	if at := first(said, serverStops); at >= 0 {
+		if bytes.Count(bytes.ReplaceAll(said[at:], []byte("\n\n"), []byte("\n")), []byte("\n")) > maxStopping {
+			return nil // it was started anew
+		}
 		said = said[:bytes.LastIndexByte(said[:at], '\n')+1]
 	}
 	return bytes.TrimSuffix(said, []byte("Killed"))
 }
+
+const maxStopping = 3 // lines after the first from the server's words on that it stops
 
 // first is where the first of some words is, or -1.
 func first(text []byte, words [][]byte) int {
@@ -41,14 +50,10 @@ func first(text []byte, words [][]byte) int {
 func raisedByChild(o Outcome, rules *Rules) (w said, found bool) {
 	r := newReader(o, rules)
 	w = r.lastWords()
-	others := 0
 	for i := w.at + 1; i < len(r.lines); i++ {
 		if l := &r.lines[i]; l.kind == kindWork || l.kind == kindOther && !l.blank() && !r.inside[i] && l.level < levelWarning {
-			others++
+			return said{}, false // the server worked on
 		}
-	}
-	if others > maxOthers {
-		return said{}, false
 	}
 	if w.known {
 		return w, w.match.Rule.Verdict == Fatal && !w.match.Rule.PrintedSteps // memory that many requests took together may do for fewer
@@ -58,10 +63,13 @@ func raisedByChild(o Outcome, rules *Rules) (w said, found bool) {
 
 // childRaised judges the exception of such a child before the chain c, by which its parent found the pipe to it closed.
 func (r *reader) childRaised(c *chain) (said, bool) {
-	for i := range r.chains {
+	for i := len(r.chains) - 1; i >= 0; i-- {
 		before := &r.chains[i]
 		if before.end >= c.begin || before.survived || before.begin == 0 {
 			continue
+		}
+		if slices.ContainsFunc(r.lines[before.end+1:c.begin], func(l line) bool { return l.kind == kindWork }) {
+			break
 		}
 		if r.lines[before.begin-1].contains("hit an exception") {
 			s := r.judgeChain(before)
@@ -71,8 +79,6 @@ func (r *reader) childRaised(c *chain) (said, bool) {
 	return said{}, false
 }
 
-const maxOthers = 1 // lines after a child's exception that tell of no error: with more of them the server worked on
-
 // childHeads head the traceback of such a child.
 var childHeads = [][]byte{
 	[]byte("EngineCore hit an exception: Traceback"), []byte("WorkerProc hit an exception"), // vllm/v1
@@ -81,6 +87,6 @@ var childHeads = [][]byte{
 }
 
 // serverStops are the words with which the server then kills itself.
-var serverStops = [][]byte{[]byte("Got fatal signal from worker processes, shutting down."), []byte("Received sigquit from a child process."), []byte("Killed\n")}
+var serverStops = [][]byte{[]byte("Got fatal signal from worker processes, shutting down."), []byte("Received sigquit from a child process.")}
 
 const childEnd = 32 << 10 // bytes of an output in which such a head is looked for

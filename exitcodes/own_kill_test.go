@@ -33,6 +33,9 @@ func TestRaisedInChild(t *testing.T) {
 		"a traceback of no child's":            {"Traceback (most recent call last):\n  File \"/app/core.py\", line 7, in run\n" + few + "\nKilled\n", Retry},
 		"each line a record, and an empty one": {raised(few) + head + "\n" + vllm + "Killed\n", Fatal},
 		"of two children":                      {raised(few) + "(VllmWorker rank=2 pid=9252) " + head + "WorkerProc hit an exception: %s\n" + vllm + "Killed\n", Fatal},
+		"started anew":                         {raised(few) + vllm + "restarting server (attempt 2)\nINFO 04-15 08:12:37 [core.py:61] Initializing a V1 LLM engine\nINFO 04-15 08:13:37 [loggers.py:80] Avg prompt throughput: 10.0 tokens/s\nINFO 04-15 09:13:37 [loggers.py:80] Avg prompt throughput: 12.0 tokens/s\nKilled\n", Retry},
+		"served after it":                      {"Exception in ModelTpServer:\nTraceback (most recent call last):\n  File \"/app/s.py\", line 7, in run\n    step()\nKeyError: 'req-9'\n\nINFO:     10.0.0.1:1 - \"GET /health HTTP/1.1\" 200 OK\nKilled\n", Retry},
+		"memory":                               {raised(few) + "[ 1234.5] Out of memory: Killed process 7 (python3)\nKilled\n", Retry},
 		"sglang before 0.4":                    {"Exception in ModelTpServer:\nTraceback (most recent call last):\n  File \"/app/s.py\", line 7, in run\n    step()\nTypeError: begin_forward() missing 1 required positional argument: 'page_size'\n\nKilled\n", Fatal},
 		"sglang": {"[2025-04-20 14:03:13] Scheduler hit an exception: Traceback (most recent call last):\n  File \"/app/s.py\", line 7, in run\n    step()\n" +
 			"KeyError: 'page_size'\n\n[2025-04-20 14:03:13] Received sigquit from a child process. It usually means the child failed.\nKilled\n", Fatal},

@@ -32,6 +32,18 @@ func (r *reader) ofLauncher(c *chain) bool {
 	return false
 }
 
+// launcherTold is the signal of which a launcher's child has died by that launcher's own exception, where nobody says more.
+func (r *reader) launcherTold() (said, bool) {
+	for i := len(r.chains) - 1; i >= 0; i-- {
+		c := &r.chains[i]
+		at := c.last().lines[0]
+		if l := &r.lines[at]; c.ignored && r.ofLauncher(c) && l.rule != nil && l.rule.Reason == "ChildKilled" && !r.othersAfter(c.end, c.tag) {
+			return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: at}, true
+		}
+	}
+	return said{}, false
+}
+
 // ofHorovodrun reports whether horovodrun tells of the first process that exited, by a code that says nothing.
 func (r *reader) ofHorovodrun(m *member) bool {
 	return r.lines[m.lines[0]].contains("Horovod detected that one or more processes exited") &&

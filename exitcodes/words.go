@@ -27,7 +27,7 @@ func wordsOf(o Outcome, rules *Rules, crashed bool) (w said) {
 				w = said{told: told}
 			}
 		}
-		return o.attributed(r.weighed(w))
+		return o.attributed(r.weighed(r.childAborted(w)))
 	}
 	if crashed {
 		o.Status = Status{Code: uncaught}
