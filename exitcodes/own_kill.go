@@ -26,7 +26,7 @@ func raisedInChild(o Outcome) []byte {
 	said := bytes.TrimRight(o.Output[head:], "\r\n ")
 	if at := first(said, serverStops); at >= 0 {
 		if bytes.Count(bytes.ReplaceAll(said[at:], []byte("\n\n"), []byte("\n")), []byte("\n")) > maxStopping {
-			return nil // it was started anew
+			return nil // it was started again
 		}
 		said = said[:bytes.LastIndexByte(said[:at], '\n')+1]
 	}
