@@ -20,7 +20,7 @@ UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoin
 # those that run the program come one after the other, since real training computes and has limits.
 PEERS   := $(CI)$(wildcard $(or $(GANGRUN_TEST_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gangrun-test)/torch)
 # Uncached: go does not know that these tests build and run the program.
-RUNS    := -count=1 -p $(if $(PEERS),1,3) -timeout 20m
+RUNS    := -count=1 -p $(if $(PEERS),1,4) -timeout 20m
 SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
 .PHONY: all build release demo recording goodput test test-operators test-long chaos race fuzz lint vulncheck peers bench clean
@@ -50,10 +50,10 @@ recording: build
 goodput:
 	$(GO) run ./test/goodput -picture docs/goodput.svg -page docs/goodput.md
 
-# What takes long is left out, or cut down to a sample: -short.
+# What takes long is left out, or cut down to a sample: -short. make lint vets.
 test:
 	@$(SUMMARY) -beyond 'the operators of Kubernetes; make test-operators' \
-	  -short $(if $(PEERS),,-p 4) $(UNITS) + -short $(RUNS) ./test/... + -C test/examples/compose -short $(RUNS) ./...
+	  -vet=off -short $(if $(PEERS),,-p 4) $(UNITS) + -vet=off -short $(RUNS) ./test/... + -C test/examples/compose -short $(RUNS) ./...
 
 # Kubernetes and the operators that start training jobs there, which take minutes to compile: no test's time.
 test-operators:

@@ -2,6 +2,7 @@ package environ
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,13 +11,28 @@ import (
 )
 
 func TestStarted(t *testing.T) {
-	c := exec.Command("sleep", "60")
+	c := exec.Command("cat")
 	c.Env = []string{"A=1", "B=" + strings.Repeat("x", 100_000)}
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
-	for file, want := range map[string]string{"environ": strings.Join(c.Env, "\x00") + "\x00", "cmdline": "sleep\x0060\x00"} {
+	// Right at its exec, which is all that Start waits for, a process has neither: once cat answers, it is over.
+	if _, err := in.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"environ": strings.Join(c.Env, "\x00") + "\x00", "cmdline": "cat\x00"} {
 		if got, err := Started(fmt.Sprintf("/proc/%d/%s", c.Process.Pid, file)); string(got) != want || err != nil {
 			t.Errorf("%s: %d bytes, want %d; %v", file, len(got), len(want), err)
 		}

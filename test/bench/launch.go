@@ -65,7 +65,7 @@ func (l *lab) beginGang(p program, ranks int, hold bool) (*gang, error) {
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = environment()
-	s := &subject{cmd: cmd, said: said, started: clock()}
+	s := &subject{name: p.name, cmd: cmd, said: said, started: clock()}
 	if err := cmd.Start(); err != nil {
 		said.Close()
 		return nil, err

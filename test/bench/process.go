@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -46,8 +47,10 @@ var namespaced = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 
 // subject is a running program with a probe below it.
 type subject struct {
+	name    string
 	cmd     *exec.Cmd
 	said    *os.File
+	probes  []int         // their process IDs, as they told them
 	started time.Duration // just before the fork
 }
 
@@ -61,7 +64,7 @@ func begin(p program, worker []string, attr *syscall.SysProcAttr) (*subject, err
 	argv := append(p.argv[:len(p.argv):len(p.argv)], worker...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Stdout, cmd.SysProcAttr = environment(), w, attr
-	s := &subject{cmd: cmd, said: r, started: clock()}
+	s := &subject{name: p.name, cmd: cmd, said: r, started: clock()}
 	if err := cmd.Start(); err != nil {
 		r.Close()
 		return nil, err
@@ -74,7 +77,11 @@ func (s *subject) listen() (told, error) {
 	if err := s.said.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return told{}, err
 	}
-	return readRecord(s.said)
+	word, err := readRecord(s.said)
+	if err == nil {
+		s.probes = append(s.probes, word.pid)
+	}
+	return word, err
 }
 
 // end waits until the program has ended by itself.
@@ -90,6 +97,35 @@ func (s *subject) stop() {
 	kill := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer kill.Stop()
 	_ = s.cmd.Wait() // how it ends after a signal is its own affair
+	s.killLeft()
+}
+
+// killLeft kills the probes that wait although the program that started them has ended, and says so.
+func (s *subject) killLeft() {
+	_ = s.said.SetReadDeadline(time.Now().Add(10 * time.Millisecond)) // every pipe can have one
+	for {
+		word, err := readRecord(s.said)
+		if err != nil {
+			break
+		}
+		s.probes = append(s.probes, word.pid)
+	}
+	for _, pid := range s.probes {
+		line := fmt.Sprintf("/proc/%d/cmdline", pid)
+		for until := time.Now().Add(time.Second); waits(line); time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				fmt.Fprintf(os.Stderr, "%s left its worker %d behind, which is killed\n", s.name, pid)
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				break
+			}
+		}
+	}
+}
+
+// waits reports whether that is the command line of a probe that waits until it is killed.
+func waits(cmdline string) bool {
+	line, _ := os.ReadFile(cmdline) // empty where the process has ended
+	return bytes.Contains(line, []byte("/probe\x00"))
 }
 
 // usage waits until cmd has ended, which it leaves to be waited for, and returns the processor time of that process

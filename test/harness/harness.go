@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
@@ -62,18 +63,38 @@ var build = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("GANGRUN_BINARY"); bin != "" {
 		return filepath.Abs(bin)
 	}
-	// Always the same place, so that nothing piles up; go replaces a binary that still runs by a new file.
-	bin := filepath.Join(Cache(), "bin", "gangrun")
-	fresh := fmt.Sprintf("%s.%d", bin, os.Getpid())
+	return buildOnce(filepath.Join(Cache(), "bin"))
+})
+
+// buildOnce builds gangrun into dir and returns its path. One test process after the other does so, at the same place, where
+// go links it only if it has changed; to those that run it meanwhile it is replaced at once.
+func buildOnce(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return "", os.NewSyscallError("flock", err)
+	}
+	built, bin := filepath.Join(dir, "built"), filepath.Join(dir, "gangrun")
 	// As it is shipped, but without -trimpath, with which everything would be compiled once more: the unit tests have not.
-	cmd := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", fresh, "./cmd/gangrun")
+	cmd := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", built, "./cmd/gangrun")
 	cmd.Dir = Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.New("go build: " + string(out))
 	}
-	return bin, os.Rename(fresh, bin) // other test programs may be using it right now
-})
+	fresh := bin + ".fresh"
+	_ = os.Remove(fresh) // left by a process that was killed here
+	if err := os.Link(built, fresh); err != nil {
+		return "", err
+	}
+	return bin, os.Rename(fresh, bin)
+}
 
 // Binary is the gangrun under test: $GANGRUN_BINARY, or one built from this tree once per test process.
 func Binary(t testing.TB) string {

@@ -35,6 +35,7 @@ var ruleAdvice = map[string]advice{
 	"PermissionDenied":       {"a file may not be read or written by this user", "check the owner and mode of the path that the message names, and the user of the container (runAsUser, fsGroup)"},
 	"ReadOnlyFileSystem":     {"the file system is mounted read-only", "write to a volume, or mount this one writable"},
 	"TooManyFiles":           {"the limit of open files is reached", "raise ulimit -n, or use fewer data loader workers; torch.multiprocessing.set_sharing_strategy('file_system') helps, too"},
+	"LimitReached":           {"the scheduler ended the job, which had more threads or processes than its queue allows", "ask for a queue or a limit that allows more, or start fewer threads (OMP_NUM_THREADS) and data loader workers"},
 	"InputOutputError":       {"the disk or file server reported an input/output error", "nothing at first; if it happens again on the same machine, check its disk or mount"},
 	"StaleFileHandle":        {"a file server replaced or removed a file that was open", "nothing at first; do not change the data set while it is read"},
 	"CheckpointCorrupt":      {"a checkpoint could not be read", "gangrun checkpoint verify DIR --deep shows which; --checkpoint-dir makes a restart resume from a whole one"},
