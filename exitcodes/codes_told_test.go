@@ -49,6 +49,7 @@ func TestLSF(t *testing.T) {
 		"of a job before it":          {head + owner + usage + head + "Exited with exit code 143.\n" + usage, Retry},
 		"an administrator":            {head + "TERM_ADMIN: job killed by root or LSF administrator.\nExited with exit code 143.\n" + usage, Preempted},
 		"the end of the queue's time": {head + "TERM_WINDOW: job killed after queue run window closed.\nExited with exit code 143.\n" + usage, Preempted},
+		"too many threads":            {head + "TERM_THREADLIMIT: job killed after reaching LSF thread limit.\nExited with exit code 143.\n" + usage, Fatal},
 		"memory":                      {head + "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with exit code 143.\n" + usage, Retry},
 	} {
 		if f := Judge(exited(143).printing(tt.output), BuiltinRules()); f.Verdict != tt.want {

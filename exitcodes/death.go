@@ -80,6 +80,9 @@ func tellsDeath(text []byte, signal int) bool {
 	if m := zshDeath().FindSubmatch(text); m != nil {
 		return zshWords[string(m[1])] == signal
 	}
+	if m := exitedPattern().FindSubmatch(text); m != nil && string(m[1]) == strconv.Itoa(CodeSignalBase+signal) {
+		return true
+	}
 	m := deathPattern().FindSubmatch(text)
 	if m == nil {
 		said, _ := translatedDeath(text)
@@ -113,5 +116,8 @@ var deathPattern func() *regexp.Regexp = lazy(`(?:^|[\d\]]| [\\|/-])(` + wordsOf
 	`: tasks? [\d,-]+: (` + wordsOfSignals + `)(?: \(core dumped\))?$|^Fatal Python error: (` + wordsOfSignals + `)|` +
 	`\b(SIG[A-Z]+\d?)\b|\b[Ss]ignal:? \(?(\d+)\b|\b[Ss]ignal: ? ?(` + wordsOfSignals + `) \(\d+\)|\bsignal: ?(` + wordsOfSignals + `)|` +
 	`(?:return code =|exitcode:|[Ee]xit ?[Cc]ode:?) -(\d+)\b`)
+
+// exitedPattern is how those who started a process say with which code it ended, as a shell makes it of the signal.
+var exitedPattern = lazy(`\b[Ee]xit (?:code|status)(?: (?:is|of))?:? ?\(?(\d{3})\b`)
 
 const wordsOfSignals = `Killed|Terminated|Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception|Trace/breakpoint trap|Bad system call|Hangup`

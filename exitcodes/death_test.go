@@ -1,6 +1,9 @@
 package exitcodes
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestToldDeath has what a person looks for when only a number is known: the line in which somebody tells of the death, and of
 // several the one of whoever caused it. It decides nothing, unless a rule explains it, or torchrun reports of a rank that it was
@@ -8,6 +11,7 @@ import "testing"
 func TestToldDeath(t *testing.T) {
 	const (
 		step     = "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-03-25T10:34:07 ***"
+		fortran  = "Program received signal SIGBUS: Access to an undefined portion of a memory object."
 		glog     = "*** SIGSEGV (@0x9ec) received by PID 2540 (TID 0x7f64) from PID 2540; stack trace: ***"
 		check    = "F0825 12:00:00.000001 77 net.cpp:77] Check failed: status == 0 (3 vs. 0)\n*** SIGABRT (@0x9ec) received by PID 2540; stack trace: ***\n"
 		hip      = "2023-07-19 22:08:36.875173: F ./tensorflow/core/util/gpu_launch_config.h:174] Check failed: err == hipSuccess (98 vs. 0)\n"
@@ -49,6 +53,9 @@ func TestToldDeath(t *testing.T) {
 		"an assertion":               {134, asserted + "\nAborted (core dumped)\n", asserted, "", false},
 		"a check, and a shell":       {134, hip + "test.sh: line 36:    14 Aborted                 (core dumped) python3 test.py\n", "Check failed: err == hipSuccess (98 vs. 0)", "", false},
 		"Julia":                      {139, "[166990] signal (11.-6): Segmentation fault\nin expression starting at /home/a/test1.jl:31\n", "[166990] signal (11.-6): Segmentation fault", "", false},
+		"each rank in Fortran":       {135, strings.Repeat(fortran+"\n\nBacktrace for this error:\n", 3) + "#0  0x7F707477D697\n#0  0x7FE71AFDB697\n#1  0x7F707477DCDE\n#0  0x7F5985DCE697\n#1  0x7FE71AFDBCDE\n", fortran, "", false},
+		"whoever started it":         {137, "Caused by:\n  Process `align (1)` terminated with an error exit status (137)\n\nCommand executed:\n\n  align all.fa\n", "Process `align (1)` terminated with an error exit status (137)", "", false},
+		"an ordinary exit code":      {137, "terminated with an error exit status (1)\n", "exited 137 (as a shell reports SIGKILL)", "", false},
 		"UCX":                        {139, ucx + "\n", ucx, "", false},
 		"a bar without an end":       {143, "reading 20% (117/558) [#     ] eta 0:31:04 \\Terminated\n", "reading 20% (117/558) [#     ] eta 0:31:04 \\Terminated", "", false},
 		"zsh":                        {139, "zsh: segmentation fault  ./train\n", "zsh: segmentation fault  ./train", "shell.killed", true},

@@ -148,7 +148,7 @@ func isRuntimeFrame(text []byte) bool {
 	text = text[:min(len(text), 200)]
 	if bytes.HasPrefix(text, []byte("#")) {
 		number, rest, found := bytes.Cut(text[1:], []byte("  0x"))
-		return found && digits(string(number)) && (bytes.Contains(rest, []byte(" in ")) || bytes.HasSuffix(bytes.TrimSpace(rest), []byte(" ???")))
+		return found && digits(string(number)) && (bytes.Contains(rest, []byte(" in ")) || bytes.HasSuffix(bytes.TrimSpace(rest), []byte(" ???")) || bytes.IndexByte(bytes.TrimSpace(rest), ' ') < 0)
 	}
 	if bytes.HasPrefix(text, []byte("\tat /")) {
 		return true

@@ -57,7 +57,7 @@ var (
 	wordsNoise = wordings.list("@ ... and at least ", "nvml library version: ", "lost sys.stderr", "resource_tracker", "leaked semaphore", "leaked shared_memory", "destroy_process_group() was not called",
 		"warnings.warn(", "report_tensor_allocations_upon_oom", "aborted (core dumped)", "*** check failure stack trace", "closing signal sig", "most recent call first",
 		"petsc error: #", "petsc error: ---", "petsc error: see http", "petsc error: configure options", "petsc error: petsc ", "note: invoking mpi_abort", "you may or may not see output from other", "exactly when open mpi kills", "mpi_errors_are_fatal", "has sent help message help-", "have sent help message help-", "\"orte_base_help_aggregate\"", "\"prte_base_help_aggregate\"", "and mpi will try to terminate", "*** on communicator", "*** on a null communicator", "*** an error occurred in mpi_", "] *** unknown error", "total chunks: ", "sum total of in-use chunks", "in-use chunk", "*** reported by process", "and potentially your mpi job",
-		"local abort before mpi_init completed", "to aggregate error messages, and not able", " more exceptions.", " more exception(s).")
+		"local abort before mpi_init completed", "to aggregate error messages, and not able")
 	wordsTeardown = wordings.list("error occurred when finalizing generatordataset", "sys.meta_path is none", "python is likely shutting down", "cannot schedule new futures after",
 		"at interpreter shutdown", "mqllmengine terminated")
 	wordsExit = wordings.list("terminate called without an active exception", "python runtime state: finalizing", "at interpreter shutdown",
@@ -118,7 +118,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text))
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text) || l.says("...and ") && l.contains(" more exception")) // the last: Julia's
 	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l) || ofMake(l) && l.contains("] Error ") || l.contains(" died from signal ") && l.contains(": rank ") || l.contains("AirflowException: Pod ") && l.contains(" returned a failure."))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))

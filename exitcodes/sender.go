@@ -55,11 +55,11 @@ func (r *reader) nextJob(i int) bool {
 
 // sends reports whether a rule is about whoever kills processes from outside.
 func sends(rule *Rule) bool {
-	if rule.Role < RoleRoot || rule.Verdict == Fatal {
+	if rule.Role < RoleRoot {
 		return false
 	}
 	switch rule.Reason {
-	case ReasonOOMKilled, ReasonPreempted, "NodeFailed", "Evicted":
+	case ReasonOOMKilled, ReasonPreempted, "NodeFailed", "Evicted", "LimitReached":
 		return true
 	}
 	return false

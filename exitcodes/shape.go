@@ -46,21 +46,26 @@ func mayBeWork(l *line) bool {
 	if l.level == levelWarning || l.level == levelError || l.goesOn || len(l.text) < 4 || l.ofRuntime() {
 		return false
 	}
-	letters := false
-	for _, c := range l.text[:min(len(l.text), 64)] {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
-			letters = true
-			break
-		}
-	}
-	if !letters {
+	if !hasWord(l.text[:min(len(l.text), 64)]) {
 		return false
 	}
-	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ", "srun: ", "slurmstepd: ") || isPrompt(l.text) { // a shell's trace
+	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ", "srun: ", "slurmstepd: ", "Program received signal ", "Backtrace for this error:") || isPrompt(l.text) { // a shell's trace, what each rank of a job in Fortran says of its death
 		return false
 	}
 	_, _, raised := raisedHead(l.text)
 	return !raised
+}
+
+// hasWord reports whether there are letters in a text, of which none is the exponent's of a number: "2.5e-3, 1.25E+04," has no word.
+func hasWord(text []byte) bool {
+	for i, c := range text {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		exponent := (c == 'e' || c == 'E') && i > 0 && isDigit(text[i-1]) && (i+1 == len(text) || text[i+1] == '-' || text[i+1] == '+' || isDigit(text[i+1]))
+		if letter && !exponent {
+			return true
+		}
+	}
+	return false
 }
 
 // isPrompt reports whether a line is a shell's prompt at which nothing was typed, or Ctrl-C: "(env) me@node:/data$ ^C".
