@@ -27,8 +27,12 @@ SUMMARY := GO='$(GO)' $(GO) run ./test/summary
 
 all: build
 
+# The same bytes wherever it is built. Not for the demo, whose packages the tests can then use: they are compiled once.
+TRIMPATH  := -trimpath
+demo: TRIMPATH :=
+
 build: exitcodes/builtin.go
-	$(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gangrun
+	$(GO) build $(TRIMPATH) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/gangrun
 
 exitcodes/builtin.go: exitcodes/rules.yaml
 	$(GO) generate ./exitcodes

@@ -56,6 +56,7 @@ func TestToldDeath(t *testing.T) {
 		"each rank in Fortran":       {135, strings.Repeat(fortran+"\n\nBacktrace for this error:\n", 3) + "#0  0x7F707477D697\n#0  0x7FE71AFDB697\n#1  0x7F707477DCDE\n#0  0x7F5985DCE697\n#1  0x7FE71AFDBCDE\n", fortran, "", false},
 		"whoever started it":         {137, "Caused by:\n  Process `align (1)` terminated with an error exit status (137)\n\nCommand executed:\n\n  align all.fa\n", "Process `align (1)` terminated with an error exit status (137)", "", false},
 		"an ordinary exit code":      {137, "terminated with an error exit status (1)\n", "exited 137 (as a shell reports SIGKILL)", "", false},
+		"Julia, above its stack":     {139, "[1841] signal (11.1): Segmentation fault\nin expression starting at /app/run.jl:1\n" + strings.Repeat("load at /app/packages/SIMD/src/LLVM.jl:477 [inlined]\n", 5) + "jl_apply at /src/julia/src/./julia.h:1982 [inlined]\nstart_task at /src/julia/src/task.c:1253\nAllocations: 46723184 (Pool: 46702475; Big: 20709); GC: 80\n", "[1841] signal (11.1): Segmentation fault", "", false},
 		"UCX":                        {139, ucx + "\n", ucx, "", false},
 		"a bar without an end":       {143, "reading 20% (117/558) [#     ] eta 0:31:04 \\Terminated\n", "reading 20% (117/558) [#     ] eta 0:31:04 \\Terminated", "", false},
 		"zsh":                        {139, "zsh: segmentation fault  ./train\n", "zsh: segmentation fault  ./train", "shell.killed", true},

@@ -9,7 +9,7 @@ import (
 var (
 	saysCertificate = phrases.list("certificate verify failed", "certificate_verify_failed", "wrong_version_number")
 	saysLogin       = phrases.list("password authentication failed", "access denied for user",
-		"invalid username or password", "invalid password", "wrongpass ", "noauth authentication required", "permission denied while trying to connect")
+		"invalid username or password", "invalid password", "wrongpass ", "noauth authentication required", "permission denied while trying to connect", "permission denied when trying to connect")
 	saysDatabaseMisuse = phrases.list("no such table", "no such column", "syntax error", "does not exist",
 		"unknown database", "unknown column", "values were supplied", "has no column named", "readonly database",
 		"unable to open database file", "no pg_hba.conf entry", "no password supplied")

@@ -9,7 +9,7 @@ var (
 		"out_of_device_memory", "_status_alloc_failed")
 	saysFull      = phrases.list("out of memory", "out_of_memory")
 	saysOnChip    = phrases.list("cuda", "gpu", "hip", "npu", "xpu", "mlu", "hbm", "vram", "device", "cupy")
-	saysOtherRoom = phrases.list("shared memory", "no space left", "larger than max", "too many open files", "quota") // what else is exhausted
+	saysOtherRoom = phrases.list("shared memory", "no space left", "larger than max", "message exceeds maximum size", "too many open files", "quota") // what else is exhausted
 	saysRoom      = phrases.list("alloc", "memory", "oom ", "reserve")
 )
 

@@ -65,7 +65,7 @@ var conditions = []condition{
 		"returned nothing (no headers", "failure when receiving data from the peer", "failed sending data to the peer", "ssl connect error", "transferred a partial file",
 		"keepalive watchdog", "client connection is closing", "bad record mac", "bad_record_mac", "after close notify", "receiving peer's close_notify", "record layer failure", "terminated the handshake",
 		"bytes read on a total of", "unexpected eof while trying to read", "stream is closed", "filesystem closed", "owner has exited", "is dead or unavailable", "matched raylet address", "raylet client",
-		"worker is dead", "worker lost", "workers aborted during execution", "worker aborted during execution", "parallel pool that parfor was using has shut", "parallel pool that spmd was using has shut", "workers died while", "scheduler-restart", "missing heartbeat", "task incarnation", "tpu worker may have", "job has died",
+		"worker is dead", "worker lost", "failed to get broadcast_", "workers aborted during execution", "worker aborted during execution", "parallel pool that parfor was using has shut", "parallel pool that spmd was using has shut", "workers died while", "scheduler-restart", "missing heartbeat", "task incarnation", "tpu worker may have", "job has died",
 		"mpi_err_revoked", "mpi_err_intern:", "lost_connection", "comm-failure", "local qp operation", "net/ofi request", "fabric access domain", "open an endpoint",
 		"hccl_e_timeout", "hccl_e_network", "hccl_e_remote", "hccl_e_tcp", "hccl_e_roce", "aicore_timeout", "gloo/transport/tcp/pair.cc", "gloo/transport/tcp/tcp_store", "gloo/transport/tcp/unbound_buffer",
 		"in the http/2 framing layer", "proxy connect aborted", "link has been severed", "stream reset by server", "returned syscall, errno"),

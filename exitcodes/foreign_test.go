@@ -23,8 +23,11 @@ func TestForeignTraces(t *testing.T) {
 		"java: an executor is lost": {1, spark + "Could not recover from a failed barrier ResultStage.\n" +
 			"ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Remote RPC client disassociated.\n" + frames, Retry, "ExecutorLostFailure"},
 		"java: a shuffle is lost": {1, spark + "ResultStage 31 has failed: org.apache.spark.shuffle.MetadataFetchFailedException: Missing an output location\n" + frames, Retry, "FetchFailed"},
-		"java: a bug":             {1, spark + "Task 0 failed 4 times: java.lang.IndexOutOfBoundsException: 0\n" + frames, Fatal, "IndexOutOfBounds"},
-		"java: a fetch of a file": {1, "Exception in thread \"main\" org.acme.PageFetchFailed: no such page\n" + frames, Fatal, "no such page"},
+		"java: as a page shows it": {1, "java.lang.RuntimeException: Failed construction of Regionserver\nat org.apache.hadoop.hbase.A.main(A.java:7)\n" + strings.Repeat("\nCaused by: java.lang.reflect.InvocationTargetException\nat org.apache.hadoop.hbase.A.run(A.java:9)\n... 5 more\n", 3) +
+			"\nCaused by: java.net.BindException: Address already in use\nat sun.nio.ch.Net.bind(Net.java:463)\n... 15 more\n", Retry, "Address already in use"},
+		"java: another's line within": {1, "Exception in thread \"main\" 26/12/24 12:00:25 INFO cluster.Backend: Add WebUI Filter.\njava.net.ConnectException: Connection refused\n" + frames + "26/12/24 12:00:26 INFO ui.JettyUtils: Adding filter\n", Retry, "Connection refused"},
+		"java: a bug":                 {1, spark + "Task 0 failed 4 times: java.lang.IndexOutOfBoundsException: 0\n" + frames, Fatal, "IndexOutOfBounds"},
+		"java: a fetch of a file":     {1, "Exception in thread \"main\" org.acme.PageFetchFailed: no such page\n" + frames, Fatal, "no such page"},
 		"julia: a worker is gone": {1, "Unhandled Task ERROR: EOFError: read end of file\n" + trace + "Unhandled Task ERROR: IOError: read: closed\n" + trace +
 			"ERROR: LoadError: ProcessExitedException(8)\n" + trace + "in expression starting at /app/run.jl:91\n", Retry, "ProcessExitedException(8)"},
 		"julia: a bug":                   {1, "ERROR: LoadError: BoundsError: attempt to access 3-element Vector at index [4]\n" + trace, Fatal, "BoundsError"},

@@ -23,7 +23,7 @@ func ignoredHeading(l *line) bool {
 		return false
 	}
 	_, _, foreign := foreignHead(l.text)
-	return !foreign
+	return !foreign && !l.says(threadHead+"\"main\"")
 }
 
 // readerThread and streamThread are what Paddle and Streaming say of a thread that reads data, whose exception stands
@@ -118,7 +118,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text) || l.says("...and ") && l.contains(" more exception")) // the last: Julia's
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text) || isJuliaCrashFrame(l.text) || l.says("...and ") && l.contains(" more exception")) // the last: Julia's
 	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l) || ofMake(l) && l.contains("] Error ") || l.contains(" died from signal ") && l.contains(": rank ") || l.contains("AirflowException: Pod ") && l.contains(" returned a failure."))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
@@ -193,7 +193,7 @@ func isForeignFrame(l *line) bool {
 	if isMATLABFrame(l.text) || isArrow(l.text) {
 		return true
 	}
-	if len(text) == len(l.text) && !l.says("at ") { // which pages take for a paragraph
+	if len(text) == len(l.text) && !l.says("at ", "... ") { // which pages take for a paragraph
 		return false
 	}
 	if call, found := bytes.CutPrefix(bytes.TrimSpace(text), []byte("at ")); found {
@@ -206,7 +206,7 @@ func isForeignFrame(l *line) bool {
 		place, closed := bytes.CutSuffix(place, []byte(")"))
 		return found && (closed && (inJava(name, string(place)) || inNode(string(place))) || inDotNet(name, call))
 	}
-	return bytes.HasPrefix(text, []byte("@ ")) && bytes.Contains(text, []byte(".jl:")) ||
+	return bytes.HasPrefix(text, []byte("@ ")) && len(text) < len(l.text) && bytes.Contains(text, []byte(".jl:")) ||
 		bytes.HasPrefix(text, []byte("... ")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte(" more"))
 }
 
@@ -252,6 +252,21 @@ func isJuliaFrame(l *line) bool {
 	rest, found := bytes.CutPrefix(bytes.TrimLeft(l.text, " \t"), []byte("["))
 	n := bytes.IndexByte(rest[:min(len(rest), 5)], ']')
 	return found && n > 0 && digits(string(rest[:n]))
+}
+
+// isJuliaCrashFrame reports whether the line is one of the stack that Julia prints of a process that dies: "load at /app/SIMD.jl:477
+// [inlined]", "start_task at /src/julia/task.c:1253", "unknown function (ip: 0x12a4d0067)".
+func isJuliaCrashFrame(text []byte) bool {
+	text = bytes.TrimSuffix(bytes.TrimSpace(text[:min(len(text), 400)]), []byte(" [inlined]"))
+	if bytes.HasPrefix(text, []byte("unknown function (ip: ")) {
+		return true
+	}
+	at := bytes.LastIndex(text, []byte(" at "))
+	if at < 1 || bytes.IndexByte(text[at+4:], ' ') >= 0 || bytes.Contains(text[:at], []byte(": ")) {
+		return false
+	}
+	file, number, found := bytes.Cut(text[at+4:], []byte(":"))
+	return found && digits(string(number)) && (bytes.HasSuffix(file, []byte(".jl")) || bytes.HasSuffix(file, []byte(".c")) || bytes.HasSuffix(file, []byte(".h")) || bytes.HasSuffix(file, []byte(".cpp")))
 }
 
 // isCxxFrame reports whether the line is nothing but a function of C++, as libraries print their stacks without addresses:

@@ -49,6 +49,20 @@ func Missing(t testing.TB, what, remedy string) {
 	t.Skipf("%s is missing: %s", what, remedy)
 }
 
+// Brief reports whether tests are to be through in the minutes that somebody gives them who has just got gangrun, and whose machine
+// compiles everything first: make test, outside of CI.
+func Brief() bool {
+	return testing.Short() && os.Getenv("CI") == "" && os.Getenv("GANGRUN_TEST_LONG") == ""
+}
+
+// Costly skips a test that takes many seconds of a processor where they are to be Brief.
+func Costly(t testing.TB) {
+	t.Helper()
+	if Brief() {
+		t.Skip("takes many seconds of a processor: make test-long")
+	}
+}
+
 // Program finds a program on PATH, or ends the test as Missing does.
 func Program(t testing.TB, name, remedy string) string {
 	t.Helper()

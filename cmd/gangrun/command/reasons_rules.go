@@ -17,7 +17,7 @@ var ruleAdvice = map[string]advice{
 	"CUDAAssert": {"a kernel on the GPU failed an assertion, usually an index or a label that is out of range",
 		"run with CUDA_LAUNCH_BLOCKING=1, or on the CPU, to see where; check labels and token ids against the model's sizes"},
 	"CUDAUsage":       {"the code called CUDA in a way that cannot work", "fix the call that the traceback shows"},
-	"CuDNNVersion":    {"the cuDNN that was loaded is older than the one that the program was built with", "take other copies of libcudnn out of LD_LIBRARY_PATH, or install the version that the message names"},
+	"VersionMismatch": {"a library that was loaded is not of the version that the program was built with", "install the version that the message names, and look for other copies of the library in LD_LIBRARY_PATH"},
 	"IndexOutOfRange": {"an index is outside of its tensor", "check ids and labels against the vocabulary and the number of classes"},
 	"LossScale":       {"the loss scale reached its minimum: the gradients overflow at every step", "lower the learning rate, clip gradients, or train in bf16"},
 	"CheckFailed":     {"a check of the library in C++ failed: of shapes, sizes or arguments that it was given", "read the line that names the check; after progress it is tried again"},
