@@ -13,7 +13,8 @@ export CGO_ENABLED = 0
 
 # Tests against operators and parsers that the program itself is to have nothing to do with: modules of their own.
 OPERATORS := test/kubernetes test/trainingoperator
-MODULES   := test/examples/compose rendezvous/agent/realstores/etcd35 rendezvous/agent/realstores/etcd36 $(OPERATORS)
+PARSERS   := test/examples/compose
+MODULES   := rendezvous/agent/realstores/etcd35 rendezvous/agent/realstores/etcd36 $(PARSERS) $(OPERATORS)
 
 UNITS   := ./cmd/... ./observe/... ./supervisor/... ./rendezvous/... ./checkpoint/... ./exitcodes/... ./internal/... ./docs ./packaging/...
 # Tests mostly wait, and a fresh machine compiles meanwhile: more packages at a time than it has processors. Where make peers has been
@@ -54,23 +55,22 @@ recording: build
 goodput:
 	$(GO) run ./test/goodput -picture docs/goodput.svg -page docs/goodput.md
 
-# What takes long is left out, or cut down to a sample: -short. make lint vets.
+# What takes long is left out, or cut down to a sample: -short, and more of it outside of CI. make lint vets.
 test:
-	@$(SUMMARY) -beyond 'the operators of Kubernetes; make test-operators' \
-	  -vet=off -short $(if $(PEERS),,-p 4) $(UNITS) + -vet=off -short $(RUNS) ./test/... + -C test/examples/compose -short $(RUNS) ./...
+	@$(SUMMARY) -beyond 'the operators of Kubernetes, the parser of Docker Compose; make test-operators' \
+	  -vet=off -short $(if $(PEERS),,-p 4) $(UNITS) + -vet=off -short $(RUNS) ./test/...
 
 # Kubernetes and the operators that start training jobs there, which take minutes to compile: no test's time.
 test-operators:
 	@set -e; for module in $(OPERATORS); do (cd $$module && for tool in $$($(GO) list tool); do \
 	  echo "compiling $$tool"; $(GO) tool -n $$tool >/dev/null; done); done
-	@$(SUMMARY) $(foreach module,$(OPERATORS),+ -C $(module) $(RUNS) ./...)
+	@$(SUMMARY) $(foreach module,$(PARSERS) $(OPERATORS),+ -C $(module) $(RUNS) ./...)
 
 # What make test leaves out: every seed of the simulator, every state of the models, members of an etcd that die, a
 # release and each of its packages installed; the page in a browser, where there is none.
 test-long:
-	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./exitcodes ./test/checkpoint/... ./observe ./supervisor/hang ./test/hang ./test/page ./test/release/... \
-	  + $(RUNS) -run 'TestTroubles|TestAllSaveAtTheSameStep' ./test/rounds \
-	  + $(RUNS) -run TestSaid ./test/examples/slurm \
+	@GANGRUN_TEST_LONG=1 $(SUMMARY) -tags model -timeout 120m ./rendezvous/... ./exitcodes/... ./test/checkpoint/... ./observe ./supervisor/hang ./test/hang ./test/page ./test/release/... \
+	  + $(RUNS) -timeout 120m ./test/rounds ./test/examples/slurm ./test/observe ./test/run ./test/pid1 ./test/docs \
 	  + $(RUNS) -timeout 60m -run 'TestPlanted|TestClock' ./test/chaos + $(RUNS) -timeout 60m ./test/leaks
 
 # Jobs that are broken on purpose, as many as begin within MINUTES; SEED is the first one's, and JOBS how many. What goes

@@ -1,6 +1,7 @@
 package exitcodes
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -196,7 +197,8 @@ func TestSeenRulesFitRecordedOutput(t *testing.T) {
 		}
 		for _, l := range readLines(data, newMeter(len(data))) {
 			for _, rule := range rules.list {
-				if !fitted[rule.Name] && rule.Pattern != nil && rule.Pattern().Match(l.text) {
+				holds := func(literal string) bool { return bytes.Contains(l.text, []byte(literal)) }
+				if rule.Seen != "" && !fitted[rule.Name] && slices.ContainsFunc(rule.Literals, holds) && rule.Pattern().Match(l.text) {
 					fitted[rule.Name] = true
 				}
 			}

@@ -49,12 +49,15 @@ func mayBeWork(l *line) bool {
 	if !hasWord(l.text[:min(len(l.text), 64)]) {
 		return false
 	}
-	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ", "srun: ", "slurmstepd: ", "Program received signal ", "Backtrace for this error:") || isPrompt(l.text) { // a shell's trace, what each rank of a job in Fortran says of its death
+	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ", "srun: ", "slurmstepd: ") || isPrompt(l.text) || l.says(ofEachRank...) { // a shell's trace
 		return false
 	}
 	_, _, raised := raisedHead(l.text)
 	return !raised
 }
+
+// ofEachRank begin what every rank of a job says of its end.
+var ofEachRank = []string{"Program received signal ", "Backtrace for this error:", "Abort(", "MPICH ERROR ", "Fatal error in ", "application called MPI_Abort", "amrex::Abort::", "SIGABRT"}
 
 // hasWord reports whether there are letters in a text, of which none is the exponent's of a number: "2.5e-3, 1.25E+04," has no word.
 func hasWord(text []byte) bool {

@@ -28,7 +28,7 @@ func (r *reader) trained() bool {
 	for i := len(r.lines) - 1; i >= from; i-- {
 		l := &r.lines[i]
 		if !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) ||
-			l.contains(" iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step:", "it: ", "G ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
+			l.contains("[ITER ", " iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step:", "it: ", "G ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
 			return true
 		}
 	}
@@ -70,7 +70,7 @@ func stepped(text []byte) bool {
 const maxStepLine = 400
 
 var (
-	doneSteps = lazy(`(?i)\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
+	doneSteps = lazy(`(?i)^\W*epoch:? *#?0*(?:[2-9]|[1-9]\d+)\W*$|^\[ITER [1-9]\d+\] (?:Evaluating|Saving)|\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
 		`|\bglobal_step=(?:[2-9]|[1-9]\d+), RunningAvgSamplesPerSec=` + // DeepSpeed's
 		`|\bepoch: *\d+, iter: *[1-9][\d,]*, lr:` + // BasicSR's
 		`|^step:(?:[2-9]|[1-9]\d+) - .*\bglobal_step:` + // verl's

@@ -18,6 +18,7 @@ func TestWork(t *testing.T) {
 		way    = "n7:454:587 [0] INFO include/net.h:31 -> 2 [Net]\nn7:454:587 [0] INFO include/net.h:45 -> 2 [Net]\nn7:454:587 [0] INFO bootstrap.cu:189 -> 2\nn7:454:587 [0] INFO init.cu:404 -> 2\n"
 	)
 	wantVerdicts(t, map[string]printed{
+		"each rank's abort":  {"step 1\n" + strings.Repeat("MPICH ERROR [Rank 8] [job id 7.0] - Abort(1) (rank 8 in comm 0): Fatal error in PMPI_Waitall: Other MPI error, error stack:\nSIGABRT\n", 5), Retry},
 		"Ray's table":        {ray + table, Retry},
 		"buffers of a step":  {launch + ended + hosts, Retry},
 		"the next step's":    {launch + ended + strings.Repeat(hosts, 5), Fatal},

@@ -51,9 +51,9 @@ func parsePhrases(text string) (phrases, error) {
 			return p, fmt.Errorf("line %d: want REGEXP -> INSTEAD", i+1)
 		}
 		said, unless, _ := strings.Cut(said, " unless ")
-		entry := phrase{match: regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(said, " ", `\s+`) + `)\b`), instead: instead}
+		entry := phrase{match: regexp.MustCompile(`\b(?:` + strings.ReplaceAll(said, " ", `\s+`) + `)\b`), instead: instead}
 		if unless != "" {
-			entry.unless = regexp.MustCompile(`(?i)^[\s-]+(?:` + unless + `)\b`)
+			entry.unless = regexp.MustCompile(`^[\s-]+(?:` + unless + `)\b`)
 		}
 		p.list = append(p.list, entry)
 	}
@@ -68,9 +68,10 @@ func (p phrases) search(file string, prose []byte) (hits []string) {
 		}
 		prose = bytes.ReplaceAll(prose, []byte(words), make([]byte, len(words)))
 	}
+	lower := bytes.ToLower(prose)
 	for _, entry := range p.list {
-		for _, at := range entry.match.FindAllIndex(prose, -1) {
-			if entry.unless != nil && entry.unless.Match(prose[at[1]:]) {
+		for _, at := range entry.match.FindAllIndex(lower, -1) {
+			if entry.unless != nil && entry.unless.Match(lower[at[1]:]) {
 				continue
 			}
 			said := strings.Join(strings.Fields(string(prose[at[0]:at[1]])), " ")
@@ -86,7 +87,7 @@ func (p phrases) search(file string, prose []byte) (hits []string) {
 // found across it.
 func proseOf(file string, source []byte) ([]byte, error) {
 	if filepath.Ext(file) != ".go" {
-		return regexp.MustCompile(`(?m)^[\t #>]+`).ReplaceAllFunc(source, blank), nil
+		return commentMark.ReplaceAllFunc(source, blank), nil
 	}
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, source, parser.ParseComments|parser.SkipObjectResolution)
@@ -116,13 +117,13 @@ func proseOf(file string, source []byte) ([]byte, error) {
 			return true
 		})
 	}
-	return regexp.MustCompile("//|[\"+`]").ReplaceAllFunc(prose, blank), nil
+	return goMark.ReplaceAllFunc(prose, blank), nil
 }
 
-// blank is as many spaces, but for line breaks.
-func blank(b []byte) []byte {
-	return regexp.MustCompile(`[^\n]`).ReplaceAll(b, []byte(" "))
-}
+var commentMark, goMark = regexp.MustCompile(`(?m)^[\t #>]+`), regexp.MustCompile("//|[\"+`]")
+
+// blank is as many spaces.
+func blank(b []byte) []byte { return bytes.Repeat([]byte(" "), len(b)) }
 
 // written are the files of the repository that people read: none that is input to a test or a table of single words, or another's.
 func written(t *testing.T) (files []string) {
@@ -143,6 +144,7 @@ func written(t *testing.T) (files []string) {
 }
 
 func TestPhrases(t *testing.T) {
+	harness.Costly(t)
 	list, err := os.ReadFile(filepath.Join(harness.Root(), phraseList))
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 // memory, one hangs, one dies while it saves a checkpoint, and a node is lost. Whoever is asked says the same: events,
 // status, page, metrics and message of each node, gangrun status, and the report of all.
 func TestThreeNodes(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	store := strings.Join(etcdserver.StartFor(t, "127.0.0.1", 1, nil).Endpoints(), ",")
 	dir, err := os.MkdirTemp("", "observe")

@@ -92,6 +92,7 @@ func (p *party) hostsOf() map[string]rendezvous.HostState {
 // TestSickHostIsBanned is five gangruns, four of which suffice, one on a machine that falls sick again and again. After the
 // third time it waits, and the job continues with the others until somebody lifts the ban.
 func TestSickHostIsBanned(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	p := sharedParty(t, "4:5", append(quickFence, "--last-call", "500ms", "--max-restarts", "50", "--restart-backoff", "400ms:400ms")...)
 	sick := sickness(filepath.Join(t.TempDir(), "sick"))
@@ -177,6 +178,7 @@ func TestUnbanInVain(t *testing.T) {
 
 // TestSizesOfRounds is a job of 2 or 4 nodes to which come three, then a fourth; which loses one, and gets another.
 func TestSizesOfRounds(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	p := sharedParty(t, "4,2", slices.Concat(quickFence, patientCall, []string{"--max-restarts", "50"})...)
 	nodes := map[string]*node{}

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
 	"github.com/gangrun/gangrun/test/harness/etcdserver"
 	"github.com/gangrun/gangrun/test/harness/network"
 )
@@ -59,6 +60,7 @@ func TestNodeIsCutOff(t *testing.T) {
 // TestOthersGoOn takes one node's network away for longer than the fence time, be it the leader or not. The others
 // continue without it, and when it is back it waits for the next restart.
 func TestOthersGoOn(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	for _, lead := range []string{"n0", "n1"} {
 		t.Run(map[string]string{"n0": "member", "n1": "lead"}[lead], func(t *testing.T) {
@@ -90,6 +92,7 @@ func TestOthersGoOn(t *testing.T) {
 // goes on it stops them before anything else, and says that there may have been two rounds at once. Was it the leader,
 // then nothing that it still wants to decide counts.
 func TestGangrunIsPaused(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	for paused, name := range []string{"lead", "member"} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 // quickFence is the shortest fence that goes with a grace of one second, with room for a machine that is busy.
@@ -17,6 +18,7 @@ var patientCall = []string{"--last-call", "10s"}
 // TestElastic begins with three of two to four nodes, loses one, and continues with two; with the next restart it
 // admits two more, and leaves a fifth waiting.
 func TestElastic(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	p := sharedParty(t, "2:4", append(quickFence, patientCall...)...)
 	nodes := p.startAll(3)

@@ -13,6 +13,9 @@ import (
 // TestEveryExitCode holds the message about a worker that says nothing against the table of codes.
 func TestEveryExitCode(t *testing.T) {
 	for code := range 256 {
+		if harness.Brief() && code%16 > 0 && code != 1 && code != 2 && code != 126 && code != 127 && code != 137 && code != 255 {
+			continue
+		}
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
 			verdict, reason := exitcodes.Fatal, "Error"

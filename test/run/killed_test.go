@@ -17,6 +17,7 @@ import (
 // TestGangrunIsKilled kills gangrun at random moments of a run with many restarts. Whenever that is, a reader finds a
 // whole message, and one that is true: of the round that ran, or of its failure, and of the end only if there was one.
 func TestGangrunIsKilled(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	dir := t.TempDir()
 	const whole = 300 * time.Millisecond // about what the run takes

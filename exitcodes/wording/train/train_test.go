@@ -13,6 +13,7 @@ import (
 // TestWeightsAreTrained has weights.tsv be what training makes of the lines that are there now. Another processor may round
 // the last digit differently.
 func TestWeightsAreTrained(t *testing.T) {
+	costly(t)
 	want, err := weigh("..")
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ func TestTrain(t *testing.T) {
 // TestGeneralises trains on the posted lines of four logs in five, and weighs those of the fifth: what is learnt is the language
 // of failures and not these lines.
 func TestGeneralises(t *testing.T) {
+	costly(t)
 	passing, _, err := posted("..")
 	if err != nil {
 		t.Fatal(err)
@@ -99,5 +101,12 @@ func TestGeneralises(t *testing.T) {
 	t.Logf("%d of %d lines are right by words alone, by weights that had not seen their log", right, all)
 	if right*100 < all*90 {
 		t.Errorf("only %d of %d", right, all)
+	}
+}
+
+// costly skips a test as harness.Costly does.
+func costly(t *testing.T) {
+	if testing.Short() && os.Getenv("CI") == "" && os.Getenv("GANGRUN_TEST_LONG") == "" {
+		t.Skip("takes many seconds of a processor: make test-long")
 	}
 }

@@ -153,6 +153,7 @@ func TestTorchrun(t *testing.T) {
 // TestRequeue is a rank that is killed when there are no restarts in place: gangrun exits with 137, the script puts the
 // job back into the queue, and the next run resumes from the checkpoint.
 func TestRequeue(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	j := submit(t, nil, []string{"GANGRUN_NO_RESTART=true"}, plain("--die-at=12", "--how=SIGKILL", "--die-once=died")...)
 	j.end("COMPLETED", "0:0", 1)
@@ -173,6 +174,7 @@ func TestRequeuesEnd(t *testing.T) {
 // TestLostGangrun is a gangrun that is killed. Slurm starts no other in that run: the one that is left waits for it in
 // vain, and all of it is run again.
 func TestLostGangrun(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	env := []string{"GANGRUN_FENCE_TIMEOUT=20s", "GANGRUN_RESTART_GRACE=1s", "GANGRUN_JOIN_TIMEOUT=5s"}
 	lost := []string{"sh", "-c", `[ "$SLURM_PROCID$SLURM_RESTART_COUNT" != 1 ] || kill -KILL $PPID; exec "$@"`, "sh"}
@@ -186,6 +188,7 @@ func TestLostGangrun(t *testing.T) {
 // TestNotice is a job whose time is nearly up. Slurm tells all processes of it, gangrun tells the training to stop, which
 // saves, and the next run resumes from there. Slurm looks at the time every thirty seconds.
 func TestNotice(t *testing.T) {
+	harness.Costly(t)
 	t.Parallel()
 	j := submit(t, []string{"--time=1", "--signal=USR1@50"}, nil, "python3", testdata("saver.py"), "checkpoints")
 	j.end("COMPLETED", "0:0", 1)
