@@ -50,6 +50,7 @@ func TestLSF(t *testing.T) {
 		"an administrator":            {head + "TERM_ADMIN: job killed by root or LSF administrator.\nExited with exit code 143.\n" + usage, Preempted},
 		"the end of the queue's time": {head + "TERM_WINDOW: job killed after queue run window closed.\nExited with exit code 143.\n" + usage, Preempted},
 		"too many threads":            {head + "TERM_THREADLIMIT: job killed after reaching LSF thread limit.\nExited with exit code 143.\n" + usage, Fatal},
+		"threads, and requeued":       {"TERM_THREADLIMIT: job killed after reaching LSF thread limit.\nRequeued\nstep 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n", Retry},
 		"memory":                      {head + "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with exit code 143.\n" + usage, Retry},
 	} {
 		if f := Judge(exited(143).printing(tt.output), BuiltinRules()); f.Verdict != tt.want {

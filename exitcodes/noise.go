@@ -118,7 +118,7 @@ func traitsOf(l *line) (t trait) {
 	give(traitBar, h.any(wordsBar))
 	give(traitTeardown, h.any(wordsTeardown))
 	give(traitExit, h.any(wordsExit))
-	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text) || isJuliaCrashFrame(l.text) || l.says("...and ") && l.contains(" more exception")) // the last: Julia's
+	give(traitNoise, l.blank() || l.says(noiseHeads...) || h.any(wordsBar) || h.any(wordsNoise) || h.any(wordsTeardown) || isStackDump(l) || bytes.HasPrefix(bytes.TrimLeft(l.text, " "), []byte("[bt] (")) || isRustFrame(l) || isLuaFrame(l) || isForeignFrame(l) || isCxxFrame(l.text) || isRuntimeFrame(l.text) || !wrong && isJuliaCrashFrame(l.text) || l.says("...and ") && l.contains(" more exception")) // the last: Julia's
 	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l) || ofMake(l) && l.contains("] Error ") || l.contains(" died from signal ") && l.contains(": rank ") || l.contains("AirflowException: Pod ") && l.contains(" returned a failure."))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
@@ -261,11 +261,11 @@ func isJuliaCrashFrame(text []byte) bool {
 	if bytes.HasPrefix(text, []byte("unknown function (ip: ")) {
 		return true
 	}
-	at := bytes.LastIndex(text, []byte(" at "))
-	if at < 1 || bytes.IndexByte(text[at+4:], ' ') >= 0 || bytes.Contains(text[:at], []byte(": ")) {
+	name, place, found := bytes.Cut(bytes.TrimPrefix(text, []byte("macro expansion")), []byte(" at "))
+	if !found || bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(place, ' ') >= 0 || !bytes.HasPrefix(bytes.TrimPrefix(place, []byte(".")), []byte("/")) {
 		return false
 	}
-	file, number, found := bytes.Cut(text[at+4:], []byte(":"))
+	file, number, found := bytes.Cut(place, []byte(":"))
 	return found && digits(string(number)) && (bytes.HasSuffix(file, []byte(".jl")) || bytes.HasSuffix(file, []byte(".c")) || bytes.HasSuffix(file, []byte(".h")) || bytes.HasSuffix(file, []byte(".cpp")))
 }
 

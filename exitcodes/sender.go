@@ -4,7 +4,7 @@ import "slices"
 
 // sentBy finds, in what a process printed that died of a signal which somebody sends, the line of whoever says why it was sent: a
 // scheduler, for memory, since the node is taken back, since the time is up; or the program itself, which was asked to end.
-// The last one counts. It makes nothing fatal. Without one, told is the line that tells of the death itself.
+// The last one counts. Only a scheduler's limit that the job would reach again is fatal. Without one, told is the line that tells of the death itself.
 func sentBy(o Outcome, rules *Rules, signal int) (w said, told string, found bool) {
 	if len(o.Output) == 0 {
 		return said{}, "", false
@@ -43,7 +43,7 @@ func (r *reader) gotOver(i int) bool {
 		return false
 	}
 	if l.says("TERM_") { // LSF says it beneath the job's output
-		return r.nextJob(i)
+		return r.nextJob(i) || l.rule.Verdict == Fatal && r.workAfter(i, l.tag) > 0 // it was requeued
 	}
 	return l.kind == kindSurvived && (l.rule.Verdict != Preempted || r.workAfter(i, l.tag) > 0)
 }

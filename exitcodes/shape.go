@@ -46,7 +46,7 @@ func mayBeWork(l *line) bool {
 	if l.level == levelWarning || l.level == levelError || l.goesOn || len(l.text) < 4 || l.ofRuntime() {
 		return false
 	}
-	if !hasWord(l.text[:min(len(l.text), 64)]) {
+	if onlyValues(l.text[:min(len(l.text), 64)]) {
 		return false
 	}
 	if isFrame(l.text) || ofProcess(l.text) || l.says("+ ", "++ ", "srun: ", "slurmstepd: ") || isPrompt(l.text) || l.says(ofEachRank...) { // a shell's trace
@@ -56,19 +56,25 @@ func mayBeWork(l *line) bool {
 	return !raised
 }
 
-// ofEachRank begin what every rank of a job says of its end.
+// ofEachRank begin lines that come once from each rank of a job that ends, and are no loop's.
 var ofEachRank = []string{"Program received signal ", "Backtrace for this error:", "Abort(", "MPICH ERROR ", "Fatal error in ", "application called MPI_Abort", "amrex::Abort::", "SIGABRT"}
 
-// hasWord reports whether there are letters in a text, of which none is the exponent's of a number: "2.5e-3, 1.25E+04," has no word.
-func hasWord(text []byte) bool {
+// onlyValues reports whether a text has no letters, or only those of exponents, among the values of an array: "2.5e-3, 1.25E+04,". A row
+// of a table has such numbers without commas.
+func onlyValues(text []byte) bool {
+	exponents := false
 	for i, c := range text {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		exponent := (c == 'e' || c == 'E') && i > 0 && isDigit(text[i-1]) && (i+1 == len(text) || text[i+1] == '-' || text[i+1] == '+' || isDigit(text[i+1]))
-		if letter && !exponent {
-			return true
+		if !letter {
+			continue
 		}
+		exponent := (c == 'e' || c == 'E') && i > 0 && isDigit(text[i-1]) && (i+1 == len(text) || text[i+1] == '-' || text[i+1] == '+' || isDigit(text[i+1]))
+		if !exponent {
+			return false
+		}
+		exponents = true
 	}
-	return false
+	return !exponents || bytes.ContainsAny(text, ",]")
 }
 
 // isPrompt reports whether a line is a shell's prompt at which nothing was typed, or Ctrl-C: "(env) me@node:/data$ ^C".

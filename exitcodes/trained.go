@@ -70,7 +70,7 @@ func stepped(text []byte) bool {
 const maxStepLine = 400
 
 var (
-	doneSteps = lazy(`(?i)^\W*epoch:? *#?0*(?:[2-9]|[1-9]\d+)\W*$|^\[ITER [1-9]\d+\] (?:Evaluating|Saving)|\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
+	doneSteps = lazy(`(?i)(?-i:^Epoch (?:[2-9]|[1-9]\d+)$)|^\[ITER [1-9]\d+\] (?:Evaluating|Saving)|\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
 		`|\bglobal_step=(?:[2-9]|[1-9]\d+), RunningAvgSamplesPerSec=` + // DeepSpeed's
 		`|\bepoch: *\d+, iter: *[1-9][\d,]*, lr:` + // BasicSR's
 		`|^step:(?:[2-9]|[1-9]\d+) - .*\bglobal_step:` + // verl's

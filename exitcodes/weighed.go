@@ -19,9 +19,6 @@ func (r *reader) weighed(s said) said {
 	if f := r.familyIn(s.exception); f.known() && f.verdict == Fatal { // it stays, though such a line makes nothing fatal either
 		return s
 	}
-	if phrases.in(bytes.ToLower([]byte(s.exception[:min(len(s.exception), maxMessageText)]))).any(saysUnfit) {
-		return s
-	}
 	w := wording.Weigh(s.exception)
 	if _, _, raised := raisedHead([]byte(s.exception)); !w.Passes() || listed(s.exception) && (raised || w.Score < clearly) {
 		return s

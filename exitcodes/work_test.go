@@ -51,6 +51,7 @@ func TestValues(t *testing.T) {
 		"       1.45287282E-15]), 2, 7.5e3":       false,
 		"      [4.73e-14, 1.52e-14], dtype":       true,
 		"4 10 0.73 epoch":                         true,
+		"   10  1.2e-03  4.5e-05":                 true,
 		"step e5 4.73e-14":                        true,
 	} {
 		if got := mayBeWork(&line{text: []byte(text)}); got != work {

@@ -32,6 +32,9 @@ type phrases struct {
 	quoted map[string][]string
 }
 
+// capital is a letter that is no class of a regular expression.
+var capital = regexp.MustCompile(`(?:^|[^\\])[A-Z]`)
+
 func parsePhrases(text string) (phrases, error) {
 	p := phrases{quoted: make(map[string][]string)}
 	for i, line := range strings.Split(text, "\n") {
@@ -49,6 +52,9 @@ func parsePhrases(text string) (phrases, error) {
 		said, instead, _ := strings.Cut(line, " -> ")
 		if instead == "" {
 			return p, fmt.Errorf("line %d: want REGEXP -> INSTEAD", i+1)
+		}
+		if capital.MatchString(said) {
+			return p, fmt.Errorf("line %d: %q is looked for in lower case", i+1, said)
 		}
 		said, unless, _ := strings.Cut(said, " unless ")
 		entry := phrase{match: regexp.MustCompile(`\b(?:` + strings.ReplaceAll(said, " ", `\s+`) + `)\b`), instead: instead}
@@ -68,7 +74,12 @@ func (p phrases) search(file string, prose []byte) (hits []string) {
 		}
 		prose = bytes.ReplaceAll(prose, []byte(words), make([]byte, len(words)))
 	}
-	lower := bytes.ToLower(prose)
+	lower := bytes.Clone(prose)
+	for i, b := range prose { // whatever else has another case keeps its length
+		if b >= 'A' && b <= 'Z' {
+			lower[i] = b - 'A' + 'a'
+		}
+	}
 	for _, entry := range p.list {
 		for _, at := range entry.match.FindAllIndex(lower, -1) {
 			if entry.unless != nil && entry.unless.Match(lower[at[1]:]) {

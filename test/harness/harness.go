@@ -49,10 +49,10 @@ func Missing(t testing.TB, what, remedy string) {
 	t.Skipf("%s is missing: %s", what, remedy)
 }
 
-// Brief reports whether tests are to be through in the minutes that somebody gives them who has just got gangrun, and whose machine
-// compiles everything first: make test, outside of CI.
+// Brief reports whether tests are to take a few minutes, compiling included: make test on somebody's machine. In CI, and where
+// everything is asked for, they take what they need.
 func Brief() bool {
-	return testing.Short() && os.Getenv("CI") == "" && os.Getenv("GANGRUN_TEST_LONG") == ""
+	return testing.Short() && os.Getenv("CI")+os.Getenv("GANGRUN_TEST_REQUIRE")+os.Getenv("GANGRUN_TEST_LONG") == ""
 }
 
 // Costly skips a test that takes many seconds of a processor where they are to be Brief.

@@ -261,13 +261,13 @@ func TestCheckpointTakesTooLong(t *testing.T) {
 		sig   syscall.Signal
 		by    string
 	}{
-		"the pod's grace": {[]string{"--grace", "300ms", "--pod-grace", "2s"}, true, 1500 * time.Millisecond, syscall.SIGTERM, "SIGTERM from outside"},
-		"is not known":    {[]string{"--grace", "300ms"}, false, 300 * time.Millisecond, syscall.SIGTERM, "SIGTERM from outside"},
+		"the pod's grace": {[]string{"--grace", "1s", "--pod-grace", "4s"}, true, 3 * time.Second, syscall.SIGTERM, "SIGTERM from outside"},
+		"is not known":    {[]string{"--grace", "1s"}, false, time.Second, syscall.SIGTERM, "SIGTERM from outside"},
 		"the notice's time": {[]string{"--grace", "300ms", "--pod-grace", "1s", "--notice-signal", "USR1@2s"}, false,
 			1500 * time.Millisecond, syscall.SIGUSR1, byNotice},
 		"the pod's, after a notice": {[]string{"--grace", "300ms", "--pod-grace", "2s", "--notice-signal", "USR1@1s"}, true,
 			1500 * time.Millisecond, syscall.SIGUSR1, byNotice},
-		"the time limit": {[]string{"--grace", "1s", "--pod-grace", "1h", "--time-limit", "3s"}, false, 0, 0, "the time limit of 3s"},
+		"the time limit": {[]string{"--grace", "1s", "--pod-grace", "1h", "--time-limit", "8s"}, false, 0, 0, "the time limit of 8s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
