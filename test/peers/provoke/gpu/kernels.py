@@ -1,4 +1,4 @@
-"""Triton kernels that go wrong: one writes beyond its array, one does not compile."""
+"""Triton kernels that go wrong: one writes beyond its array, one does not compile, one asserts."""
 
 import triton
 import triton.language as tl
@@ -13,3 +13,10 @@ def bad(p, off):
 def bad2(p, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(p + i, 1.0)
+
+
+@triton.jit
+def checked(p):
+    x = tl.load(p + tl.arange(0, 8))
+    tl.device_assert(x > 0, 'not positive')
+    tl.store(p + tl.arange(0, 8), x)
