@@ -5,17 +5,15 @@ import (
 	"slices"
 )
 
-// emptied tells data from checkpoints where a pickle is empty, which reads alike: no other checkpoint helps against a file of the data
-// set that is. The frames say what was being read.
+// emptied tells a file that stays broken from a checkpoint of the run, beside which there may be a whole one: a pickle that is empty,
+// and a model that somebody has given. The frames say what was being read. An empty pickle is taken for a checkpoint only where they
+// say so: the program has chosen that file, and will choose it again.
 func (r *reader) emptied(c *chain, s said) said {
-	if s.match.Rule.Name != "ckpt.corrupt" {
-		return s
-	}
-	if c.last().class != "EOFError" {
-		return r.ofModel(c, s)
-	}
-	if r.framesName(c, ofData, ofCheckpoints, false) {
-		s.match.Rule = deterministic("data", "DataCorrupt").rule()
+	switch rule := &s.match.Rule; {
+	case rule.Name == "pickle.empty" && r.framesName(c, ofCheckpoints, ofData, false):
+		rule.Verdict, rule.AfterProgress, rule.Reason = Retry, "", "CheckpointCorrupt"
+	case rule.Name == "ckpt.corrupt" && r.framesName(c, ofModels, ofRuns, true):
+		*rule = deterministic("data", "DataCorrupt").afterProgress().rule()
 	}
 	return s
 }
@@ -41,18 +39,9 @@ func (r *reader) framesName(c *chain, words, against [][]byte, functions bool) b
 	return named
 }
 
-// ofModel tells a model that somebody has given from a checkpoint of the run, where its file is broken: that stays so. The frames say
-// that it is one, and not that a run is resumed.
-func (r *reader) ofModel(c *chain, s said) said {
-	if r.framesName(c, ofModels, ofRuns, true) {
-		s.match.Rule = deterministic("data", "DataCorrupt").afterProgress().rule()
-	}
-	return s
-}
-
 var (
 	ofRuns        = [][]byte{[]byte("load_checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("trainer"), []byte("latest")}
 	ofModels      = [][]byte{[]byte("from_pretrained"), []byte("pretrained"), []byte("model_path"), []byte("gradio"), []byte("inference"), []byte("predict"), []byte("webui"), []byte("load_model(")}
-	ofCheckpoints = [][]byte{[]byte("serialization.py"), []byte("checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("state_dict"), []byte("weight")}
+	ofCheckpoints = [][]byte{[]byte("checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor")}
 	ofData        = [][]byte{[]byte("dataset"), []byte("data_set"), []byte("dataloader"), []byte("data_loader"), []byte("/data/"), []byte("datamodule"), []byte("annotation")}
 )

@@ -2,7 +2,7 @@ package exitcodes
 
 import "testing"
 
-// TestEmptyPickle has a pickle be empty: one of the data stays so, a checkpoint has others before it.
+// TestEmptyPickle has a pickle be empty: that stays so, but a checkpoint of the run may have others before it.
 func TestEmptyPickle(t *testing.T) {
 	const head = "Traceback (most recent call last):\n  File \"/app/train.py\", line 77, in <module>\n    main()\n"
 	const end = "    return pickle.load(f)\nEOFError: Ran out of input\n"
@@ -13,8 +13,10 @@ func TestEmptyPickle(t *testing.T) {
 		"of a data set":                  {"  File \"/app/datasets/nuscenes.py\", line 79, in load_infos\n", Fatal},
 		"of a data set, by its name":     {"  File \"/app/io.py\", line 7, in __init__\n    self.read_dataset(path)\n  File \"/app/io.py\", line 9, in read\n", Fatal},
 		"of a checkpoint":                {"  File \"/app/io.py\", line 9, in load_checkpoint\n", Retry},
-		"of torch's, while data is made": {"  File \"/app/datasets/a.py\", line 9, in __init__\n    torch.load(p)\n  File \"/v/torch/serialization.py\", line 9, in _legacy_load\n", Retry},
-		"of who knows what":              {"  File \"/app/io.py\", line 9, in read\n", Retry},
+		"of torch's, while data is made": {"  File \"/app/datasets/a.py\", line 9, in __init__\n    torch.load(p)\n  File \"/v/torch/serialization.py\", line 9, in _legacy_load\n", Fatal},
+		"of who knows what":              {"  File \"/app/io.py\", line 9, in read\n", Fatal},
+		"of weights that were given":     {"  File \"/app/net.py\", line 22, in load_networks\n    torch.load(path)\n  File \"/v/torch/serialization.py\", line 763, in _legacy_load\n", Fatal},
+		"of the run, as it resumes":      {"  File \"/app/run.py\", line 22, in resume\n    torch.load(path)\n  File \"/v/torch/serialization.py\", line 763, in _legacy_load\n", Retry},
 	} {
 		o := exited(1)
 		o.Output = []byte(head + tt.frames + end)

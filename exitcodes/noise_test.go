@@ -26,7 +26,7 @@ func TestWhatEndedNothing(t *testing.T) {
 		"a torn write":                          {torn, Retry, "CheckpointWriteFailed"},
 		"standard input that is empty":          {stdin, Fatal, ReasonError},
 		"a child without a parent":              {"KeyError: 'x'\n" + began, Fatal, "CodeError"},
-		"a child with one, as far as one knows": {"Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    pickle.load(f)\nEOFError: Ran out of input\n", Retry, "CheckpointCorrupt"},
+		"a child with one, as far as one knows": {"Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n    pickle.load(f)\nEOFError: Ran out of input\n", Fatal, "DataCorrupt"},
 		"a box of prterun's":                    {"[n1][[59259,1],0][btl_tcp_endpoint.c:857:start_connect] peer: n2 Unable to connect to the peer 10.0.0.2 on port 1024: No route to host\n" + dash + "prterun has exited due to process rank 0 with PID 0 on node n1 calling\n\"abort\". This may have caused other processes in the application to be\nterminated by signals sent by prterun (as reported here).\n" + dash, Retry, ReasonPeerUnreachable},
 		"advice that is noise":                  {ssh + dash + "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n* not finding the required libraries\n" + dash, Retry, ReasonPeerUnreachable},
 		"a program's own box":                   {ssh + dash + "error: the number of layers must divide by 4\n" + dash, Fatal, ReasonError},

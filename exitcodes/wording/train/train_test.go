@@ -106,7 +106,7 @@ func TestGeneralises(t *testing.T) {
 
 // costly skips a test as harness.Costly does.
 func costly(t *testing.T) {
-	if testing.Short() && os.Getenv("CI") == "" && os.Getenv("GANGRUN_TEST_LONG") == "" {
+	if testing.Short() && os.Getenv("CI")+os.Getenv("GANGRUN_TEST_REQUIRE")+os.Getenv("GANGRUN_TEST_LONG") == "" {
 		t.Skip("takes many seconds of a processor: make test-long")
 	}
 }
