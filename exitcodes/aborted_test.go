@@ -21,6 +21,8 @@ func TestAborted(t *testing.T) {
 
 		thrown + "c10::Error'\n  what():  expected tensor shape does not match the argument of this layer":                                                                                         Fatal,
 		thrown + "c10::Error'\n  what():  \"div_cpu\" not implemented for 'Half' (operator() at BinaryOpsKernel.cpp:65)":                                                                           Fatal,
+		thrown + "std::runtime_error'\n  what():  [loadWords] Invalid line: _the":                                                                                                                  Fatal,
+		thrown + "std::runtime_error'\n  what():  invalid line from the peer, connection reset":                                                                                                    Retry,
 		thrown + "std::runtime_error'\n  what():  this custom template is not supported":                                                                                                           Fatal,
 		"OpenCV Error: Assertion failed (elements_read == 1) in unknown function, file cvhaartraining.cpp, line 1859":                                                                              Fatal,
 		"F1126 10:00:00.000000 7 net.cpp:277] Check failed: target_blobs[j]->width() == source_layer.blobs(j).width() \n(9216 vs. 4096) ":                                                          Fatal,

@@ -24,6 +24,9 @@ func TestAbortedOfACheck(t *testing.T) {
 		"GPUassert: out of memory device.cu 32":                                                                                                                 Fatal,
 		"[2026-11-26 10:00:01] Error: CUDA error 1 'invalid argument' - a.cu:54: launch\n[2026-11-26 10:00:01] Error: Aborted from void gpu::fill() in a.cu:54": Fatal,
 
+		"[2026-11-26 10:00:00.000000: F byteps/common/communicator.cc:135] Check failed: (ret) >= (0) /run/socket_0 bind failed: Permission denied":      Fatal,
+		"[2026-11-26 10:00:00.000000: F byteps/common/communicator.cc:135] Check failed: (ret) >= (0) /run/socket_0 bind failed: Address already in use": Retry,
+
 		dated + "Check failed: len > 0 ":                                                                       Retry,
 		glog + "Check failed: x == y":                                                                          Retry,
 		glog + "Check failed: ibv_post_send(qp, &wr, &bad) == 0 (12 vs. 0) ":                                   Retry,

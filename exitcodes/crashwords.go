@@ -112,7 +112,7 @@ func ownThrow(head, what string) bool {
 }
 
 // cannotDo is what a program says of what it cannot do with what it was given.
-var cannotDo = lazy(`not implemented for |[a-z] is not supported\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)`)
+var cannotDo = lazy(`not implemented for |\b[Ii]nvalid (?:line|syntax)\b|[a-z] is not supported\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)`)
 
 // ofOthers names somebody or something beside the program, which may be another by the next time.
 var ofOthers = lazy(`(?i)\b(?:worker|rank|peer|node|server|host|chip|member|leader|actor|message|replica|lease|token|session|executor|container|manager|attempt|expired|regist\w+|sync|response|upload|generation|slot|quota|clock|participant|process|device|gpu)(?:s|es)?\b|\bgot \d|\bIMDS\b`)

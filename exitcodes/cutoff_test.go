@@ -31,6 +31,10 @@ func TestHeadCutOff(t *testing.T) {
 		"and cut off at the end":      {"tarfile.ReadError: odd\n\n" + chainedCause + ":\n\nTraceback (most recent call last):\n" + frames, Fatal, "tarfile.ReadError: odd"},
 		"a logger's stack":            {"Call stack:\n" + frames + "Message: 'connection lost'\n", Fatal, "exited 1"},
 		"a stack that is logged":      {"Stack (most recent call last):\n" + frames + "Steps: 3\n", Fatal, "exited 1"},
+		"the name alone":              {"Warning: 7 not found in feat\n\n  assert (a >= b).all()\nAssertionError\n", Fatal, "AssertionError: assert (a >= b).all()"},
+		"the name alone of another":   {"----> 6     data = self.dataset.next()\n      7     fit()\n\nStopIteration: \n", Fatal, "StopIteration:"},
+		"a name, and more":            {"AssertionError\nloading the data again\n", Fatal, "exited 1"},
+		"a label":                     {"Out:\nError:\n", Fatal, "exited 1"},
 	} {
 		o := exited(1)
 		o.Output = []byte(tt.output)

@@ -45,16 +45,20 @@ func stopped(text []byte, signal int) bool {
 // crashTold is the line in which a process that died of a crash says what was wrong, as a failed assertion does, where nothing
 // knows what that means; else the one that tells of the death.
 func (r *reader) crashTold(signal int) string {
-	told, seen := "", 0
+	told, seen, late := "", 0, 0
 	for i := len(r.lines) - 1; i >= 0 && seen < backtrace; i-- {
 		l := &r.lines[i]
-		if l.kind == kindWork {
+		if l.kind == kindWork { // of another thread, or late from a buffer
+			late++
+		}
+		if late > maxLate {
 			break
 		}
-		if l.blank() || r.inside[i] {
+		asserts := l.contains("Assertion `") && l.contains("' failed") // which always aborts, whatever other threads print meanwhile
+		if l.blank() || r.inside[i] || late > 0 && !asserts {
 			continue
 		}
-		if seen++; (l.fatal || l.contains("Check failed: ", "Assertion `", "assertion failed: ", "what(): ", "Attempt to free invalid pointer", "A fatal error has been detected by the Java Runtime", "free(): ", "double free or corruption", "malloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "stack smashing detected", "*** Break *** ") || asserted(l.text)) && l.kind != kindSurvived {
+		if seen++; asserts || (l.fatal || l.contains("Check failed: ", "Assertion `", "assertion failed: ", "what(): ", "Attempt to free invalid pointer", "A fatal error has been detected by the Java Runtime", "free(): ", "double free or corruption", "malloc(): ", "munmap_chunk(): ", "corrupted size vs. prev_size", "stack smashing detected", "*** Break *** ") || asserted(l.text)) && l.kind != kindSurvived {
 			told = l.shown() // the first one: what is said after it comes of it
 		}
 	}
@@ -69,7 +73,10 @@ func (r *reader) crashTold(signal int) string {
 	return r.toldDeath(signal)
 }
 
-const maxDeath = 400 // bytes at the start of such a line
+const (
+	maxDeath = 400 // bytes at the start of such a line
+	maxLate  = 3   // lines of work that come after it
+)
 
 // tellsDeath reports whether a line tells of a death by the signal.
 func tellsDeath(text []byte, signal int) bool {

@@ -64,6 +64,8 @@ func TestToldDeath(t *testing.T) {
 		"another signal's":           {139, "srun: error: n7: task 3: Killed\n", "exited 139 (as a shell reports SIGSEGV)", "", false},
 		"a launcher ends its others": {143, "Sending process 28265 closing signal SIGTERM\n", "exited 143 (as a shell reports SIGTERM)", "", false},
 		"what came before work":      {137, "Killed\nstep 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\nstep 4 loss 2.2\n", "exited 137 (as a shell reports SIGKILL)", "", false},
+		"another thread's work":      {134, "step 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\n" + asserted + "\nstep 4 loss 2.2\n", asserted, "", false},
+		"work after it":              {134, "step 1 loss 2.5\nstep 2 loss 2.4\nstep 3 loss 2.3\n" + asserted + "\nstep 4 loss 2.2\nstep 5 loss 2.2\nstep 6 loss 2.2\nstep 7 loss 2.2\n", "exited 134 (as a shell reports SIGABRT)", "", false},
 		"words of the program":       {137, "epoch 7: 3 workers Killed a task\n", "exited 137 (as a shell reports SIGKILL)", "", false},
 		"torchrun's report":          {1, report, "Signal 9 (SIGKILL) received by PID 767", "", true},
 		"NCCL's watchdog":            {134, "[E ProcessGroupNCCL.cpp:455] " + corrupted + "\n" + takesDown + "Aborted (core dumped)\n", corrupted, "", false},

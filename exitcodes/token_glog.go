@@ -20,11 +20,11 @@ func (l *line) glogHead() {
 	}
 }
 
-// horovodLevel reads the level that Horovod writes behind the time, before the place: "2022-06-28 02:16:50.100182: E /tmp/horovod/x.cc:156".
+// horovodLevel reads the level that Horovod and BytePS write behind the time, before the place: "2022-06-28 02:16:50.100182: E /tmp/horovod/x.cc:156".
 func (l *line) horovodLevel(in string) {
 	_, place, found := strings.Cut(in, ": ")
-	if found && len(place) > 4 && place[1] == ' ' && place[2] == '/' && l.level == levelNone {
-		l.level = glogLevel(place[0])
+	if found && len(place) > 4 && place[1] == ' ' && (place[2] == '/' || sourceFile(place[2:])) && l.level == levelNone {
+		l.level, l.fatal = glogLevel(place[0]), place[0] == 'F'
 	}
 }
 

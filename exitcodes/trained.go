@@ -28,7 +28,7 @@ func (r *reader) trained() bool {
 	for i := len(r.lines) - 1; i >= from; i-- {
 		l := &r.lines[i]
 		if !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) ||
-			l.contains("[ITER ", " iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step:", "it: ", "G ") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
+			l.contains("[ITER ", " iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step:", "it: ", "G ", "rain acc", "rain_acc", "rain Acc", "raining acc", "raining Acc") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
 			return true
 		}
 	}
@@ -74,6 +74,7 @@ var (
 		`|\bglobal_step=(?:[2-9]|[1-9]\d+), RunningAvgSamplesPerSec=` + // DeepSpeed's
 		`|\bepoch: *\d+, iter: *[1-9][\d,]*, lr:` + // BasicSR's
 		`|^step:(?:[2-9]|[1-9]\d+) - .*\bglobal_step:` + // verl's
+		`|\btrain(?:ing)?[ _]acc(?:uracy)?\b["')\]]* *[:=] *\d` + // which is known only after some
 		`|\bep: *\d+,? it: *(?:[2-9]|[1-9]\d+)\b` +
 		`|^ *[1-9]\d*/\d+ +[\d.]+G(?: |$)` + // Ultralytics' row
 		`|\bepoch:? *\[?\d+(?:/\d+)?\]? *:? (?:is )?(?:done|finished|completed|ended|took|took:|summary)\b`)

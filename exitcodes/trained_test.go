@@ -35,6 +35,8 @@ func TestTrained(t *testing.T) {
 		"a summary of one":      {"[11/26 11:07:31 d2.engine.hooks]: Overall training speed: 1 iterations in 0:00:02 (2.84 s / it)\n", Unknown, Fatal},
 		"another's summary":     {"read 22 iterations in 3 files\n", Unknown, Fatal},
 		"nothing":               {"", Unknown, Fatal},
+		"an accuracy":           {"Train accuracy: 10.15 %\t time: 1388.22 s\n", Unknown, Retry},
+		"a setting of one":      {"use train accuracy: yes\n", Unknown, Fatal},
 		"the first line":        {"Epoch: 0, loss: 2.31\n", Unknown, Fatal},
 		"shards":                {lines("\rLoading checkpoint shards:  14%%|#4   | %d/14 [00:14<01:25, 10.1it/s]"), Unknown, Fatal},
 		"a data set":            {lines("loading part %d of the training data\n"), Unknown, Fatal},

@@ -85,6 +85,8 @@ func (e explainer) log(path string, code int, given bool) error {
 	e.section("last words", r.LastWords)
 	if f.Rule != "" {
 		fmt.Fprintf(e.out, "\ndecided by %s: %s\n", f.Rule, f.Evidence)
+	} else if !strings.Contains(f.Message, f.Evidence) { // what tells of a death decides nothing
+		fmt.Fprintf(e.out, "\ndecided by the exit code; the line that tells most: %s\n", f.Evidence)
 	}
 	if len(r.PassedOver) > 0 {
 		fmt.Fprintf(e.out, "\npassed over: %s\n", strings.Join(r.PassedOver, ", "))
