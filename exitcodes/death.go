@@ -27,7 +27,7 @@ func (r *reader) toldDeath(signal int) (told string) {
 		seen++
 		text := l.text[:min(len(l.text), maxDeath)]
 		switch {
-		case !r.meter.afford(2, len(text)):
+		case !r.meter.afford(3, len(text)):
 		case told == "" && (tellsDeath(text, signal) || tellsDeath(l.text[len(l.text)-len(text):], signal)): // behind a bar, whose line had no end
 			told = l.shown()
 		case stopped(text, signal): // whoever sent the signal says more than those who saw it come

@@ -68,12 +68,9 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if task, found := failedTask(o); found {
 		return f.ofTask(o, task, rules)
 	}
-	signal := number - CodeSignalBase                                                                                                                  // as a shell reports it, too
-	if o.Status.Signal == 0 && (signal >= sigrtmin || signal > 0 && bytes.Contains(o.Output, []byte("forrtl: severe ("+strconv.Itoa(number)+"): "))) { // which nobody sends: programs in Fortran exit with such codes
-		signal = 0
-	}
+	signal := o.signal()
 	child := raisedInChild(o)
-	if signal > 0 && signal <= sigmax && !crash(signal) {
+	if signal > 0 && !crash(signal) {
 		switch kill := o.killed(); {
 		case signal == sigkill && kill != "":
 			return f.outOfMemory(number, kill)
@@ -101,7 +98,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	if signal == sigabrt {
 		f.Role = RoleSuspect // what survivors of another's death die of, unless their words say otherwise
 	}
-	w := wordsOf(o, rules, signal > 0 && signal <= sigmax)
+	w := wordsOf(o, rules, signal > 0)
 	gpu, kill := o.brokenGPU(), o.killed()
 	switch {
 	case gpu != nil && !w.ownFault():
@@ -123,6 +120,17 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 		}
 	}
 	return f
+}
+
+// signal is the one that ended the worker, by the wait status or, as a shell reports it, by the exit code; 0 where none did. Codes of
+// real-time signals, which nobody sends, are a program's own, and so is the number of an error that a program in Fortran exits with.
+func (o Outcome) signal() int {
+	number := o.Status.Number()
+	signal := max(0, number-CodeSignalBase)
+	if o.Status.Signal == 0 && (signal >= sigrtmin || bytes.Contains(o.Output, []byte("forrtl: severe ("+strconv.Itoa(number)+"): "))) {
+		return 0
+	}
+	return signal
 }
 
 // deathTold takes the line that tells of the death for the evidence, where nothing says why it died.
