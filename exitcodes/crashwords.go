@@ -78,6 +78,10 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 		}
 		return rule
 	}
+	if !found && r.stateBefore(i) >= 0 {
+		unknown := transient("check", ReasonError, RoleSuspect).rule()
+		return &unknown
+	}
 	if !found || !r.meter.afford(familyPasses, min(len(what), maxMessageText)) {
 		return rule
 	}
@@ -101,6 +105,17 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 	return rule
 }
 
+// stateBefore is the failed check of a state that was logged right before line i, which only says that something was thrown, as MXNet
+// does it; or -1.
+func (r *reader) stateBefore(i int) int {
+	for j := i - 1; j >= 0 && i-j <= maxBefore; j-- {
+		if l := &r.lines[j]; l.contains("Check failed: ") && checksState(l.text[:min(len(l.text), maxCheck)]) {
+			return j
+		}
+	}
+	return -1
+}
+
 // ownThrow reports whether what a program in C++ threw and did not catch is about what it was given, so that it comes again: some
 // libraries have a class of exceptions for that. Most have one for everything, and only what it says may tell.
 func ownThrow(head, what string) bool {
@@ -112,7 +127,7 @@ func ownThrow(head, what string) bool {
 }
 
 // cannotDo is what a program says of what it cannot do with what it was given.
-var cannotDo = lazy(`not implemented for |\b[Ii]nvalid (?:line|syntax)\b|[a-z] is not supported\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)`)
+var cannotDo = lazy(`not implemented for |Error opening \w+ file at |\b[Ii]nvalid (?:line|syntax)\b|[a-z] is not supported\b|(?:shape|size|dimension|type|dtype)s? (?:mismatch|do(?:es)? not match)`)
 
 // ofOthers names somebody or something beside the program, which may be another by the next time.
 var ofOthers = lazy(`(?i)\b(?:worker|rank|peer|node|server|host|chip|member|leader|actor|message|replica|lease|token|session|executor|container|manager|attempt|expired|regist\w+|sync|response|upload|generation|slot|quota|clock|participant|process|device|gpu)(?:s|es)?\b|\bgot \d|\bIMDS\b`)
@@ -144,8 +159,14 @@ const terminated = "terminate called after throwing an instance of '"
 // withWhat is line i, and the next one where that tells what an exception of C++ says.
 func (r *reader) withWhat(i int) string {
 	text := r.lines[i].shown() + r.lastError(i)
-	if i+1 < len(r.lines) && r.lines[i].says(terminated) && strings.HasPrefix(r.lines[i+1].shown(), "what(): ") {
+	switch {
+	case i+1 >= len(r.lines) || !r.lines[i].says(terminated):
+	case strings.HasPrefix(r.lines[i+1].shown(), "what(): "):
 		text += " " + r.lines[i+1].shown()
+	default:
+		if at := r.stateBefore(i); at >= 0 {
+			return r.lines[at].shown()
+		}
 	}
 	return text
 }

@@ -28,7 +28,7 @@ var (
 	fileServerWords = []string{"i/o error", "cannot read file data", "input/output error", "remote i/o error", "could not obtain block", "blockmissingexception",
 		"corrupted on transfer", "stale file handle", "stale nfs file handle", "transport endpoint is not connected", "transport endpoint shutdown"}
 	inUseWords = []string{"cannot find empty port", "find a free port", "find a free tcp port", "no free port", "address already in use", "is in use by another program", "!= (-1) bind failed"}
-	busyWords  = []string{"toomanyrequests", "too many requests", "service unavailable", "serviceunavailable", "bad gateway", "gateway time", "internal server error",
+	busyWords  = []string{"server returned 5xx", "toomanyrequests", "too many requests", "service unavailable", "serviceunavailable", "bad gateway", "gateway time", "internal server error",
 		"server is busy", "temporarily unable", "temporarily unavailable", "store unavailable", "backend unavailable", "database is locked", "rate limit exceeded",
 		"status code 429", "status code 50", "try again later", "try later", "try accessing the file again later",
 		"unable to handle the request", "unable to return a response", "standbyexception", "no locks available", "device or resource busy", "text file busy",

@@ -77,6 +77,8 @@ func (r *reader) findStacks() {
 			if inner >= 0 && i-inner <= maxBelow {
 				l.traits |= traitNoise
 			}
+		case i > 0 && l.says("stack traceback:"): // Lua's, below the error
+			r.lines[i-1].traits |= traitError
 		case l.says("HDF5-DIAG: Error detected in "):
 			l.traits |= traitNoise
 			inner = -1

@@ -36,7 +36,7 @@ const (
 // noiseHeads begin lines that say nothing about why a program ended: of a dying interpreter, of a stack dump, which
 // names frames and no cause, of a launcher that repeats what its children said, of an experiment tracker.
 var noiseHeads = []string{
-	"Fatal Python error: ", "Original exception was:", "Current thread 0x", "Thread 0x", "Stack (most recent call first):", "Extension modules: ",
+	"Fatal Python error: ", "Original exception was:", "kaldi::KaldiFatalError", "Current thread 0x", "Thread 0x", "Stack (most recent call first):", "Extension modules: ",
 	"C stack trace (most recent call first):", "Current thread's C stack trace", "Python runtime state: ", "Garbage-collecting",
 	"<no Python frame>", "  <no Python frame>", "  Garbage-collecting", "frame #", "Exception raised from ", "*** Aborted at ", "*** SIG", "PC: @ ", "    @ ", "*** Process received signal ***", "*** End of error message ***",
 	"wandb: ", "wandb:", "env {'", "[TimeInfo: ", "  [TimeInfo: ", "[SignalInfo: ", "  [SignalInfo: ", "Sending process ", "Closing process ", "Killing subprocess", "terminate called", "E0000 ",

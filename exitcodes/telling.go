@@ -130,10 +130,11 @@ func (r *reader) head(m member) string {
 			}
 		}
 	}
-	if !strings.HasSuffix(text, "terminated with:") {
-		return text
-	}
+	status := strings.HasSuffix(text, "terminated with:") // gRPC's, and its details
 	for _, i := range m.lines[1:min(3, len(m.lines))] {
+		if !status && !strings.HasSuffix(text, ":") { // else it leaves to the next line what it has to say
+			break
+		}
 		text += " " + r.lines[i].shown()
 	}
 	return text

@@ -21,3 +21,18 @@ func TestFailedCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckLoggedBefore has MXNet log the check that failed before it throws, without words.
+func TestCheckLoggedBefore(t *testing.T) {
+	const thrown = "\nterminate called after throwing an instance of 'dmlc::Error'\nAborted (core dumped)\n"
+	for check, want := range map[string]Verdict{
+		"[04:14:45] src/./resender.h:129: Check failed: ent.num_retry < max_num_retry_ (11 vs. 10) ": Retry,
+		"[04:14:45] src/operator/nn/conv.cc:152: Check failed: dshape.ndim() == 4U (3 vs. 4) ":       Fatal,
+	} {
+		for _, o := range []Outcome{killed(sigabrt), exited(134)} {
+			if f := Judge(o.printing("epoch begins\n"+check+thrown), BuiltinRules()); f.Verdict != want {
+				t.Errorf("%q: %s by %q: %q", check, f.Verdict, f.Rule, f.Evidence)
+			}
+		}
+	}
+}

@@ -27,8 +27,10 @@ func (r *reader) trained() bool {
 	}
 	for i := len(r.lines) - 1; i >= from; i-- {
 		l := &r.lines[i]
-		if !r.inside[i] && tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) ||
-			l.contains("[ITER ", " iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step:", "it: ", "G ", "rain acc", "rain_acc", "rain Acc", "raining acc", "raining Acc") && r.meter.afford(1, min(len(l.text), maxStepLine)) && doneSteps().Match(l.text[:min(len(l.text), maxStepLine)]) {
+		if r.inside[i] {
+			continue
+		}
+		if tellsLoss(l.text) && r.meter.afford(2, min(len(l.text), maxStepLine)) && stepped(l.text) || l.tellsDone(r.meter) {
 			return true
 		}
 	}
@@ -70,14 +72,6 @@ func stepped(text []byte) bool {
 const maxStepLine = 400
 
 var (
-	doneSteps = lazy(`(?i)(?-i:^Epoch (?:[2-9]|[1-9]\d+)$)|^\[ITER [1-9]\d+\] (?:Evaluating|Saving)|\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
-		`|\bglobal_step=(?:[2-9]|[1-9]\d+), RunningAvgSamplesPerSec=` + // DeepSpeed's
-		`|\bepoch: *\d+, iter: *[1-9][\d,]*, lr:` + // BasicSR's
-		`|^step:(?:[2-9]|[1-9]\d+) - .*\bglobal_step:` + // verl's
-		`|\btrain(?:ing)?[ _]acc(?:uracy)?\b["')\]]* *[:=] *\d` + // which is known only after some
-		`|\bep: *\d+,? it: *(?:[2-9]|[1-9]\d+)\b` +
-		`|^ *[1-9]\d*/\d+ +[\d.]+G(?: |$)` + // Ultralytics' row
-		`|\bepoch:? *\[?\d+(?:/\d+)?\]? *:? (?:is )?(?:done|finished|completed|ended|took|took:|summary)\b`)
 	// What a program calls the pieces of its work that is no loop over batches.
 	countsRuns = lazy(`(?i)^\W*\d+(?:st|nd|rd|th) (?:run|trial|episode|round|fold|game|generation|iteration|epoch)\b|\b(?:run|trial|episode|game|generation|case) #?\d+\s*$`)
 	someLoss   = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*(?:reached |improved )?\d+\.\d`)
@@ -87,14 +81,14 @@ var (
 // showsSteps is trained for text that is read for nothing else: a bar, or three lines that count steps.
 func showsSteps(text []byte) bool {
 	var bars []bar
-	counts := 0
-	for line := range bytes.SplitAfterSeq(bytes.ReplaceAll(text, []byte("\r"), []byte("\n")), []byte("\n")) {
-		line = clipped(line)
-		if b, is := barOf(line); is {
+	counts, m := 0, newMeter(len(text))
+	for text := range bytes.SplitSeq(bytes.ReplaceAll(text, []byte("\r"), []byte("\n")), []byte("\n")) {
+		text = clipped(text)
+		if b, is := barOf(text); is {
 			bars = append(bars, b)
-		} else if tellsLoss(line) && stepped(line) {
+		} else if tellsLoss(text) && stepped(text) || (&line{text: text}).tellsDone(m) {
 			return true
-		} else if ofTraining(line) && countsSteps().Match(line) {
+		} else if ofTraining(text) && countsSteps().Match(text) {
 			counts++
 		}
 	}
