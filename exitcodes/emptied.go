@@ -3,16 +3,17 @@ package exitcodes
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // emptied tells a file that stays broken from a checkpoint of the run, beside which there may be a whole one: a pickle that is empty,
-// and a model that somebody has given. The frames say what was being read. An empty pickle is taken for a checkpoint only where they
-// say so: the program has chosen that file, and will choose it again.
+// data that is no pickle, and a model that somebody has given. The frames say what was being read. An empty pickle is taken for a
+// checkpoint only where they say so: the program has chosen that file, and will choose it again.
 func (r *reader) emptied(c *chain, s said) said {
 	switch rule := &s.match.Rule; {
 	case rule.Name == "pickle.empty" && r.framesName(c, ofCheckpoints, ofData, false):
 		rule.Verdict, rule.AfterProgress, rule.Reason = Retry, "", "CheckpointCorrupt"
-	case rule.Name == "ckpt.corrupt" && r.framesName(c, ofModels, ofRuns, true):
+	case rule.Name == "ckpt.corrupt" && (r.framesName(c, ofModels, ofRuns, true) || strings.Contains(s.match.Line, "invalid load key") && r.framesName(c, ofData, ofCheckpoints, false)):
 		*rule = deterministic("data", "DataCorrupt").afterProgress().rule()
 	}
 	return s
@@ -43,5 +44,5 @@ var (
 	ofRuns        = [][]byte{[]byte("load_checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("trainer"), []byte("latest")}
 	ofModels      = [][]byte{[]byte("from_pretrained"), []byte("pretrained"), []byte("model_path"), []byte("gradio"), []byte("inference"), []byte("predict"), []byte("webui"), []byte("load_model(")}
 	ofCheckpoints = [][]byte{[]byte("checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor")}
-	ofData        = [][]byte{[]byte("dataset"), []byte("data_set"), []byte("dataloader"), []byte("data_loader"), []byte("/data/"), []byte("datamodule"), []byte("annotation")}
+	ofData        = [][]byte{[]byte("dataset"), []byte("data_set"), []byte("dataloader"), []byte("data_loader"), []byte("pickle.load("), []byte("/data/"), []byte("datamodule"), []byte("annotation")}
 )

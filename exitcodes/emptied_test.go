@@ -25,3 +25,22 @@ func TestEmptyPickle(t *testing.T) {
 		}
 	}
 }
+
+// TestNoPickle has data be no pickle, and a checkpoint be damaged.
+func TestNoPickle(t *testing.T) {
+	const head = "Traceback (most recent call last):\n  File \"/app/train.py\", line 77, in <module>\n    main()\n"
+	const end = "_pickle.UnpicklingError: invalid load key, '\\x0d'.\n"
+	for name, tt := range map[string]struct {
+		frames string
+		want   Verdict
+	}{
+		"data":                {"  File \"/app/dataset.py\", line 79, in __init__\n    self.images = torch.load(path)\n  File \"/v/torch/serialization.py\", line 459, in _load\n    magic_number = pickle_module.load(f)\n", Fatal},
+		"data, by its source": {"  File \"/app/io.py\", line 9, in read\n    self.caption = pickle.load(f)\n", Fatal},
+		"a checkpoint":        {"  File \"/app/io.py\", line 9, in load_checkpoint\n    return pickle.load(f)\n", Retry},
+		"who knows what":      {"  File \"/app/io.py\", line 9, in read\n    torch.load(path)\n  File \"/v/torch/serialization.py\", line 459, in _load\n    magic_number = pickle_module.load(f)\n", Retry},
+	} {
+		if f := Judge(exited(1).printing(head+tt.frames+end), BuiltinRules()); f.Verdict != tt.want {
+			t.Errorf("%s: %s by %q: %s", name, f.Verdict, f.Rule, f.Evidence)
+		}
+	}
+}
