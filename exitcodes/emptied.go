@@ -13,7 +13,7 @@ func (r *reader) emptied(c *chain, s said) said {
 	switch rule := &s.match.Rule; {
 	case rule.Name == "pickle.empty" && r.framesName(c, ofCheckpoints, ofData, false):
 		rule.Verdict, rule.AfterProgress, rule.Reason = Retry, "", "CheckpointCorrupt"
-	case rule.Name == "ckpt.corrupt" && (r.framesName(c, ofModels, ofRuns, true) || strings.Contains(s.match.Line, "invalid load key") && r.framesName(c, ofData, ofCheckpoints, false)):
+	case rule.Name == "ckpt.corrupt" && (r.framesName(c, ofModels, ofRuns, true) || strings.Contains(s.match.Line, "invalid load key") && r.framesName(c, ofPickles, ofCheckpoints, false)):
 		*rule = deterministic("data", "DataCorrupt").afterProgress().rule()
 	}
 	return s
@@ -43,6 +43,7 @@ func (r *reader) framesName(c *chain, words, against [][]byte, functions bool) b
 var (
 	ofRuns        = [][]byte{[]byte("load_checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("trainer"), []byte("latest")}
 	ofModels      = [][]byte{[]byte("from_pretrained"), []byte("pretrained"), []byte("model_path"), []byte("gradio"), []byte("inference"), []byte("predict"), []byte("webui"), []byte("load_model(")}
+	ofPickles     = append([][]byte{[]byte("pickle.load(")}, ofData...)
 	ofCheckpoints = [][]byte{[]byte("checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor")}
-	ofData        = [][]byte{[]byte("dataset"), []byte("data_set"), []byte("dataloader"), []byte("data_loader"), []byte("pickle.load("), []byte("/data/"), []byte("datamodule"), []byte("annotation")}
+	ofData        = [][]byte{[]byte("dataset"), []byte("data_set"), []byte("dataloader"), []byte("data_loader"), []byte("/data/"), []byte("datamodule"), []byte("annotation")}
 )
