@@ -105,16 +105,21 @@ func (r *reader) thrown(i int, rule *Rule) *Rule {
 	return rule
 }
 
-// stateBefore is the failed check of a state that was logged right before line i, which only says that something was thrown, as MXNet
-// does it; or -1.
+// stateBefore is the failed check of a state that MXNet logs, up to three lines before it throws dmlc::Error without words in line i; or
+// -1 where the last check before was another one, or says what stays.
 func (r *reader) stateBefore(i int) int {
-	for j := i - 1; j >= 0 && i-j <= maxBefore; j-- {
-		if l := &r.lines[j]; l.contains("Check failed: ") && checksState(l.text[:min(len(l.text), maxCheck)]) {
-			return j
+	for j := i - 1; j >= 0 && i-j <= maxBefore && r.lines[i].contains("dmlc::Error"); j-- {
+		if l := &r.lines[j]; l.contains("Check failed: ") {
+			if text := l.text[:min(len(l.text), maxCheck)]; checksState(text) && !misfitPattern().Match(text) && !saysInvalid().Match(text) {
+				return j
+			}
+			break
 		}
 	}
 	return -1
 }
+
+var saysInvalid = lazy(`(?i)\b(?:invalid|at least|requires?)\b`)
 
 // ownThrow reports whether what a program in C++ threw and did not catch is about what it was given, so that it comes again: some
 // libraries have a class of exceptions for that. Most have one for everything, and only what it says may tell.

@@ -1,16 +1,13 @@
 package exitcodes
 
-import (
-	"bytes"
-	"strings"
-)
+import "bytes"
 
 // Only the end of an output is kept: it may begin in the middle of a traceback.
 
 // idle looks for a SyntaxError, which has a place in the source but no header, and for a traceback whose header came before
 // what is kept of the output.
 func (p *parser) idle(i int, text []byte) {
-	if p.unheaded(i) || p.alone(i, text) {
+	if p.unheaded(i) {
 		return
 	}
 	if !bytes.HasPrefix(text, []byte(`  File "`)) || !bytes.Contains(text, []byte(", line ")) {
@@ -22,17 +19,6 @@ func (p *parser) idle(i int, text []byte) {
 		p.state, p.base, p.bare = stateFrames, 0, cutOff
 		p.chain.frames = append(p.chain.frames, i)
 	}
-}
-
-// alone begins a chain of which nothing is left but the name of its exception, which has no message, in the last line.
-func (p *parser) alone(i int, text []byte) bool {
-	class, message, ok := exceptionHead(text)
-	if !ok || message != "" || !looksRaised(class) || class == "Error" || class[len(class)-1] == 't' && !strings.HasSuffix(class, "Interrupt") || !p.r.isLast(&p.r.lines[i]) {
-		return false
-	}
-	p.begin(i)
-	p.name(i, class)
-	return true
 }
 
 // dumped reports whether the line before says that a stack follows which is no traceback, or goes on one.

@@ -33,6 +33,7 @@ func TestHeadCutOff(t *testing.T) {
 		"a stack that is logged":      {"Stack (most recent call last):\n" + frames + "Steps: 3\n", Fatal, "exited 1"},
 		"the name alone":              {"Warning: 7 not found in feat\n\n  assert (a >= b).all()\nAssertionError\n", Fatal, "AssertionError: assert (a >= b).all()"},
 		"the name alone of another":   {"----> 6     data = self.dataset.next()\n      7     fit()\n\nStopIteration: \n", Fatal, "StopIteration:"},
+		"a name behind a cause":       {"slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-25T10:34:07 DUE TO PREEMPTION ***\nAttributeError\n", Preempted, "PREEMPTION"},
 		"a name, and more":            {"AssertionError\nloading the data again\n", Fatal, "exited 1"},
 		"a label":                     {"Out:\nError:\n", Fatal, "exited 1"},
 	} {

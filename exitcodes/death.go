@@ -54,7 +54,7 @@ func (r *reader) crashTold(signal int) string {
 		if late > maxLate {
 			break
 		}
-		asserts := l.contains("Assertion `") && l.contains("' failed") // which always aborts, whatever other threads print meanwhile
+		asserts := l.contains("Assertion `") && l.contains("' failed") // which aborts, whatever other threads print meanwhile
 		if l.blank() || r.inside[i] || late > 0 && !asserts {
 			continue
 		}

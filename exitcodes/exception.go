@@ -120,7 +120,7 @@ func exceptionHead(text []byte) (class, message string, ok bool) {
 // looksRaised reports whether a name is one that exceptions have, for lines outside of a traceback.
 func looksRaised(class string) bool {
 	class = strings.TrimPrefix(class[strings.LastIndexByte(class, '.')+1:], "_") // gRPC's are private
-	for _, s := range []string{"Error", "Exception", "Interrupt", "Timeout", "Exit", "Disconnected", "Mismatch", "StopIteration", "StopAsyncIteration"} {
+	for _, s := range []string{"Error", "Exception", "Interrupt", "Timeout", "Exit", "Disconnected", "Mismatch"} {
 		if strings.HasSuffix(class, s) && class[0] >= 'A' && class[0] <= 'Z' {
 			return true
 		}

@@ -77,7 +77,7 @@ func (r *reader) findStacks() {
 			if inner >= 0 && i-inner <= maxBelow {
 				l.traits |= traitNoise
 			}
-		case i > 0 && l.says("stack traceback:"): // Lua's, below the error
+		case i > 0 && l.says("stack traceback:") && r.lines[i-1].contains(".lua:"): // below the error
 			r.lines[i-1].traits |= traitError
 		case l.says("HDF5-DIAG: Error detected in "):
 			l.traits |= traitNoise

@@ -127,7 +127,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 func (o Outcome) signal() int {
 	number := o.Status.Number()
 	signal := max(0, number-CodeSignalBase)
-	if o.Status.Signal == 0 && (signal >= sigrtmin || bytes.Contains(o.Output, []byte("forrtl: severe ("+strconv.Itoa(number)+"): "))) {
+	if o.Status.Signal == 0 && signal > 0 && (signal >= sigrtmin || bytes.Contains(o.Output, []byte("forrtl: severe ("+strconv.Itoa(number)+"): "))) {
 		return 0
 	}
 	return signal

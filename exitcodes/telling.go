@@ -130,12 +130,14 @@ func (r *reader) head(m member) string {
 			}
 		}
 	}
-	status := strings.HasSuffix(text, "terminated with:") // gRPC's, and its details
+	ofGRPC := strings.HasSuffix(text, "terminated with:") // a status and its details stand below
 	for _, i := range m.lines[1:min(3, len(m.lines))] {
-		if !status && !strings.HasSuffix(text, ":") { // else it leaves to the next line what it has to say
+		if !ofGRPC && !strings.HasSuffix(text, ":") {
 			break
 		}
-		text += " " + r.lines[i].shown()
+		if !r.lines[i].blank() {
+			text += " " + r.lines[i].shown()
+		}
 	}
 	return text
 }

@@ -82,13 +82,13 @@ var (
 func showsSteps(text []byte) bool {
 	var bars []bar
 	counts, m := 0, newMeter(len(text))
-	for text := range bytes.SplitSeq(bytes.ReplaceAll(text, []byte("\r"), []byte("\n")), []byte("\n")) {
-		text = clipped(text)
-		if b, is := barOf(text); is {
+	for one := range bytes.SplitSeq(bytes.ReplaceAll(text, []byte("\r"), []byte("\n")), []byte("\n")) {
+		one = clipped(one)
+		if b, is := barOf(one); is {
 			bars = append(bars, b)
-		} else if tellsLoss(text) && stepped(text) || (&line{text: text}).tellsDone(m) {
+		} else if tellsLoss(one) && stepped(one) || (&line{text: one}).tellsDone(m) {
 			return true
-		} else if ofTraining(text) && countsSteps().Match(text) {
+		} else if ofTraining(one) && countsSteps().Match(one) {
 			counts++
 		}
 	}

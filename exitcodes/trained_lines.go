@@ -1,46 +1,55 @@
 package exitcodes
 
+import "bytes"
+
 // A training loop prints some lines only once it has made steps. One of them is enough, where others have to come again to count.
 
-// tellsDone reports whether a line tells of steps that were made: in the words of a program that is known, or by how fast they were.
+// tellsDone reports whether a line tells of steps that were made: in the words of a program that is known, or by how fast they were beside
+// what came of them. The speed of a preparation, of an evaluation or of a plan is none.
 func (l *line) tellsDone(m *meter) bool {
 	text := l.text[:min(len(l.text), maxStepLine)]
-	if l.contains(ofDone...) && m.afford(1, len(text)) && doneSteps().Match(text) {
+	contains := func(literals []string) bool {
+		for _, literal := range literals {
+			if bytes.Contains(text, []byte(literal)) {
+				return true
+			}
+		}
+		return false
+	}
+	if contains(ofDone) && m.afford(1, len(text)) && doneSteps().Match(text) {
 		return true
 	}
-	return l.contains(ofSpeed...) && !l.is(traitBar) && !l.says(loads...) && m.afford(2, len(text)) && countsBatches().Match(text) && howFast().Match(text)
+	return contains(ofSpeed) && m.afford(3, len(text)) && laterStep().Match(text) && ofStep().Match(text) && !beforeSteps().Match(text)
 }
 
 var (
-	// ofDone are literals without which doneSteps matches nothing.
+	// ofDone has a literal of each line that doneSteps is to find.
 	ofDone = []string{"[ITER ", " iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step", "it: ", "G ", "rain acc", "rain_acc", "rain Acc", "raining acc", "raining Acc",
-		" avg", "main/", "Iter: ", " Up. ", "]\ttr", "]\tva", "'s ", "training time", "trn: ", "training_iteration: ", "total_timesteps", "Time Elapsed", "Training Loss", "words/sec/thread", "images/sec: "}
+		" avg", "main/", "Iter: ", " Up. ", "]\t", "training time", "trn: ", "time_total_s: ", " fps ", "Time Elapsed", "words/sec/thread", "images/sec: "}
 	doneSteps = lazy(`(?i)(?-i:^Epoch (?:[2-9]|[1-9]\d+)(?:/\d+)?$)|^\[ITER [1-9]\d+\] (?:Evaluating|Saving)` +
 		`|\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
 		`|\bglobal_step=(?:[2-9]|[1-9]\d+), RunningAvgSamplesPerSec=` + // DeepSpeed's
 		`|\bepoch: *\d+, iter: *[1-9][\d,]*, lr:` + // BasicSR's
 		`|^step:(?:[2-9]|[1-9]\d+) - .*\bglobal_step:` + // verl's
-		`|\bglobal_step/sec: \d` + // TensorFlow's estimators
-		`|\btrain(?:ing)?[ _]acc(?:uracy)?\b["')\]]* *[:=] *\d` + // which is known only after some
+		`|\bglobal_step/sec: (?:[1-9]|0\.0*[1-9])` + // TensorFlow's estimators
+		`|^(?:\W*epoch\W*\d+\W*)?train(?:ing)?[ _]acc(?:uracy)?\b *[:=] *0*(?:[1-9]|\.0*[1-9])` + // which is known only after some
 		`|\bep: *\d+,? it: *(?:[2-9]|[1-9]\d+)\b` +
 		`|^ *[1-9]\d*/\d+ +[\d.]+G(?: |$)` + // Ultralytics' row
-		`|^ *(?:\d+: )?\d+\.\d+, \d+\.\d+ avg(?: loss)?, ` + // darknet's, also without the number at its head
+		`|^ *(?:\d+: )?\d+\.\d+, \d+\.\d+ avg(?: loss)?, \d` + // darknet's, also without the number at its head
 		`|^epoch +(?:iteration +)?(?:main|validation)/` + // Chainer's heading, which comes with the first row
 		`|\bIter: [1-9]\d*/\d+ +(?:Jobs: \d+ +)?Epoch: ` + // Kaldi's
 		`|\bEp\. \d+ : Up\. [1-9]` + // Marian's
-		`|^\[[1-9]\d*\]\s+(?:[\w']+[-_]\w+|[\w']+'s \w+):\s*\d` + // XGBoost's and LightGBM's
+		`|^\[[1-9]\d*\]\s+(?:[\w']+-[a-z@\d]+|[\w']+'s \w+): *\d+\.\d` + // XGBoost's and LightGBM's
 		`|\bbatch +[1-9]\d*:? +(?:trn:|training time)` + // DeePMD's
-		`|\btraining_iteration: [1-9]` + // RLlib's
-		`|\| +total_timesteps +\| +[1-9]` + // Stable Baselines'
+		`|^ +time_total_s: \d` + // RLlib's
+		`|^\| +fps +\| +\d` + // Stable Baselines'
 		`|\bStep: [1-9]\d*\. Time Elapsed: ` + // ML-Agents'
-		`|^\s*Step\s+Training Loss\b` + // the Trainer's in a notebook, which comes with the first row
 		`|\bProgress: +(?:[1-9]|0\.[1-9])[\d.]*% words/sec/thread:` + // fastText's
 		`|^[1-9]\d*\timages/sec: \d` + // TensorFlow's benchmarks
-		`|\bFinished Epoch *\[ *[1-9]` + // CNTK's
+		`|\bFinished Epoch *\[ *[1-9]|\bEpoch\[ *\d+ of \d+\]-Minibatch\[ *[1-9]` + // CNTK's
 		`|\bepoch:? *\[?\d+(?:/\d+)?\]? *:? (?:is )?(?:done|finished|completed|ended|took|took:|summary)\b`)
 
-	// ofSpeed are literals without which howFast matches nothing.
-	ofSpeed       = []string{"amples/s", "amples_per_s", "amplesPerS", "amples per s", "mages/s", "mgs/s", "ords/s", "tok/s", "okens/s", "okens_per_s", "okens per s", "rames/s", "equences/s", "entences/s", "teps/s", "tep/s", "atches/s"}
-	howFast       = lazy(`(?i)\b(?:samples|examples|images|imgs|words|tok|tokens|frames|sequences|sentences|steps?|batches)(?: ?/ ?s(?:ec(?:onds?)?)?\b|_per_sec| per sec|PerSec)`)
-	countsBatches = lazy(`(?i)\b(?:epochs?|ep\.|(?:global[_ ])?steps?|iter(?:ation)?s?|(?:mini)?batch|up\.|updates?)["')\]]*[\s:=#\[(]*\d`)
+	ofSpeed     = []string{"samples/s", "samples / s", "samples_per_s", "samples per s", "images/s", "images_per_s", "imgs/s", "words/s", "tok/s", "tokens/s", "tokens_per_s", "tokens per s", "frames/s", "sequences/s", "sentences/s", "steps/s", "step/s", "batches/s"}
+	ofStep      = lazy(`(?i)(?:\b|_)(?:loss|acc|accuracy|ppl|perplexity|lr|learning[ _]rate|grad[ _]norm|gnorm|cost|reward)\b["')\]]*[\s:=]*\d`)
+	beforeSteps = lazy(`(?i)\b(?:eval\w*|valid\w*|test|warm-?up|bench\w*|target|expect\w*|max|sanity|dry)\b`)
 )

@@ -19,6 +19,11 @@ const (
 // mostTelling is the line that tells most by its words, and by what the reader makes of it, where nothing is known. s is what was found
 // so far: an exception that nothing knows, if any.
 func (r *reader) mostTelling(s said) said {
+	if s.exception == "" {
+		if alone, found := r.nameAlone(); found {
+			return alone
+		}
+	}
 	type weighed struct {
 		line  int
 		aside int // 1 of what a shell could not put away, which tells only where nothing else does
@@ -73,6 +78,23 @@ func (r *reader) mostTelling(s said) said {
 		return r.onlyLine(s)
 	}
 	return s
+}
+
+// nameAlone is an exception of which nothing is left but its name, in the last line: it has no message, and its traceback is cut off. It
+// tells what ended the program, and nothing of why.
+func (r *reader) nameAlone() (said, bool) {
+	for i := len(r.lines) - 1; i >= 0; i-- {
+		l := &r.lines[i]
+		if l.blank() {
+			continue
+		}
+		class, message, ok := exceptionHead(l.text)
+		if !ok || message != "" || class == "Error" || r.inside[i] || !strings.HasSuffix(class, "Error") && !strings.HasSuffix(class, "Exception") && class != "StopIteration" {
+			break
+		}
+		return said{exception: r.head(member{class: class, lines: []int{i}}), at: i, unknown: true}, true
+	}
+	return said{}, false
 }
 
 // onlyLine is the line of an output that has just one, where nothing told more: whatever it says, the process said nothing else.
