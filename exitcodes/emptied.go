@@ -12,7 +12,7 @@ import (
 func (r *reader) emptied(c *chain, s said) said {
 	switch rule := &s.match.Rule; {
 	case rule.Name == "pickle.empty" && r.framesName(c, ofPassing, nil, false),
-		rule.Name == "ckpt.no_pickle" && strings.Contains(s.match.Line, "deserializing header") && r.framesName(c, ofPassing, nil, false):
+		rule.Name == "ckpt.no_pickle" && strings.Contains(s.match.Line, "deserializing header") && r.framesName(c, ofPassing, ofGiven, false):
 		rule.Verdict, rule.AfterProgress, rule.Reason = Retry, "", "CheckpointCorrupt"
 	case rule.Name == "ckpt.corrupt" && (r.framesName(c, ofModels, ofRuns, true) || strings.Contains(s.match.Line, "invalid load key") && r.readsData(c)):
 		*rule = deterministic("data", "DataCorrupt").afterProgress().rule()
@@ -49,6 +49,7 @@ func (r *reader) framesName(c *chain, words, against [][]byte, functions bool) b
 var (
 	ofRuns    = [][]byte{[]byte("load_checkpoint"), []byte("ckpt"), []byte("resum"), []byte("restor"), []byte("trainer"), []byte("latest")}
 	ofModels  = [][]byte{[]byte("from_pretrained"), []byte("pretrained"), []byte("model_path"), []byte("gradio"), []byte("inference"), []byte("predict"), []byte("webui"), []byte("load_model(")}
+	ofGiven   = [][]byte{[]byte("from_pretrained")}
 	ofPickles = [][]byte{[]byte("pickle.load(")}
 	ofTorch   = [][]byte{[]byte("torch.load(")}
 	ofData    = [][]byte{[]byte("dataset"), []byte("data_set"), []byte("dataloader"), []byte("data_loader"), []byte("datamodule"), []byte("annotation")}

@@ -53,9 +53,9 @@ func TestHeaderTooLarge(t *testing.T) {
 	const head = "Traceback (most recent call last):\n  File \"/app/train.py\", line 77, in <module>\n    main()\n"
 	const end = "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge\n"
 	for frame, want := range map[string]Verdict{
-		"  File \"/v/transformers/modeling_utils.py\", line 9, in from_pretrained\n":     Fatal,
-		"  File \"/v/transformers/trainer.py\", line 9, in _load_from_checkpoint\n":      Retry,
-		"  File \"/v/accelerate/checkpointing.py\", line 9, in load_accelerator_state\n": Retry,
+		"  File \"/v/transformers/modeling_utils.py\", line 9, in from_pretrained\n    cls._load_pretrained_model(model, checkpoint_files)\n": Fatal,
+		"  File \"/v/transformers/trainer.py\", line 9, in _load_from_checkpoint\n":                                                           Retry,
+		"  File \"/v/accelerate/checkpointing.py\", line 9, in load_accelerator_state\n":                                                      Retry,
 	} {
 		if f := Judge(exited(1).printing(head+frame+end), BuiltinRules()); f.Verdict != want {
 			t.Errorf("%q: %s by %q: %s", frame, f.Verdict, f.Rule, f.Evidence)

@@ -74,8 +74,8 @@ const maxStepLine = 400
 var (
 	// What a program calls the pieces of its work that is no loop over batches.
 	countsRuns = lazy(`(?i)^\W*\d+(?:st|nd|rd|th) (?:run|trial|episode|round|fold|game|generation|iteration|epoch)\b|\b(?:run|trial|episode|game|generation|case) #?\d+\s*$`)
-	someLoss   = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*(?:reached |improved )?\d+\.\d`)
-	laterStep  = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*0*(?:[1-9]|0\.\d*[1-9])|\[ *[1-9]\d* ?/ ?\d+(?: |\]|$)|^ *(?:[2-9]|[1-9]\d+)/\d+ \[`)
+	someLoss   = lazy(`(?i)(?:loss\w*|\berr|\btop1)["')\]]*\s*[:=]?\s*'?(?:reached |improved )?\d+\.\d`) // transformers 5 quotes its numbers
+	laterStep  = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*[\s:=#\[(]*'?0*(?:[1-9]|0\.\d*[1-9])|\[ *[1-9]\d* ?/ ?\d+(?: |\]|$)|^ *(?:[2-9]|[1-9]\d+)/\d+ \[`)
 )
 
 // showsSteps is trained for text that is read for nothing else: a bar, or three lines that count steps.
@@ -117,9 +117,10 @@ func barsOfTraining(bars []bar) bool {
 var trainWords = [][]byte{[]byte("epoch"), []byte("step"), []byte("iter"), []byte("loss"), []byte("train"), []byte("batch")}
 
 // loads begin lines of a program that is not there yet.
-var loads = []string{"Loading", "loading", "Downloading", "Building", "Initializing", "Resolving", "Map", "Tokeniz", "Generating", "Preprocess", "Saving"}
+var loads = []string{"Loading", "loading", "Downloading", "downloading", "Building", "building", "Initializing", "initializing", "Resolving", "resolving", "Map", "Tokeniz", "tokeniz", "Generating", "generating",
+	"Preprocess", "preprocess", "Saving", "saving", "Encoding", "encoding", "Caching", "caching", "Packing", "packing"}
 
-var countsSteps = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*\s*[:=#\[(]*\s*\d|\bloss\b["')\]]*\s*[:=]?\s*\d|\b\d+ ?/ ?\d+\b|^\s*[1-9]\d* \(\d+\.\d+%\) `) // the last is nerfstudio's row
+var countsSteps = lazy(`(?i)\b(?:epochs?|(?:global[_ ])?steps?|iter(?:ation)?s?|batch(?:es)?)\b["')\]]*\s*[:=#\[(]*\s*'?\d|\bloss\b["')\]]*\s*[:=]?\s*'?\d|\b\d+ ?/ ?\d+\b|^\s*[1-9]\d* \(\d+\.\d+%\) `) // the last is nerfstudio's row
 
 func ofTraining(text []byte) bool {
 	lower := bytes.ToLower(text[:min(len(text), 200)])

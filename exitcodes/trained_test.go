@@ -24,6 +24,8 @@ func TestTrained(t *testing.T) {
 	}{
 		"epochs":                {lines("Epoch: %d, loss: 0.31\n"), Unknown, Retry},
 		"steps of a dict":       {lines("{'loss': 0.%d1, 'learning_rate': 1e-05, 'epoch': 0.3}\n"), Unknown, Retry},
+		"steps of strings":      {"{'loss': '0.6935', 'grad_norm': '0.8608', 'learning_rate': '4.688e-05', 'epoch': '0.125'}\n", Unknown, Retry},
+		"batches, prepared":     {lines("tokenizing batch %d: 20311 tokens/s\n"), Unknown, Fatal},
 		"a bar without a name":  {lines("\r 14%%|#4   | 14%d/1000 [00:14<01:25, 10.1it/s]"), Unknown, Retry},
 		"an epoch's bar":        {lines("\rEpoch 3:  14%%|#4   | 14%d/1000 [00:14<01:25, 10.1it/s]"), Unknown, Retry},
 		"Rich's bar":            {"Epoch 0/0  \u2501\u2501\u2578                  46/512 0:00:00 \u2022 0:00:02 431.29it/s \n", Unknown, Retry},
