@@ -54,7 +54,7 @@ func weigh(dir string) (string, error) {
 	return b.String(), nil
 }
 
-const least = 0.28
+const least = 0.32
 
 func both(a, b map[string]float64) map[string]float64 {
 	m := maps.Clone(a)
