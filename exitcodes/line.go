@@ -25,7 +25,7 @@ const (
 )
 
 // trait is what the words of a line tell by themselves. Lines that differ only in numbers share them.
-type trait uint16
+type trait uint32
 
 const (
 	traitNoise    trait = 1 << iota // of a dying interpreter, a launcher, a tracker
@@ -44,6 +44,8 @@ const (
 	traitOutcome                    // it may tell only that something has failed or ended
 	traitEpilogue                   // of a report that a scheduler or a script prints about the job when it has ended
 	traitTracker                    // of an experiment tracker, without which training goes on
+	traitSteps                      // it may be one that a training loop prints only once it has made steps
+	traitSpeed                      // it may tell how fast something is
 )
 
 // kind is what the reader makes of a line.

@@ -98,6 +98,8 @@ var (
 		"remote peer ", "by peer [", "read error [", "write error [", "remote=[")
 	wordsSignal = wordings.list(signalTold...)
 	wordsShell  = wordings.list(shellWords()...)
+	wordsSteps  = wordings.list(ofSteps...)
+	wordsSpeed  = wordings.list(ofSpeed...)
 )
 
 // traitsOf looks at the words of a line.
@@ -122,6 +124,8 @@ func traitsOf(l *line) (t trait) {
 	give(traitEcho, h.any(wordsEcho) || h.any(wordsPointing) && points(lower) || endedBySlurm(l) || ofMake(l) && l.contains("] Error ") || l.contains(" died from signal ") && l.contains(": rank ") || l.contains("AirflowException: Pod ") && l.contains(" returned a failure."))
 	give(traitError, l.level != levelInfo && (wrong || h.any(wordsPassing) || h.any(wordsEcho) || namesException(l.text)))
 	give(traitWork, !h.any(wordsIdle) && mayBeWork(l))
+	give(traitSteps, h.any(wordsSteps))
+	give(traitSpeed, h.any(wordsSpeed))
 	give(traitNames, h.any(wordsNames))
 	give(traitGaveUp, h.any(wordsGaveUp))
 	give(traitSignal, h.any(wordsSignal))

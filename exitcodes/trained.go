@@ -86,13 +86,25 @@ func showsSteps(text []byte) bool {
 		one = clipped(one)
 		if b, is := barOf(one); is {
 			bars = append(bars, b)
-		} else if tellsLoss(one) && stepped(one) || (&line{text: one}).tellsDone(m) {
+		} else if tellsLoss(one) && stepped(one) || lineOf(one).tellsDone(m) {
 			return true
 		} else if ofTraining(one) && countsSteps().Match(one) {
 			counts++
 		}
 	}
 	return counts > 2 || barsOfTraining(bars)
+}
+
+// lineOf is a line of text that is read for nothing else, as far as tellsDone asks.
+func lineOf(text []byte) *line {
+	l, h := &line{text: text}, wordings.in(bytes.ToLower(text))
+	if h.any(wordsSteps) {
+		l.traits |= traitSteps
+	}
+	if h.any(wordsSpeed) {
+		l.traits |= traitSpeed
+	}
+	return l
 }
 
 // barsOfTraining reports whether a progress bar shows steps, also one that is drawn for the last time once an exception has ended

@@ -8,24 +8,25 @@ import "bytes"
 // what came of them. The speed of a preparation, of an evaluation or of a plan is none.
 func (l *line) tellsDone(m *meter) bool {
 	text := l.text[:min(len(l.text), maxStepLine)]
-	contains := func(literals []string) bool {
-		for _, literal := range literals {
-			if bytes.Contains(text, []byte(literal)) {
-				return true
-			}
-		}
-		return false
-	}
-	if contains(ofDone) && m.afford(1, len(text)) && doneSteps().Match(text) {
+	if (l.is(traitSteps) || isRow(text)) && m.afford(1, len(text)) && doneSteps().Match(text) {
 		return true
 	}
-	return contains(ofSpeed) && m.afford(3, len(text)) && laterStep().Match(text) && ofStep().Match(text) && !beforeSteps().Match(text)
+	return l.is(traitSpeed) && m.afford(3, len(text)) && laterStep().Match(text) && ofStep().Match(text) && !beforeSteps().Match(text)
+}
+
+// isRow reports whether a line begins with a number, also in brackets, as the rows of some programs' tables do.
+func isRow(text []byte) bool {
+	text = bytes.TrimLeft(text, " ")
+	if len(text) > 0 && text[0] == '[' {
+		text = text[1:]
+	}
+	return len(text) > 0 && isDigit(text[0])
 }
 
 var (
-	// ofDone has a literal of each line that doneSteps is to find.
-	ofDone = []string{"[ITER ", " iterations in ", " steps in ", "SamplesPerSec=", "poch", "lobal_step", "it: ", "G ", "rain acc", "rain_acc", "rain Acc", "raining acc", "raining Acc",
-		" avg", "main/", "Iter: ", " Up. ", "]\t", "training time", "trn: ", "time_total_s: ", " fps ", "Time Elapsed", "words/sec/thread", "images/sec: "}
+	// ofSteps has a word of each line that doneSteps is to find, but for rows.
+	ofSteps = []string{"[iter ", " iterations in ", " steps in ", "samplespersec=", "epoch", "lobal_step", " it: ", "train acc", "train_acc", "training acc", "training_acc",
+		" avg", "main/", "iter: ", " up. ", "training time", "trn: ", "time_total_s: ", " fps ", "time elapsed", "words/sec/thread", "images/sec: "}
 	doneSteps = lazy(`(?i)(?-i:^Epoch (?:[2-9]|[1-9]\d+)(?:/\d+)?$)|^\[ITER [1-9]\d+\] (?:Evaluating|Saving)` +
 		`|\btrain\w*\b.{0,60}\b(?:[2-9]|[1-9]\d+) (?:iterations|steps) in \d` + // Detectron2's, once it has ended
 		`|\bglobal_step=(?:[2-9]|[1-9]\d+), RunningAvgSamplesPerSec=` + // DeepSpeed's
@@ -49,6 +50,7 @@ var (
 		`|\bFinished Epoch *\[ *[1-9]|\bEpoch\[ *\d+ of \d+\]-Minibatch\[ *[1-9]` + // CNTK's
 		`|\bepoch:? *\[?\d+(?:/\d+)?\]? *:? (?:is )?(?:done|finished|completed|ended|took|took:|summary)\b`)
 
+	// ofSpeed are words of lines that tell how fast something is.
 	ofSpeed     = []string{"samples/s", "samples / s", "samples_per_s", "samples per s", "images/s", "images_per_s", "imgs/s", "words/s", "tok/s", "tokens/s", "tokens_per_s", "tokens per s", "frames/s", "sequences/s", "sentences/s", "steps/s", "step/s", "batches/s"}
 	ofStep      = lazy(`(?i)(?:\b|_)(?:loss|acc|accuracy|ppl|perplexity|lr|learning[ _]rate|grad[ _]norm|gnorm|cost|reward)\b["')\]]*[\s:=]*\d`)
 	beforeSteps = lazy(`(?i)\b(?:eval\w*|valid\w*|test|warm-?up|bench\w*|target|expect\w*|max|sanity|dry)\b`)
