@@ -45,7 +45,7 @@ var ruleAdvice = map[string]advice{
 	"CheckpointUnreadable":   {"the file that names the newest checkpoint cannot be read", "gangrun checkpoint ls DIR shows what is there; correct or remove that file"},
 	"CheckpointWriteFailed":  {"a checkpoint could not be written", "check the space and the permissions of the checkpoint directory"},
 	"CheckpointedForRestart": {"the training saved and ended so that it is started again", "nothing"},
-	"DataCorrupt":            {"a file of the data set is corrupt", "replace the file that the message names, or skip it"},
+	"DataCorrupt":            {"a file of the data set is corrupt", "replace the file, or skip it: the message names it, or the last lines of the traceback tell what was being read"},
 	"SharedMemoryStale":      {"shared memory of an earlier run is in the way", "nothing: a restart clears it; if not, remove it from /dev/shm"},
 
 	// Data loaders and other children.

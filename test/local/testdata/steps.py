@@ -10,24 +10,19 @@ import sys
 import time
 
 
-def got(number, frame):
-    print(f"got signal {number}", flush=True)
-    finish()
-
-
 def finish():
     open("finished", "w").close()
     sys.exit()
 
 
 if os.environ["RANK"] == "1":
-    signal.signal(signal.SIGUSR1, got)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})  # pause() would sleep on if the signal came right before it
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         for word in sys.argv[1:]:
             if word == "end":
                 finish()
             s.sendto(f"X_GANGRUN_STEP={word}".encode(), os.environ["NOTIFY_SOCKET"])
-    while True:
-        signal.pause()
+    print(f"got signal {signal.sigwait({signal.SIGUSR1})}", flush=True)
+    finish()
 while not os.path.exists("finished"):
     time.sleep(0.01)

@@ -8,7 +8,7 @@ gangrun = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
 
 def say(text):
-    os.write(1, text.encode() + b"\n")  # whole: a handler may come in between two writes of one print
+    print(text, flush=True)
 
 
 def phase(name):
@@ -18,24 +18,23 @@ def phase(name):
 calls = 0
 
 
-def save(number, frame):
+def save():
     global calls
     calls += 1
     phase("checkpoint")
     say(f"saving, call {calls}")
 
 
-def saved(number, frame):
+def saved():
     phase("train")
     say("saved")
     if "stays" not in sys.argv:
         sys.exit(0)
 
 
-signal.signal(signal.SIGTERM, save)
-signal.signal(signal.SIGINT, save)
-signal.signal(signal.SIGUSR2, saved)
+told = {signal.SIGTERM: save, signal.SIGINT: save, signal.SIGUSR2: saved}
+signal.pthread_sigmask(signal.SIG_BLOCK, told)  # pause() would sleep on if the signal came right before it
 phase("train")
 say("training")
 while True:
-    signal.pause()
+    told[signal.sigwait(told)]()
