@@ -224,6 +224,9 @@ func saver(t *testing.T, arg ...string) []string {
 	return append([]string{harness.Program(t, "python3", "install python3"), harness.Root() + "/test/run/testdata/saver.py"}, arg...)
 }
 
+// soon is a grace in which a worker that is told to stop says that it saves, wherever many run at once.
+const soon = "2s"
+
 // TestCheckpointIsFinished gives a worker that saves a checkpoint when its grace is over the time for it that the pod
 // has.
 func TestCheckpointIsFinished(t *testing.T) {
@@ -237,7 +240,7 @@ func TestCheckpointIsFinished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := begin(t, tt.worker, append(onExit("echo hook"), "--grace", "300ms", "--pod-grace", "1h")...)
+			r := begin(t, tt.worker, append(onExit("echo hook"), "--grace", soon, "--pod-grace", "1h")...)
 			r.Signal(syscall.SIGTERM)
 			r.Await(waits)
 			r.Signal(syscall.SIGTERM) // changes nothing
@@ -261,13 +264,13 @@ func TestCheckpointTakesTooLong(t *testing.T) {
 		sig   syscall.Signal
 		by    string
 	}{
-		"the pod's grace": {[]string{"--grace", "1s", "--pod-grace", "4s"}, true, 3 * time.Second, syscall.SIGTERM, "SIGTERM from outside"},
-		"is not known":    {[]string{"--grace", "1s"}, false, time.Second, syscall.SIGTERM, "SIGTERM from outside"},
-		"the notice's time": {[]string{"--grace", "300ms", "--pod-grace", "1s", "--notice-signal", "USR1@2s"}, false,
-			1500 * time.Millisecond, syscall.SIGUSR1, byNotice},
-		"the pod's, after a notice": {[]string{"--grace", "300ms", "--pod-grace", "2s", "--notice-signal", "USR1@1s"}, true,
-			1500 * time.Millisecond, syscall.SIGUSR1, byNotice},
-		"the time limit": {[]string{"--grace", "1s", "--pod-grace", "1h", "--time-limit", "8s"}, false, 0, 0, "the time limit of 8s"},
+		"the pod's grace": {[]string{"--grace", soon, "--pod-grace", "5s"}, true, 3 * time.Second, syscall.SIGTERM, "SIGTERM from outside"},
+		"is not known":    {[]string{"--grace", soon}, false, 2 * time.Second, syscall.SIGTERM, "SIGTERM from outside"},
+		"the notice's time": {[]string{"--grace", soon, "--pod-grace", "3s", "--notice-signal", "USR1@4s"}, false,
+			3 * time.Second, syscall.SIGUSR1, byNotice},
+		"the pod's, after a notice": {[]string{"--grace", soon, "--pod-grace", "4s", "--notice-signal", "USR1@3s"}, true,
+			2500 * time.Millisecond, syscall.SIGUSR1, byNotice},
+		"the time limit": {[]string{"--grace", soon, "--pod-grace", "1h", "--time-limit", "9s"}, false, 0, 0, "the time limit of 9s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -287,7 +290,7 @@ func TestCheckpointTakesTooLong(t *testing.T) {
 	}
 	t.Run("a second SIGINT", func(t *testing.T) {
 		t.Parallel()
-		r := begin(t, saver(t), "--grace", "300ms", "--pod-grace", "1h")
+		r := begin(t, saver(t), "--grace", soon, "--pod-grace", "1h")
 		r.Signal(syscall.SIGINT)
 		r.Await(waits)
 		r.Signal(syscall.SIGINT)
