@@ -7,7 +7,9 @@
 package wording
 
 import (
+	"compress/gzip"
 	_ "embed"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -17,8 +19,21 @@ import (
 
 //go:generate go run ./train
 
-//go:embed weights.tsv
-var table string
+//go:embed weights.tsv.gz
+var packed string
+
+// table is the text of weights.tsv, which is packed in the program: it is a third as large so.
+func table() string {
+	in, err := gzip.NewReader(strings.NewReader(packed))
+	if err != nil {
+		panic("weights.tsv.gz: " + err.Error()) // TestTable reads it, too
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		panic("weights.tsv.gz: " + err.Error())
+	}
+	return string(text)
+}
 
 // weight is how much a word says that a failure passes, and that its line tells why.
 type weight struct{ passes, tells float64 }
@@ -28,8 +43,9 @@ type weight struct{ passes, tells float64 }
 var weights = sync.OnceValue(read)
 
 func read() map[string]weight {
-	m := make(map[string]weight, strings.Count(table, "\n"))
-	for row := range strings.Lines(table) {
+	text := table()
+	m := make(map[string]weight, strings.Count(text, "\n"))
+	for row := range strings.Lines(text) {
 		word, numbers, _ := strings.Cut(strings.TrimSuffix(row, "\n"), "\t")
 		first, second, _ := strings.Cut(numbers, "\t")
 		passes, _ := strconv.ParseFloat(first, 64) // TestTable reads them, too

@@ -2,6 +2,7 @@ package wording
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,10 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// TestTable reads the embedded weights, whose reader does not complain of an invalid number.
+// TestTable reads the embedded weights, whose reader does not complain of an invalid number. They are those of weights.tsv.
 func TestTable(t *testing.T) {
+	if plain, err := os.ReadFile("weights.tsv"); err != nil || string(plain) != table() {
+		t.Errorf("weights.tsv.gz is not weights.tsv (%v): go generate ./exitcodes/wording", err)
+	}
 	last := ""
-	for row := range strings.Lines(table) {
+	for row := range strings.Lines(table()) {
 		field := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
 		if len(field) != 3 {
 			t.Fatalf("weights.tsv: %q", row)

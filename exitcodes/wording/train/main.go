@@ -5,6 +5,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"maps"
 	"os"
@@ -26,7 +28,28 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "weights.tsv"), []byte(weights), 0o644)
+	if err := os.WriteFile(filepath.Join(dir, "weights.tsv"), []byte(weights), 0o644); err != nil {
+		return err
+	}
+	packed, err := pack(weights)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "weights.tsv.gz"), packed, 0o644)
+}
+
+// pack compresses the text that the program has in it. It has no name and no time, so that the same text is the same bytes.
+func pack(text string) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write([]byte(text)); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return b.Bytes(), err
 }
 
 // weigh is the text of weights.tsv: each word with how much it says that a failure passes, and that its line tells why. The empty word
