@@ -13,10 +13,10 @@ func (f Finding) say(w said, o Outcome) Finding {
 	if w.known {
 		f = f.apply(w, o)
 		if len(w.words) > 0 {
-			f.Message += "; no rule explains it, but it has the words of a failure that passes: " + strings.Join(w.words, ", ")
+			f.also("no rule explains it, but it has the words of a failure that passes: " + strings.Join(w.words, ", "))
 		}
 		if f.Other = w.other; w.other != "" && w.other != w.match.Line {
-			f.Message += "; the other candidate: " + clip(w.other)
+			f.also("the other candidate: " + clip(w.other))
 		}
 		return f
 	}
@@ -37,14 +37,14 @@ func (f Finding) say(w said, o Outcome) Finding {
 		f.Message += ": " + clip(w.exception)
 	}
 	if f.Other = w.other; w.other != "" {
-		f.Message += "; the other candidate: " + clip(w.other)
+		f.also("the other candidate: " + clip(w.other))
 	}
 	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
-		f.Message += "; no rule explains it, and " + o.OnUnknown.retries()
+		f.also("no rule explains it, and " + o.OnUnknown.retries())
 		return f
 	}
-	f.Message += "; no rule explains it"
+	f.also("no rule explains it")
 	return f
 }
 
@@ -126,4 +126,12 @@ func (f Finding) unhealthy(x Xid) Finding {
 	f.Evidence = x.String()
 	f.Message += ": the GPU driver reported " + f.Evidence
 	return f
+}
+
+// also adds to the message, which may end in the full stop of somebody else's sentence.
+func (f *Finding) also(more string) {
+	if !strings.HasSuffix(f.Message, "..") {
+		f.Message = strings.TrimSuffix(f.Message, ".")
+	}
+	f.Message += "; " + more
 }

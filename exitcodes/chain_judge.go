@@ -101,6 +101,9 @@ func (r *reader) judgeChain(c *chain) said {
 	if t, found := r.notSetUp(c, s); found {
 		return t
 	}
+	if t, found := r.raisedItself(c.begin, s); found {
+		return t
+	}
 	if !c.cut && !r.nameCut(c) || s.known && s.match.Rule.Verdict == Retry || !r.rules.families {
 		return s
 	}
@@ -112,6 +115,10 @@ func (r *reader) judgeChain(c *chain) said {
 	}
 	return s
 }
+
+// switchedOffRule is about a hub that was not even asked, since a setting forbids it: that it "could not be reached" is no condition
+// that passes then.
+const switchedOffRule = "hub.switched_off"
 
 // judgeNamed weighs the exceptions of a chain that are named: the one that ended the program first; where nothing knows it, the nearest one before
 // it that something knows. A transient one decides whatever the link; a deterministic one only as a cause.
@@ -138,7 +145,7 @@ func (r *reader) judgeNamed(c *chain) said {
 			switch {
 			case !best.known:
 				best = s
-			case caused && m.Rule.Verdict == Retry && s.role() > best.role(): // it names the cause of what is only an echo
+			case caused && (m.Rule.Verdict == Retry || m.Rule.Name == switchedOffRule) && s.role() > best.role(): // it names the cause of what is only an echo
 				best = s
 			}
 			if best.match.Rule.Verdict == Fatal || best.role() == RoleRoot {

@@ -1,6 +1,9 @@
 package exitcodes
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // Only the end of an output is kept: it may begin in the middle of a traceback.
 
@@ -34,15 +37,15 @@ func (p *parser) dumped() bool {
 	return p.dump
 }
 
-// unheaded begins a chain whose first exception has lost its frames, too: the line before line i names it, and line i links it
-// to the next.
+// unheaded begins a chain whose first exception has no frames, since they are lost, or since it was never raised itself: the line before
+// line i names it, and line i links it to the next.
 func (p *parser) unheaded(i int) bool {
-	if p.headed || len(p.heading) == 0 || !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedContext)) && !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedCause)) {
+	if len(p.heading) == 0 || !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedContext)) && !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedCause)) {
 		return false
 	}
 	h := p.heading[len(p.heading)-1]
 	class, _, ok := exceptionHead(p.r.lines[h].text)
-	if !ok || !looksRaised(class) {
+	if !ok || !looksRaised(class) && !strings.Contains(class, ".") {
 		return false
 	}
 	p.begin(h)

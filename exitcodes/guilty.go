@@ -52,7 +52,7 @@ func Guilty(findings []Finding) (Finding, int) {
 	if guilty >= 0 {
 		f := *findings[guilty].Said
 		f.Other = echo.Evidence
-		f.Message += "; the other candidate: " + clip(echo.Evidence)
+		f.also("the other candidate: " + clip(echo.Evidence))
 		return f, guilty
 	}
 	for i, f := range findings {
@@ -61,7 +61,7 @@ func Guilty(findings []Finding) (Finding, int) {
 		case f.Role == RoleNone:
 			echo.Message += Suspect(fmt.Sprintf("rank %d", f.Rank), namer[f.Rank])
 		default:
-			echo.Message += fmt.Sprintf("; rank %d is named in it", f.Rank)
+			echo.also(fmt.Sprintf("rank %d is named in it", f.Rank))
 		}
 	}
 	return echo, best

@@ -116,7 +116,7 @@ func failed(f Finding, o Outcome, rules *Rules) Finding {
 	f.Names, f.Hosts = accused(w), hostsNamed(w)
 	for _, also := range []string{kill, gpu.orNothing()} {
 		if also != "" {
-			f.Message += "; besides, " + also
+			f.also("besides, " + also)
 		}
 	}
 	return f

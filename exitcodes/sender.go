@@ -19,6 +19,9 @@ func sentBy(o Outcome, rules *Rules, signal int) (w said, told string, found boo
 		if sends(l.rule) && !r.inside[i] {
 			return sent, "", true
 		}
+		if itself, raised := r.raisedItself(r.beginOf(i), sent); raised {
+			return itself, "", true
+		}
 		if asks(l.rule) && !found {
 			w, found = sent, true
 		}

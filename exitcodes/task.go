@@ -49,7 +49,7 @@ func (f Finding) ofTask(o Outcome, task int, rules *Rules) Finding {
 	}
 	if of.Unknown {
 		f.Evidence = of.Evidence
-		f.Message += "; a task " + answer(o.Status) + ": " + clip(of.Evidence)
+		f.also("a task " + answer(o.Status) + ": " + clip(of.Evidence))
 		return f
 	}
 	if of.Verdict != Preempted {
