@@ -59,10 +59,11 @@ func MeaningOf(code int) Meaning {
 	case n > 0 && n <= sigmax:
 		m.Reason = SignalReason(n)
 		m.Text = fmt.Sprintf("death by %s, or the worker's own exit code", SignalName(n))
-	case code > CodeSignalBase:
+	case code >= CodeSignalBase:
 		m.Text = "the worker's own exit code; 128 and above means: worth a retry"
-	case code == CodeSignalBase:
-		m.Text = "the worker's own exit code; 128 and above means: worth a retry"
+		if n := 256 - code; n < 32 { // sys.exit(p.returncode) of one who waits for p
+			m.Text += fmt.Sprintf("; a launcher in Python exits with it when its child was killed by %s (-%d)", SignalName(n), n)
+		}
 	default:
 		m.Text = "the worker's own exit code; 1 to 127 means it would fail the same way again"
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gangrun/gangrun/test/harness"
 )
 
 // TestSameSignals sends what ends a run. The worker gets the same signal from both, and neither ends with success
@@ -23,10 +25,16 @@ func TestSameSignals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.signal.String(), func(t *testing.T) {
 			both(t, func(t *testing.T, l launcher) {
-				s := l.start(t, act(t, "listen", words(tt.flags)...))
-				s.Await("ready")
-				s.Signal(tt.signal)
-				res := s.Wait()
+				signalled := func() harness.Result {
+					s := l.start(t, act(t, "listen", words(tt.flags)...))
+					s.Await("ready")
+					s.Signal(tt.signal)
+					return s.Wait()
+				}
+				res := signalled()
+				for tries := 0; l.name == theirs && strings.Contains(res.Stderr, "in _start_workers") && tries < 3; tries++ {
+					res = signalled() // torchrun leaves a worker behind that it has not ended to start when the signal comes
+				}
 				if !strings.Contains(res.Stdout, tt.says) {
 					t.Errorf("exit code %d, without %q:\n%s\n%s", res.Code, tt.says, res.Stdout, res.Stderr)
 				}

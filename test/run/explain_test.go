@@ -25,6 +25,7 @@ func TestExplain(t *testing.T) {
 		{"code-0.txt", []string{"0"}, ""},
 		{"code-1.txt", []string{"1"}, ""},
 		{"code-137.txt", []string{"137"}, ""},
+		{"code-247.txt", []string{"247"}, ""},
 		{"reason-oom.txt", []string{"OOMKilled"}, ""},
 		{"reason-rule.json", []string{"HubUnreachable", "-o", "json"}, ""},
 		{"reason-signal.txt", []string{"KilledBySIGSEGV"}, ""},

@@ -146,7 +146,7 @@ type explained struct {
 
 func explain(code int, signal string) explained {
 	m := exitcodes.MeaningOf(code)
-	a, _ := adviceOn(m.Reason)
+	a := adviceOnEnd(m.Reason, m.Verdict)
 	return explained{m, signal, a.do, exitcodes.Reactions(code)}
 }
 
