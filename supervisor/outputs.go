@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
@@ -68,14 +69,14 @@ func openLog[T io.Closer](s *Supervisor, path string, open func() (T, error)) (T
 		return none, fmt.Errorf("%s: not opened, since others have not answered", path)
 	}
 	s.pendingLogs.Add(1)
-	file, err := within(openTime, func() (T, error) {
+	file, err := task.Within(openTime, func() (T, error) {
 		defer s.pendingLogs.Add(-1)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return none, err
 		}
 		return open()
-	}, closeLate[T])
-	if err == errLate {
+	}, task.CloseLate[T])
+	if err == task.ErrLate {
 		err = fmt.Errorf("%s: %w (%v); the worker starts without it", path, err, openTime)
 	}
 	return file, err
