@@ -34,11 +34,15 @@ func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (
 	}
 	config.Watch = w.watch()
 	stream, file, err := output.NewStream(config)
-	if err == nil {
-		w.streams = append(w.streams, stream)
-		filtered.feed(sink, stream)
+	if err != nil {
+		if config.File != nil {
+			_ = config.File.Close() // nothing was written to it
+		}
+		return nil, err
 	}
-	return file, err
+	w.streams = append(w.streams, stream)
+	filtered.feed(sink, stream)
+	return file, nil
 }
 
 // logFile opens the file at path and makes its directory; it returns nil if there is to be none. Training runs even if its
