@@ -23,7 +23,20 @@ func (r *reader) served(c *chain, i int, late said) said {
 		}
 	}
 	if late.match.Rule.Reason == "CheckpointWriteFailed" {
-		return r.full(c, causes, late)
+		return r.full(c, causes, r.firstWrite(c, i, late))
+	}
+	return late
+}
+
+// firstWrite is the write that failed first, where torch goes on to close the file and then finds in it less than it has written.
+func (r *reader) firstWrite(c *chain, i int, late said) said {
+	if !strings.Contains(late.match.Line, "unexpected pos ") {
+		return late
+	}
+	for _, m := range c.members[:i] {
+		if match, at, ok := r.judgeMember(m); ok && match.Rule.Name == late.match.Rule.Name {
+			return said{match: match, known: true, at: at, other: late.match.Line}
+		}
 	}
 	return late
 }

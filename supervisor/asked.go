@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence/flight"
 	"github.com/gangrun/gangrun/supervisor/evidence/gpu"
@@ -259,7 +260,7 @@ func (s *Supervisor) askGPUs() <-chan string {
 }
 
 func (s *Supervisor) gpus() string {
-	path, err := within(time.Second, func() (string, error) {
+	path, err := task.Within(time.Second, func() (string, error) {
 		return process.Find(gpu.Command, "/", os.Getenv("PATH"))
 	}, nil)
 	if err != nil {

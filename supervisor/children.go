@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/preflight"
 	"github.com/gangrun/gangrun/supervisor/process"
@@ -101,7 +102,7 @@ func (c *children) run(argv, env []string, dir string, limit time.Duration) pref
 	until := time.Now().Add(limit)
 	path := argv[0]
 	if path != ownProgram {
-		found, err := within(limit, func() (string, error) {
+		found, err := task.Within(limit, func() (string, error) {
 			// The child enters the directory before it is a program of its own, and the fork waits for it until then.
 			if _, err := os.Stat(dir + "/."); err != nil {
 				return "", err
@@ -158,7 +159,7 @@ func (c *children) run(argv, env []string, dir string, limit time.Duration) pref
 
 // unstarted is what became of a command that could not be started.
 func unstarted(err error, limit time.Duration) preflight.Output {
-	if err == errLate {
+	if err == task.ErrLate {
 		return preflight.Output{Late: limit}
 	}
 	if se := (*process.StartError)(nil); errors.As(err, &se) && se.Code == exitcodes.CodeNotFound {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence/flight"
 	"github.com/gangrun/gangrun/supervisor/hang"
@@ -25,7 +26,7 @@ func (a *answers) dumped(dir string, workers []*worker, of []int, since time.Tim
 	if len(a.torch) > 0 || since.IsZero() {
 		return
 	}
-	records, err := within(dumpsTime, func() (map[int]flight.Record, error) { return dumps(dir, workers, of, since) }, nil)
+	records, err := task.Within(dumpsTime, func() (map[int]flight.Record, error) { return dumps(dir, workers, of, since) }, nil)
 	a.torch = records
 	if err != nil {
 		a.unread = err
@@ -109,7 +110,7 @@ func (s *Supervisor) tellDumps(workers []*worker) {
 	if !failed || len(workers) < 2 {
 		return
 	}
-	records, err := within(dumpsTime, func() (map[int]flight.Record, error) { return dumps(s.cfg.Dir, workers, of, since) }, nil)
+	records, err := task.Within(dumpsTime, func() (map[int]flight.Record, error) { return dumps(s.cfg.Dir, workers, of, since) }, nil)
 	if err != nil {
 		s.log.Warn("cannot read torch's flight recorder", "err", err)
 	}

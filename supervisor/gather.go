@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/evidence"
 	"github.com/gangrun/gangrun/supervisor/node"
 )
@@ -122,7 +123,7 @@ func (w *worker) lastOutput() ([]byte, []exitcodes.Arrival) {
 
 // readErrorFile returns what this round's worker wrote: nothing if the file is an older one.
 func (w *worker) readErrorFile() []byte {
-	data, _ := within(errorFileTime, func() ([]byte, error) {
+	data, _ := task.Within(errorFileTime, func() ([]byte, error) {
 		if !w.ownErrorFile && evidence.IdentifyFile(w.errorFile) == w.errorBefore {
 			return nil, nil
 		}

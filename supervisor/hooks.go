@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/node"
@@ -39,8 +40,8 @@ func hookNames(flag string, hooks [][]string) (names []string) {
 func (h *Hooks) Missing(dir string) (missing []error) {
 	for n := range len(h.OnExit) + len(h.OnJobEnd) {
 		flag, argv := h.number(n)
-		_, err := within(openTime, func() (string, error) { return process.Find(argv[0], dir, environ.Get(h.Env, "PATH")) }, nil)
-		if err != nil && err != errLate {
+		_, err := task.Within(openTime, func() (string, error) { return process.Find(argv[0], dir, environ.Get(h.Env, "PATH")) }, nil)
+		if err != nil && err != task.ErrLate {
 			missing = append(missing, fmt.Errorf("--%s %s: %w", flag, argv[0], err))
 		}
 	}

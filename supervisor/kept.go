@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/gangrun/gangrun/internal/task"
 )
 
 // answerTime is how long the end of a hang waits for what was asked.
@@ -20,7 +22,7 @@ const keepTime = 2 * time.Second
 
 // keep writes files of evidence beside the logs, and says where.
 func (s *Supervisor) keep(round int, files ...evidenceFile) {
-	dir, err := within(keepTime, func() (string, error) {
+	dir, err := task.Within(keepTime, func() (string, error) {
 		base := ""
 		if s.cfg.HangDir != nil {
 			base = s.cfg.HangDir()

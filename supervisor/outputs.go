@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
@@ -33,11 +34,15 @@ func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (
 	}
 	config.Watch = w.watch()
 	stream, file, err := output.NewStream(config)
-	if err == nil {
-		w.streams = append(w.streams, stream)
-		filtered.feed(sink, stream)
+	if err != nil {
+		if config.File != nil {
+			_ = config.File.Close() // nothing was written to it
+		}
+		return nil, err
 	}
-	return file, err
+	w.streams = append(w.streams, stream)
+	filtered.feed(sink, stream)
+	return file, nil
 }
 
 // logFile opens the file at path and makes its directory; it returns nil if there is to be none. Training runs even if its
@@ -68,14 +73,14 @@ func openLog[T io.Closer](s *Supervisor, path string, open func() (T, error)) (T
 		return none, fmt.Errorf("%s: not opened, since others have not answered", path)
 	}
 	s.pendingLogs.Add(1)
-	file, err := within(openTime, func() (T, error) {
+	file, err := task.Within(openTime, func() (T, error) {
 		defer s.pendingLogs.Add(-1)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return none, err
 		}
 		return open()
-	}, closeLate[T])
-	if err == errLate {
+	}, task.CloseLate[T])
+	if err == task.ErrLate {
 		err = fmt.Errorf("%s: %w (%v); the worker starts without it", path, err, openTime)
 	}
 	return file, err

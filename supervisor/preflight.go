@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence"
 	"github.com/gangrun/gangrun/supervisor/node"
@@ -45,8 +46,8 @@ func (p *Preflight) Missing(dir string) error {
 		return nil
 	}
 	path := environ.Get(p.Env, "PATH")
-	_, err := within(openTime, func() (string, error) { return process.Find(p.Command[0], dir, path) }, nil)
-	if err == errLate {
+	_, err := task.Within(openTime, func() (string, error) { return process.Find(p.Command[0], dir, path) }, nil)
+	if err == task.ErrLate {
 		return nil
 	}
 	return err

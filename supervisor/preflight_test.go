@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/preflight"
 )
 
@@ -109,7 +110,7 @@ func TestUnstarted(t *testing.T) {
 	if out := unstarted(errors.New("x"), 1); out.Absent || out.Err == nil {
 		t.Errorf("%+v", out)
 	}
-	if out := unstarted(errLate, 1); out.Late != 1 {
+	if out := unstarted(task.ErrLate, 1); out.Late != 1 {
 		t.Errorf("%+v", out)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/internal/latest"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/termlog"
 )
 
@@ -21,7 +22,7 @@ func (r *records) open(cfg Config, log *slog.Logger) {
 	r.log = log
 	if cfg.TerminationLog != "" {
 		var err error
-		r.file, err = within(openTime, func() (*termlog.Log, error) { return termlog.Open(cfg.TerminationLog, cfg.MessageMax) }, closeLate[*termlog.Log])
+		r.file, err = task.Within(openTime, func() (*termlog.Log, error) { return termlog.Open(cfg.TerminationLog, cfg.MessageMax) }, task.CloseLate[*termlog.Log])
 		if err != nil {
 			r.complain(err)
 		}

@@ -4,18 +4,23 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // scratch is a directory of our own for sockets and small files, made when it is first needed: nobody else can write to
 // it or guess what will be in it.
 type scratch struct {
-	log   *slog.Logger
+	log *slog.Logger
+
+	mu    sync.Mutex // the loop asks for paths, and so does a round that is being prepared beside it, given up or not
 	dir   string
 	tried bool
 }
 
 // path is that of a file in the directory; empty where none can be made, as with a read-only root without a /tmp.
 func (s *scratch) path(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.tried {
 		s.tried = true
 		dir, err := os.MkdirTemp("", "gangrun-")
@@ -30,8 +35,11 @@ func (s *scratch) path(name string) string {
 	return filepath.Join(s.dir, name)
 }
 
-// remove removes the directory with all that is in it.
+// remove removes the directory with all that is in it. Where there is none, none is made from now on.
 func (s *scratch) remove() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried = true
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir) // a temporary file that stays is no reason to fail
 	}

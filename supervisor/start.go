@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/exitcodes/crash"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor/environ"
 	"github.com/gangrun/gangrun/supervisor/evidence"
@@ -100,9 +101,9 @@ func (r round) discard() {
 // makeReady fills the preparation.
 func (s *Supervisor) makeReady(p *preparation) {
 	p.round = round{start: p.start, filtered: filtered{}}
-	specs, err := within(commandTime, func() ([]Worker, error) { return s.cfg.Workers(p.start) }, nil)
+	specs, err := task.Within(commandTime, func() ([]Worker, error) { return s.cfg.Workers(p.start) }, nil)
 	if err != nil {
-		if err == errLate {
+		if err == task.ErrLate {
 			err = fmt.Errorf("the workers' ports and variables: %w (%v)", err, commandTime)
 		}
 		p.failure = failureOf(err)
@@ -161,7 +162,7 @@ func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err 
 	}
 	w.env = s.environment(w, index, p.start.Round.Number)
 	if !w.ownErrorFile {
-		w.errorBefore, _ = within(errorFileTime, func() (evidence.FileID, error) { return evidence.IdentifyFile(w.errorFile), nil }, nil)
+		w.errorBefore, _ = task.Within(errorFileTime, func() (evidence.FileID, error) { return evidence.IdentifyFile(w.errorFile), nil }, nil)
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (s *Supervisor) makeWorkerReady(w *worker, index int, p *preparation) (err 
 // findCommand looks a command up and reads its beginning: starting a program from a dead file server would block gangrun as a
 // whole. So would the working directory, which the child enters before it is a program of its own.
 func (s *Supervisor) findCommand(name, path string) (string, error) {
-	found, err := within(commandTime, func() (string, error) {
+	found, err := task.Within(commandTime, func() (string, error) {
 		_, _ = os.Stat(s.cfg.Dir + "/.") // what is wrong with it the fork says
 		found, err := process.Find(name, s.cfg.Dir, path)
 		if err != nil {
@@ -177,7 +178,7 @@ func (s *Supervisor) findCommand(name, path string) (string, error) {
 		}
 		return found, process.Touch(found, s.cfg.Dir)
 	}, nil)
-	if err == errLate {
+	if err == task.ErrLate {
 		return "", &process.StartError{Path: name, Err: fmt.Errorf("it, its interpreter or the working directory %s could not be read within %v",
 			s.cfg.Dir, commandTime)}
 	}

@@ -31,14 +31,6 @@ const (
 	EventsDropped   Type = "events.dropped"   // the receiver was too slow, and this many events before did not reach it
 )
 
-// Types are all of them.
-func Types() []Type {
-	return []Type{
-		RunStarted, RoundBegan, RoundRunning, Progress, SavingBegan, SavingEnded, StragglerFound, StragglerOver,
-		CheckpointSaved, RoundStopping, WorkerFailed, RoundEnded, Leaving, RunEnded, EventsDropped,
-	}
-}
-
 // Event is one thing that has happened on one node.
 type Event struct {
 	V    int       `json:"v"`

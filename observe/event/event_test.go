@@ -44,7 +44,7 @@ func TestPageNamesAllTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range Types() {
+	for _, name := range types {
 		if !strings.Contains(string(page), "| `"+string(name)+"` |") {
 			t.Errorf("docs/events.md has no row for %s", name)
 		}

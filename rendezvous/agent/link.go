@@ -21,12 +21,13 @@ const (
 // link is a node's connection to the store: its lease, and what it watches.
 type link struct {
 	store   store.Store // nil until it was reached
-	leases  chan leased
+	leases  chan leased // without a buffer: what was sent, the node has
 	lease   store.Lease // nil: none at the moment
 	renewed time.Duration
 	err     error // the last that kept us from the store
 	joining bool
-	heard   bool // the watch has begun
+	joined  chan struct{} // closed when the goroutine of connect has ended
+	heard   bool          // the watch has begun
 
 	job <-chan store.Update
 
@@ -41,6 +42,18 @@ type leased struct {
 	err   error
 }
 
+// giveBack ends the lease, and closes the store where that was opened for it.
+func (l leased) giveBack(opened bool) {
+	if l.lease != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		_ = l.lease.Close(ctx) // else it expires
+	}
+	if opened {
+		_ = l.store.Close() // nobody is left to be told
+	}
+}
+
 // The pauses between attempts to reach the store.
 const (
 	retryFirst = 50 * time.Millisecond
@@ -48,29 +61,31 @@ const (
 )
 
 // connect opens the store, unless it is, and asks for a lease, again and again, in a goroutine of its own. Errors that
-// will not go away end it.
+// will not go away end it. What the node no longer takes, as it ends, is given back.
 func (l *link) connect(n *node) {
 	if l.joining {
 		return
 	}
 	l.joining = true
-	s := l.store
+	s, joined := l.store, make(chan struct{})
+	l.joined = joined
 	crash.Go(func() {
+		defer close(joined)
+		opened := false // and the node does not know of it
 		for pause := retryFirst; ; pause = min(2*pause, retryMost) {
 			out := leased{store: s}
 			if s == nil {
 				out.store, out.err = n.cfg.Connect(n.ctx)
-				s = out.store
+				s, opened = out.store, out.store != nil
 			}
 			if s != nil {
 				out.lease, out.err = s.Join(n.ctx, n.cfg.Lease)
 			}
 			select {
 			case l.leases <- out:
+				opened = false
 			case <-n.ctx.Done():
-				if s != nil && n.link.store == nil {
-					_ = s.Close()
-				}
+				out.giveBack(opened)
 				return
 			}
 			if out.err == nil || permanent(out.err) {
@@ -121,14 +136,11 @@ const closeTime = 2 * time.Second
 
 func (l *link) close() {
 	l.endLead()
-	if l.lease != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-		defer cancel()
-		_ = l.lease.Close(ctx) // else it expires
+	select {
+	case <-l.joined:
+	case <-time.After(closeTime): // an attempt to reach the store goes on
 	}
-	if l.store != nil {
-		_ = l.store.Close() // nobody is left to be told
-	}
+	leased{store: l.store, lease: l.lease}.giveBack(l.store != nil)
 }
 
 // leased handles a new lease, or why there is none.

@@ -75,7 +75,7 @@ func newNode(a *Agent, ctx context.Context) *node {
 		Name: a.cfg.Name, Incarnation: a.cfg.Node.Incarnation, RunUID: a.cfg.Node.RunUID, Spec: a.cfg.Spec,
 		State: rendezvous.NodeWaiting, Round: -1, Role: a.cfg.Node.Role,
 	}
-	n.link.leases = make(chan leased, 1)
+	n.link.leases = make(chan leased)
 	n.checkpoints = checkpoints{results: make(chan func(*node)), round: -1}
 	n.writer.work, n.writer.results = make(chan func(), 1), make(chan written, 1)
 	n.check = check{results: make(chan checked, 1), at: n.clock() + time.Duration(rand.Int64N(int64(a.cfg.Lease)/3))}

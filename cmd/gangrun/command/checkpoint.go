@@ -17,8 +17,8 @@ import (
 	"github.com/gangrun/gangrun/checkpoint/format"
 	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
-	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/internal/plain"
+	"github.com/gangrun/gangrun/internal/task"
 )
 
 // codeUnknown is what the checkpoint commands exit with when what they were asked about could not be read. It is not
@@ -157,16 +157,11 @@ const unlimited = 365 * 24 * time.Hour
 func bounded(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	done := make(chan error, 1)
-	crash.Go(func() { done <- do(ctx) })
-	hung := time.NewTimer(limit + time.Second)
-	defer hung.Stop()
-	select {
-	case err := <-done:
-		return err
-	case <-hung.C:
+	_, err := task.Within(limit+time.Second, func() (struct{}, error) { return struct{}{}, do(ctx) }, nil)
+	if err == task.ErrLate {
 		return problem.New(problem.CheckTimeout, "the file system does not answer within %v", limit)
 	}
+	return err
 }
 
 // fail reports an error that is not about the command line: what was checked is not as it should be, or that is

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/gangrun/gangrun/checkpoint"
-	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/internal/plain"
+	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/rendezvous"
 	"github.com/gangrun/gangrun/rendezvous/agent"
 	"github.com/gangrun/gangrun/supervisor"
@@ -158,17 +158,8 @@ const directoryTime = 2 * time.Second
 
 // mayBeDirectory reports whether the path is not something else. Without an answer it may be a directory.
 func mayBeDirectory(path string) bool {
-	answers := make(chan bool, 1)
-	crash.Go(func() {
-		info, err := os.Stat(path)
-		answers <- err != nil || info.IsDir()
-	})
-	select {
-	case may := <-answers:
-		return may
-	case <-time.After(directoryTime):
-		return true
-	}
+	info, err := task.Within(directoryTime, func() (fs.FileInfo, error) { return os.Stat(path) }, nil)
+	return err != nil || info.IsDir()
 }
 
 // resumed makes workers that get the checkpoint to resume from.

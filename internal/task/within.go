@@ -1,4 +1,4 @@
-package supervisor
+package task
 
 import (
 	"errors"
@@ -8,12 +8,12 @@ import (
 	"github.com/gangrun/gangrun/exitcodes/crash"
 )
 
-// errLate is the error of a call that has not come back in time. Most often a file server does not answer.
-var errLate = errors.New("no answer in time")
+// ErrLate is the error of a call that has not come back in time. Most often a file server does not answer.
+var ErrLate = errors.New("no answer in time")
 
-// within calls f beside the caller and returns its result, or errLate after d. A later result is given to late, which may be
+// Within calls f beside the caller and returns its result, or ErrLate after d. A later result is given to late, which may be
 // nil; a call that never comes back costs a thread.
-func within[T any](d time.Duration, f func() (T, error), late func(T)) (T, error) {
+func Within[T any](d time.Duration, f func() (T, error), late func(T)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -38,9 +38,9 @@ func within[T any](d time.Duration, f func() (T, error), late func(T)) (T, error
 	case <-timer.C:
 		close(gaveUp)
 		var none T
-		return none, errLate
+		return none, ErrLate
 	}
 }
 
-// closeLate closes what was opened too late to be of use.
-func closeLate[T io.Closer](v T) { _ = v.Close() }
+// CloseLate closes what was opened too late to be of use.
+func CloseLate[T io.Closer](v T) { _ = v.Close() }
