@@ -88,7 +88,7 @@ race:
 	CGO_ENABLED=1 $(GO) test -race -short -cpu 1 -parallel 4 -timeout 20m $(UNITS)
 
 # Counted, not timed: a time limit that ends while go's workers report to it is now and then taken for a failure
-# ("context deadline exceeded"). This is about a minute for each parser; FUZZTIME=100000x is a quick look. A package is
+# ("context deadline exceeded"). This is about half a minute for each parser; FUZZTIME=100000x is a quick look. A package is
 # built once for all its targets, which go test -fuzz does not do.
 FUZZTIME ?= 1000000x
 fuzz:

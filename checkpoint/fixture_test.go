@@ -139,7 +139,7 @@ func (w *watched) Stat(name string) (fs.FileInfo, error) {
 	return fs.Stat(w.FS, name)
 }
 
-// close looks are those that open the weights.
+// takeOpened is how often the weights of each checkpoint were opened since it was last asked.
 func (w *watched) takeOpened() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

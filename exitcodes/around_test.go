@@ -22,6 +22,7 @@ func TestWhatStandsAround(t *testing.T) {
 	}
 	update := os.Getenv("UPDATE_GOLDEN") != ""
 	var b strings.Builder
+	logs, readings, changes := 0, 0, 0
 	for n, c := range labelledLogs(t) {
 		if testing.Short() && !update && n%9 != 0 {
 			continue
@@ -30,6 +31,7 @@ func TestWhatStandsAround(t *testing.T) {
 		if !slices.Contains(strings.Split(c.want, "/"), string(was)) {
 			continue // which other tests tell
 		}
+		logs++
 		for _, around := range surroundings {
 			text := around.print(c)
 			if text == nil {
@@ -37,13 +39,19 @@ func TestWhatStandsAround(t *testing.T) {
 			}
 			row := fmt.Sprintf("%s\t%s\t%s", c.file, around.name, was)
 			flips := class(c.judge(text)) != class(was)
+			readings++
 			if flips {
+				changes++
 				fmt.Fprintln(&b, row)
 			}
 			if !update && flips != bytes.Contains(listed, []byte(row+"\n")) {
 				t.Errorf("%s: the verdict changes: %v, which is not what %s lists", row, flips, golden)
 			}
 		}
+	}
+	t.Logf("%d logs, read %d times; the verdict changes in %d", logs, readings, changes)
+	if !testing.Short() && (logs < 1500 || readings < 35*logs || changes*650 > readings) {
+		t.Error("docs/verdicts.md says that it is some 1,600 logs, in some 40 surroundings each, and one reading of a thousand")
 	}
 	if update {
 		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {

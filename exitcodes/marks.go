@@ -8,8 +8,8 @@ import (
 	"github.com/gangrun/gangrun/exitcodes/wording"
 )
 
-// marked are the words of line i and marks of what the reader makes of it, which begin with "=". far is how many lines came after it, and later whether one of
-// them tells of an error.
+// marked are the words of line i and marks of what the reader makes of it, which begin with "=". far is how many lines came
+// after it, and later whether one of them tells of an error.
 func (r *reader) marked(i, far int, later bool) []string {
 	l := &r.lines[i]
 	var marks []string

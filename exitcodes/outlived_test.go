@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReportOfAnEarlierRun has torchrun's report in a file to which a later run has written, too: it counts where nothing else ended
+// TestReportOutlived has torchrun's report in a file to which a later run has written, too: it counts where nothing else ended
 // after it.
 func TestReportOutlived(t *testing.T) {
 	steps := ""

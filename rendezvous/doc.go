@@ -49,10 +49,12 @@
 // Nothing stale counts (R2): records and outcomes carry the store's token, the run, the round and the incarnation. A
 // failure is charged once: Stop.Judged. Commands are handled once: Job.Handled. All nodes end with one verdict and
 // cause (R3), the one in Job.End; of the causes a root wins over a departure, that over a loss, that over echoes, and
-// an echo never ends the job for good, and stops nobody for a second in which the cause may yet be told. All members resume from Round.Resume (R4). Only a worker's fatal verdict, a spent budget,
-// an unusable checkpoint, a missing node or a stop command ends the job (R5). A node that could not reach the store
-// says so (CutOff), and nothing is charged (R6). Pinned ranks are kept, others stay while the node lives, and a
-// replacement takes the hole (R7); a job that shrinks closes its holes, since training wants ranks without any.
+// an echo never ends the job for good, and the leader stops nobody for it within a second, in which the cause may yet be
+// told (a node that does not hear the leader stops its own workers after two: supervisor/node). All members resume from
+// Round.Resume (R4). Only a worker's fatal verdict, a spent budget, an unusable checkpoint, a missing node or a stop
+// command ends the job (R5). A node that could not reach the store says so (CutOff), and nothing is charged (R6). Pinned
+// ranks are kept, others stay while the node lives, and a replacement takes the hole (R7); a job that shrinks closes its
+// holes, since training wants ranks without any.
 //
 // A node that is called away, or a command that suspends the job, does not end a round at once whose members look for it:
 // save.go has all of them save at one step, agreed through Job.Save, and the round stops after that. Nothing of what is

@@ -2,9 +2,7 @@ package supervisor
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/netip"
@@ -14,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/internal/task"
 	"github.com/gangrun/gangrun/supervisor/environ"
@@ -24,6 +20,7 @@ import (
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/evidence/ras"
 	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/preflight"
 	"github.com/gangrun/gangrun/supervisor/process"
 )
 
@@ -263,38 +260,24 @@ func (s *Supervisor) gpus() string {
 	path, err := task.Within(time.Second, func() (string, error) {
 		return process.Find(gpu.Command, "/", os.Getenv("PATH"))
 	}, nil)
-	if err != nil {
-		return ""
+	var out preflight.Output
+	if err == nil {
+		out = s.children.run([]string{path, "-q", "-x"}, os.Environ(), "/", gpuTime)
+	} else { // a directory of PATH that does not answer says nothing of the driver
+		out = unstarted(err, 0)
+		out.Err = err
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
+	text := string(out.Text[:min(len(out.Text), gpu.Most)])
+	switch {
+	case out.Absent:
 		return ""
-	}
-	defer r.Close()
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		w.Close()
+	case out.Err != nil:
+		s.log.Debug("the GPUs are not asked about the hang: "+gpu.Command+" could not be started", "err", out.Err)
 		return ""
-	}
-	pid, err := s.reaper.Start(process.Spec{
-		Path: path, Argv: []string{gpu.Command, "-q", "-x"}, Env: os.Environ(), Dir: "/",
-		Files: []uintptr{null.Fd(), w.Fd(), w.Fd()}, NewSession: true,
-	})
-	null.Close()
-	w.Close() // a copy: it has its own
-	if err != nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), gpuTime)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	text, err := io.ReadAll(io.LimitReader(r, gpu.Most))
-	s.reaper.Signal(pid, unix.SIGKILL, true)
-	if err != nil {
+	case out.Late > 0:
 		return fmt.Sprintf("%s did not answer within %v, as where the driver is stuck\n%s", gpu.Command, gpuTime, text)
 	}
-	return string(text)
+	return text
 }
 
 // files are the answers as files of evidence, and what they say, as the end of a sentence.

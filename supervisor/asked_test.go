@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,10 +17,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gangrun/gangrun/exitcodes/crash"
 	"github.com/gangrun/gangrun/supervisor/evidence/flight"
+	"github.com/gangrun/gangrun/supervisor/evidence/gpu"
 	"github.com/gangrun/gangrun/supervisor/evidence/procs"
 	"github.com/gangrun/gangrun/supervisor/evidence/ras"
 	"github.com/gangrun/gangrun/supervisor/hang"
+	"github.com/gangrun/gangrun/supervisor/process"
 	"github.com/gangrun/gangrun/supervisor/progress"
 )
 
@@ -81,6 +85,56 @@ func fakeGPUs(t *testing.T, does string) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+// TestGPUs: an nvidia-smi that is there and cannot be started is told to whoever looks for it; one that runs is among the
+// children that are ended with gangrun.
+func TestGPUs(t *testing.T) {
+	ask := func(s *Supervisor) (string, string) {
+		var log bytes.Buffer
+		s.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		return s.gpus(), log.String()
+	}
+	for name, test := range map[string]struct {
+		program     string
+		mode        os.FileMode
+		want, wrong string
+	}{
+		"answers":       {"#!/bin/sh\necho all well\n", 0o755, "all well\n", ""},
+		"fails":         {"#!/bin/sh\necho no driver; exit 9\n", 0o755, "no driver\n", ""},
+		"says too much": {"#!/bin/sh\nhead -c 2000000 /dev/zero\n", 0o755, strings.Repeat("\x00", gpu.Most), ""},
+		"no process":    {"#!/bin/sh\n", 0o755, "", unix.EAGAIN.Error()},
+		"not allowed":   {"#!/bin/sh\n", 0o644, "", "could not be started"},
+		"absent":        {"", 0, "", ""},
+	} {
+		dir := t.TempDir()
+		if test.mode != 0 {
+			if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(test.program), test.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("PATH", dir+":/usr/bin:/bin")
+			c := newTestChildren(t)
+			if test.wrong == unix.EAGAIN.Error() {
+				c.fork = func(process.Spec) (int, error) { return 0, unix.EAGAIN }
+			}
+			got, log := ask(&Supervisor{children: c})
+			if got != test.want || (log == "") != (test.wrong == "") || !strings.Contains(log, test.wrong) {
+				t.Errorf("%d bytes, %.99q, %q", len(got), got, log)
+			}
+		})
+	}
+	fakeGPUs(t, "sleep 1000")
+	c, started := newTestChildren(t), make(chan struct{})
+	c.fork = func(spec process.Spec) (int, error) {
+		defer close(started)
+		return c.reaper.Start(spec)
+	}
+	crash.Go(func() { <-started; c.stop() })
+	if got, log := ask(&Supervisor{children: c}); got != "" || log != "" {
+		t.Errorf("ended with gangrun: %q, %q", got, log)
+	}
 }
 
 // sleepsWithNCCL is a program that sleeps, and has loaded NCCL by what its memory map shows.

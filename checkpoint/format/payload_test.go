@@ -143,10 +143,10 @@ func testFile(t testing.TB, name string) []byte {
 // distributedSizes are the sizes of the data that belongs to the metadata in testdata/dcp_keys.
 var distributedSizes = map[string]int{"full": 42880, "model": 3154, "lightning": 27748, "composer": 30270}
 
-// distributedSave is a save of torch.distributed.checkpoint by one rank, with the keys of one framework.
 // filler stands for tensors of so many bytes.
 func filler[N int | int64](n N) []byte { return bytes.Repeat([]byte{1}, int(n)) }
 
+// distributedSave is a save of torch.distributed.checkpoint by one rank, with the keys of one framework.
 func distributedSave(t testing.TB, dir, keys string) []op {
 	return []op{
 		write(dir+"/__0_0.distcp", filler(distributedSizes[keys])),

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// stateWords are in endings that say by themselves that a state is in the file: .solverstate, .cbsnapshot, .trainstate.
+// stateInEnding are words in endings that say by themselves that a state is in the file: .solverstate, .cbsnapshot, .trainstate.
 var stateInEnding = []string{"snapshot", "checkpoint", "solverstate", "trainstate", "trainerstate", "optstate", "optimstate"}
 
 // saysState reports whether an ending says that a state is in the file, whatever its form. Chkpt and the like are endings of

@@ -217,7 +217,7 @@ func (a *answer) isPage() bool {
 
 var errPage = errors.New("the answer is a web page: check the URL, and whether a proxy or a login page is in between")
 
-// status is "403 Forbidden".
+// statusText is "403 Forbidden", for example.
 func (a *answer) statusText() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)))
 }

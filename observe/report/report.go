@@ -168,7 +168,7 @@ func (r *Report) next() string {
 		{first(account.Startup), "the first start takes %s, until the first step is reported"},
 		{first(account.Rendezvous), "waiting for nodes before the first round takes %s"},
 		{r.Badput[account.Idle], "nodes without a gangrun while the job ran make up %s"},
-		{r.Badput[account.Unknown], "no step is reported in %s: have the workers report steps to NOTIFY_SOCKET"},
+		{r.Badput[account.Unknown], "no step is reported in %s: have the workers report steps to NOTIFY_SOCKET; those that they only print do not count here"},
 	}
 	for _, c := range r.Causes {
 		where := ""

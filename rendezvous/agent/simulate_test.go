@@ -171,7 +171,7 @@ func (s *sim) over() bool {
 	return s.wrong != "" || len(s.nodes) == 0 && s.now() > simCalm && s.job != nil && s.job.End != nil
 }
 
-// wants is what a job that is left in peace comes to.
+// finish wants what a job that is left in peace comes to.
 func (s *sim) finish() {
 	if s.wrong != "" {
 		return

@@ -101,7 +101,7 @@ func (e environment) tfJob() string {
 	return ""
 }
 
-// tfTopology is that of a TFJob: every task of the cluster is a node. The sparse form does not list them all and says
+// topology is that of a TFJob: every task of the cluster is a node. The sparse form does not list them all and says
 // nothing here.
 func (c TFConfig) topology() (t Topology) {
 	nodes, rank := 0, -1

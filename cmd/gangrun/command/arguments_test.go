@@ -147,7 +147,7 @@ func TestMisspeltVariablesAreNamed(t *testing.T) {
 	}
 }
 
-// TestOneWordOfItsOwn holds the list of what workers get against what is near to a flag: none of these may be warned of.
+// TestWorkersOwnVariablesAreKnown holds the list of what workers get against what is near to a flag: none of these may be warned of.
 func TestWorkersOwnVariablesAreKnown(t *testing.T) {
 	for _, name := range workersOwn {
 		if got := misspelt([]string{variablePrefix + name + "=1"}); got != "" {

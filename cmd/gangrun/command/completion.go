@@ -36,7 +36,7 @@ func completionCommand() *cli.Command {
 	}
 }
 
-// completable is what can be completed: the commands, each with its flags.
+// completableCommand is a command that can be completed, with its flags.
 type completableCommand struct {
 	name, usage string
 	sub         []string // names of its commands; most have none

@@ -22,6 +22,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -172,9 +173,18 @@ func (c Config) tls() (*tls.Config, error) {
 	return conf, nil
 }
 
+// longestLine is how long a secret may be, in bytes.
+const longestLine = 4096
+
 // Line reads a secret from a file of one line. No error repeats what is in it.
 func Line(what, file string) (string, error) {
-	raw, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	defer f.Close()
+	const most = longestLine + 2                      // and its end
+	raw, err := io.ReadAll(io.LimitReader(f, most+1)) // one more tells that there is more
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
@@ -182,7 +192,7 @@ func Line(what, file string) (string, error) {
 	switch {
 	case text == "":
 		return "", fmt.Errorf("%s: %s is empty", what, file)
-	case len(text) > 4096 || strings.ContainsFunc(text, unicode.IsControl):
+	case len(raw) > most || len(text) > longestLine || strings.ContainsFunc(text, unicode.IsControl):
 		return "", fmt.Errorf("%s: %s holds more than one short line", what, file)
 	}
 	return text, nil
