@@ -83,6 +83,8 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 	l.watch = st.Watch(ctx, "")
 	defer l.comparesNoMore()
 	a.log.Debug("this node leads")
+	a.leading.Store(true)
+	defer a.leading.Store(false)
 	a.undecided.Store(true)
 	defer a.undecided.Store(false)
 	timer := a.cfg.Timer(0)
