@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gangrun/gangrun/internal/plain"
+	"github.com/gangrun/gangrun/supervisor/torchrun"
 )
 
 // links are the names that Kubernetes gives every container for each service of its namespace: a service gangrun-store
@@ -43,28 +44,76 @@ var knownVariables = sync.OnceValue(func() []string {
 	return names
 })
 
-// misspelt is a warning about variables that are nearly those of a flag, and so have no effect; "" if there are none.
-func misspelt(environ []string) string {
-	var found []string
+// torchrunPrefix begins the variables of torchrun's own flags.
+const torchrunPrefix = "PET_"
+
+var torchrunVariables = sync.OnceValue(func() []string {
+	var names []string
+	for _, f := range torchrun.Flags() {
+		if f.Variable != "" {
+			names = append(names, f.Variable)
+		}
+	}
+	return names
+})
+
+// unknownVariables are those that look like settings, and do nothing since they are none.
+type unknownVariables struct {
+	near    []string // sentences about those that are within two letters of a setting's
+	guessed []string // about others of which it can be guessed what they were to be
+	rest    []string // the names of all others
+}
+
+// lookThrough finds the unknown variables, for launch those of torchrun, too.
+func lookThrough(environ []string, launch bool) (u unknownVariables) {
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		upper := strings.ToUpper(name)
-		if !nearlyOurs(upper) || serviceLink(name, value) || slices.Contains(workersOwn, strings.TrimPrefix(name, variablePrefix)) ||
-			slices.Contains(knownVariables(), name) {
+		prefix, known := variablePrefix, knownVariables
+		switch {
+		case launch && strings.HasPrefix(upper, torchrunPrefix):
+			prefix, known = torchrunPrefix, torchrunVariables
+		case !nearlyOurs(upper):
 			continue
 		}
-		best, at := "", 3
-		for _, known := range knownVariables() {
-			if d := distance(upper, known); d < at {
-				best, at = known, d
-			}
+		if serviceLink(name, value) || slices.Contains(known(), name) ||
+			prefix == variablePrefix && slices.Contains(workersOwn, strings.TrimPrefix(name, variablePrefix)) {
+			continue
 		}
-		if best != "" {
-			found = append(found, fmt.Sprintf("%s is not known and does nothing; did you mean %s?", plain.Text(name), best))
+		best := meant(upper, prefix, known())
+		says := fmt.Sprintf("%s is not known and does nothing; did you mean %s?", plain.Text(name), best)
+		switch {
+		case best != "" && distance(upper, best) <= 2:
+			u.near = append(u.near, says)
+		case best != "":
+			u.guessed = append(u.guessed, says)
+		case strings.HasPrefix(name, prefix):
+			u.rest = append(u.rest, plain.Text(name))
 		}
 	}
-	slices.Sort(found)
-	return strings.Join(found, " ")
+	slices.Sort(u.near)
+	return u
+}
+
+// meant is the known variable that one was probably meant to be, or "". The prefix, which all have, makes nothing alike.
+func meant(upper, prefix string, known []string) string {
+	rest, whole := strings.CutPrefix(upper, prefix)
+	if !whole {
+		for _, k := range known {
+			if distance(upper, k) <= 2 {
+				return k
+			}
+		}
+		return ""
+	}
+	bare := make([]string, len(known))
+	for i, k := range known {
+		bare[i] = strings.TrimPrefix(k, prefix)
+	}
+	if best := nearestOf(rest, bare); best != "" {
+		return prefix + best
+	}
+	return ""
 }
 
 // nearlyOurs reports whether a name in capitals almost begins with the prefix of our variables; it is a cheap first look.
