@@ -257,8 +257,7 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if near := o.unknownVariables.near; len(near) > 0 {
 		o.warnings = append(o.warnings, strings.Join(near, " "))
 	}
-	other, theirs := ofTheOther(settings, os.Environ())
-	o.noteIdle("a setting of gangrun "+other, theirs...)
+	o.noteOthers(settings, os.Environ())
 	if err := o.adaptGrace(); err != nil {
 		return err
 	}

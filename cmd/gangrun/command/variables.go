@@ -36,10 +36,10 @@ var workersOwn = []string{
 // knownVariables are those of every command: an image may set one of run's, which local does not have.
 var knownVariables = sync.OnceValue(func() []string {
 	var names []string
-	o := defaultOptions()
-	l := &localOptions{options: defaultOptions()}
-	for _, s := range slices.Concat(o.runSettings(), o.launchSettings(), l.settings(), newJobClient(nil).settings()) {
-		names = append(names, s.variable())
+	for _, c := range append(supervising(), commandSettings{"status", newJobClient(nil).settings()}) {
+		for _, s := range c.settings {
+			names = append(names, s.variable())
+		}
 	}
 	return names
 })
@@ -122,24 +122,50 @@ func nearlyOurs(upper string) bool {
 	return begins == variablePrefix || len(upper) > len(variablePrefix) && upper[0] == 'G' && distance(begins, variablePrefix) <= 2
 }
 
-// ofTheOther are the variables that only launch knows if the settings are run's, and the other way round.
-func ofTheOther(settings []*setting, environ []string) (other string, found []string) {
-	other, its := "launch", defaultOptions().launchSettings
-	switch names := settingNames(settings); {
-	case slices.Contains(names, "nnodes"):
-		other, its = "run", defaultOptions().runSettings
-	case !slices.Contains(names, "nodes"):
-		return "", nil
+// commandSettings are the settings of a command that supervises.
+type commandSettings struct {
+	command  string
+	settings []*setting
+}
+
+// supervising are these commands. What one of them lacks, its variables and files may say for another.
+var supervising = sync.OnceValue(func() []commandSettings {
+	o := defaultOptions()
+	l := &localOptions{options: defaultOptions()}
+	return []commandSettings{{"run", o.runSettings()}, {"launch", o.launchSettings()}, {"local", l.settings()}}
+})
+
+// ofAnother reports whether a key that a command lacks is one of another command, and this command is one of them.
+func ofAnother(key string, names []string) bool {
+	return slices.Contains(names, "max-restarts") && slices.ContainsFunc(supervising(), func(c commandSettings) bool {
+		return slices.Contains(settingNames(c.settings), key)
+	})
+}
+
+// noteOthers notes variables, and keys of the configuration file, that another command has and this one lacks.
+func (o *options) noteOthers(settings []*setting, environ []string) {
+	keys := settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == "config" })].others
+	environ = slices.DeleteFunc(slices.Clone(environ), func(entry string) bool { return !strings.HasPrefix(entry, variablePrefix) })
+	if len(keys)+len(environ) == 0 {
+		return
 	}
-	for _, s := range its() {
-		if slices.ContainsFunc(settings, func(own *setting) bool { return own.name == s.name }) {
-			continue
-		}
-		for _, entry := range environ {
-			if strings.HasPrefix(entry, s.variable()+"=") && !serviceLink(s.variable(), entry[len(s.variable())+1:]) {
-				found = append(found, s.variable())
+	seen := settingNames(settings)
+	for _, c := range supervising() {
+		var found []string
+		for _, s := range c.settings {
+			if slices.Contains(seen, s.name) {
+				continue
+			}
+			seen = append(seen, s.name)
+			for _, entry := range environ {
+				if name, value, _ := strings.Cut(entry, "="); name == s.variable() && !serviceLink(name, value) {
+					found = append(found, name)
+				}
+			}
+			if where := keys[s.name]; where != "" {
+				found = append(found, s.name+" in "+where)
 			}
 		}
+		o.noteIdle("a setting of gangrun "+c.command, found...)
 	}
-	return other, found
 }
