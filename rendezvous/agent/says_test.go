@@ -125,6 +125,28 @@ func TestARankTwice(t *testing.T) {
 	}
 }
 
+// TestNobodyWaits: a job of one node does not wait for that node, which says itself that its workers take long to stop.
+func TestNobodyWaits(t *testing.T) {
+	for most, waits := range map[int]bool{1: false, 2: true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := store.NewInMemory()
+			var log heard
+			var gang []*party
+			for i := range most {
+				gang = append(gang, join(t, m.Connect(clock), string(rune('a'+i)), rendezvous.DefaultSpec(most), listening(&log)))
+			}
+			for _, p := range gang {
+				p.starts(0)
+			}
+			gang[0].Leave()
+			time.Sleep(5 * sayAfter)
+			if got := log.has(`msg="the job waits"`); got != waits {
+				t.Errorf("of %d: %v: %s", most, got, log.all())
+			}
+		})
+	}
+}
+
 // TestUntilWhenIsWaited: who waits for a node that is silent, or for one that may run in an earlier store, says until when.
 func TestUntilWhenIsWaited(t *testing.T) {
 	t.Run("silent", func(t *testing.T) {
