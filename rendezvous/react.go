@@ -21,6 +21,9 @@ const (
 	ActLeave       Action = "Leave"       // put the key for the last time, without a lease, and exit
 )
 
+// WhyUnformed is why a node waits that knows no more: what the job waits for is the leader's to say.
+const WhyUnformed = "no round is formed yet; gangrun status and the leader's log say what the job waits for"
+
 // ReasonReplaced is the reason of a node that found another incarnation under its name.
 const ReasonReplaced = "Replaced"
 
@@ -185,7 +188,7 @@ func reactLive(s Self, r Reading, at time.Duration) Step {
 		}
 		return Step{Do: ActWait, Why: why}
 	case rank < 0:
-		return Step{Do: ActWait, Why: "no round is formed yet; gangrun status and the leader's log say what the job waits for"}
+		return Step{Do: ActWait, Why: WhyUnformed}
 	case s.Round > j.Round, s.Round == j.Round && !(s.Again && j.Phase == Running):
 		return Step{Do: ActWait, Why: fmt.Sprintf("%s with round %d; waiting for the others", s.State, s.Round)}
 	case j.Phase != Running:

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/internal/task"
+	"github.com/gangrun/gangrun/internal/words"
 	"github.com/gangrun/gangrun/supervisor/output"
 )
 
@@ -51,15 +52,17 @@ func (s *Supervisor) logFile(path string) *output.File {
 	if path == "" {
 		return nil
 	}
-	complain := func(err error) {
+	complain := func(what string, err error) {
 		text := err.Error() // of both streams it is often the same
 		if last := s.logTrouble.Swap(&text); last == nil || *last != text {
-			s.log.Warn("a log file is incomplete", "err", err)
+			s.log.Warn(what, "err", err, "setting", words.SettingLogDir)
 		}
 	}
-	file, err := openLog(s, path, func() (*output.File, error) { return output.OpenFile(path, complain) })
+	file, err := openLog(s, path, func() (*output.File, error) {
+		return output.OpenFile(path, func(err error) { complain("a log file is incomplete", err) })
+	})
 	if err != nil {
-		complain(err)
+		complain("there is no log file", err)
 		return nil
 	}
 	return file

@@ -10,5 +10,6 @@ const (
 	SettingRestartGrace Setting = "restart-grace"     // how long a stop before a restart may take
 	SettingUnknown      Setting = "unknown"           // what a failure means that nothing explains
 	SettingQuarantine   Setting = "quarantine"        // whether checkpoints that must not be read are moved aside
+	SettingLogDir       Setting = "log-dir"           // where the workers' output is kept
 	SettingTrainJob     Setting = "trainjob-progress" // whether the TrainJob's status is kept
 )

@@ -58,7 +58,7 @@ func Line(p record.Place, s account.Summary, pace float64) string {
 	phase := string(s.Phase)
 	switch {
 	case s.Leaving != "":
-		phase = "leaving"
+		phase = "stopping"
 	case p.Saving:
 		phase = "saving a checkpoint"
 	}

@@ -47,7 +47,7 @@ func TestLine(t *testing.T) {
 		{record.Place{Rank: -1, Step: of(int64(1200)), Behind: 4, Saving: true}, running, 0,
 			"saving a checkpoint, round 2, step 1200, a worker is 4 steps behind"},
 		{record.Place{Rank: -1}, again, 0, "forming for 1m30s, round 0, step 40, 1 of 3 restarts used"},
-		{record.Place{Rank: -1}, leaving, 0, "leaving for 1h0m0s, round 2, step 1195"},
+		{record.Place{Rank: -1}, leaving, 0, "stopping for 1h0m0s, round 2, step 1195"},
 	} {
 		if got := Line(tt.place, tt.s, tt.pace); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

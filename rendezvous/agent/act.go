@@ -67,7 +67,7 @@ func (n *node) do(step rendezvous.Step, at time.Duration) bool {
 		case n.writer.notOurs != "":
 			n.say(n.writer.notOurs)
 		default:
-			n.say(step.Why + n.banned() + n.backoff() + n.newStore())
+			n.sayWaits(step.Why + n.banned() + n.backoff() + n.newStore())
 		}
 	}
 	return false

@@ -127,8 +127,9 @@ type Agent struct {
 	newest atomic.Pointer[rendezvous.Round]
 	// heard is the newest record of the job that the node has heard of, its times by this machine's clock from that
 	// moment on. When it comes to lead, it knows by that how long things have lasted.
-	heard atomic.Pointer[rendezvous.Job]
-	full  atomic.Pointer[full] // nil while the store takes writes
+	heard   atomic.Pointer[rendezvous.Job]
+	full    atomic.Pointer[full] // nil while the store takes writes
+	leading atomic.Bool
 	// undecided is set while this node leads and has not decided yet, on all that there was when it wrote last, that there is
 	// nothing to write.
 	undecided atomic.Bool

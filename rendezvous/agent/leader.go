@@ -83,6 +83,8 @@ func (a *Agent) lead(ctx context.Context, st store.Store, lease store.Lease) err
 	l.watch = st.Watch(ctx, "")
 	defer l.comparesNoMore()
 	a.log.Debug("this node leads")
+	a.leading.Store(true)
+	defer a.leading.Store(false)
 	a.undecided.Store(true)
 	defer a.undecided.Store(false)
 	timer := a.cfg.Timer(0)
@@ -334,7 +336,8 @@ func (l *leader) say(why rendezvous.WhyNot) {
 	if why.Text != l.why {
 		l.why, l.whySince, l.saidAt = why.Text, now, time.Time{}
 	}
-	if why.For == rendezvous.WaitsForEnd || why.For == rendezvous.WaitsForOthers {
+	switch {
+	case why.For == rendezvous.WaitsForEnd, why.For == rendezvous.WaitsForOthers, why.For == rendezvous.WaitsForLeaving && l.cfg.Spec.MaxNodes == 1:
 		return // nobody waits
 	}
 	if now.Sub(l.whySince) >= sayAfter && now.Sub(l.saidAt) >= sayAgain {

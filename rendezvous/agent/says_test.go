@@ -98,6 +98,55 @@ func TestALeaseIsRevokedByHand(t *testing.T) {
 	})
 }
 
+// TestARankTwice: of two nodes with one rank the later one is told who has it, and each of them says why it waits once.
+func TestARankTwice(t *testing.T) {
+	for name, most := range map[string]int{"by hand": 2, "by an operator": mostByHand + 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := store.NewInMemory()
+				logs := make([]heard, 2)
+				for i := range logs {
+					join(t, m.Connect(clock), string(rune('a'+i)), rendezvous.DefaultSpec(most), func(c *Config) {
+						listening(&logs[i])(c)
+						c.Node.Pin = new(int)
+					})
+					time.Sleep(2 * sayAfter)
+				}
+				time.Sleep(2 * sayAfter)
+				const generic, taken = "no round is formed yet", "rank 0 is taken by a; give each node a rank of its own"
+				says(t, "the leader", &logs[0], []string{"without a place, for their rank is taken or too high: b"}, []string{generic, taken})
+				want, not := taken, generic
+				if most > mostByHand {
+					want, not = generic, taken
+				}
+				says(t, "the other", &logs[1], []string{want}, []string{not, `msg="the job waits"`})
+			})
+		})
+	}
+}
+
+// TestNobodyWaits: a job of one node does not wait for that node, which says itself that its workers take long to stop.
+func TestNobodyWaits(t *testing.T) {
+	for most, waits := range map[int]bool{1: false, 2: true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := store.NewInMemory()
+			var log heard
+			var gang []*party
+			for i := range most {
+				gang = append(gang, join(t, m.Connect(clock), string(rune('a'+i)), rendezvous.DefaultSpec(most), listening(&log)))
+			}
+			for _, p := range gang {
+				p.starts(0)
+			}
+			gang[0].Leave()
+			time.Sleep(5 * sayAfter)
+			if got := log.has(`msg="the job waits"`); got != waits {
+				t.Errorf("of %d: %v: %s", most, got, log.all())
+			}
+		})
+	}
+}
+
 // TestUntilWhenIsWaited: who waits for a node that is silent, or for one that may run in an earlier store, says until when.
 func TestUntilWhenIsWaited(t *testing.T) {
 	t.Run("silent", func(t *testing.T) {

@@ -13,17 +13,24 @@ const (
 	sayAgain = 30 * time.Second // then the reason is repeated
 )
 
-// say logs why the node waits, once it has waited for a while, and now and then. What else there is to say of it does not
-// make it another reason.
+// say logs why the node waits, when that is due. What else there is to say of it does not make it another reason.
 func (n *node) say(why string, more ...any) {
+	if n.due(why) {
+		n.log.Info("waiting", append([]any{"why", why}, more...)...)
+	}
+}
+
+// due reports whether to say now why the node waits: once it has waited for a while, and now and then.
+func (n *node) due(why string) bool {
 	now := time.Now()
 	if why != n.why {
 		n.why, n.whySince, n.saidAt = why, now, time.Time{}
 	}
-	if now.Sub(n.whySince) >= sayAfter && now.Sub(n.saidAt) >= sayAgain {
-		n.saidAt = now
-		n.log.Info("waiting", append([]any{"why", why}, more...)...)
+	if now.Sub(n.whySince) < sayAfter || now.Sub(n.saidAt) < sayAgain {
+		return false
 	}
+	n.saidAt = now
+	return true
 }
 
 // backoff tells of a pause before the next round.

@@ -23,7 +23,9 @@ type Location struct {
 	// one machine, the first.
 	Host string
 	Port int
-	Dir  string // for the hosted store's files; empty for a temporary directory
+	// First says that this node has the rank whose address Host is: if it has not, that is a mistake.
+	First bool
+	Dir   string // for the hosted store's files; empty for a temporary directory
 
 	Namespace, Job string // name the record
 	ReadOnly       bool

@@ -24,7 +24,13 @@ func Open(ctx context.Context, l Location) (store.Store, error) {
 		return dial(ctx, l, "")
 	}
 	where := l.String() + ", on another node"
-	if !l.ReadOnly && local(ctx, l.Host) {
+	switch {
+	case l.ReadOnly:
+	case !local(ctx, l.Host):
+		if l.First {
+			where = fmt.Sprintf("%s, which this node hosts as rank 0 if %s is its name or its address, and it is neither", l, l.Host)
+		}
+	default:
 		s, err := host(ctx, l)
 		if !errors.Is(err, store.ErrInUse) {
 			return s, err

@@ -18,8 +18,13 @@ func Table(w io.Writer, round supervisor.Round) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "rank\tverdict\tcode\ttime\tlast line")
 	for i, e := range round.Workers {
-		verdict := string(e.Finding.Verdict)
+		verdict, line := string(e.Finding.Verdict), lastLine(e)
+		if e.PID == 0 && (e.Stop == exitcodes.StoppedByGang || i == round.Cause) { // why is in the line about the cause, and said once
+			line = "not started"
+		}
 		switch {
+		case e.Stop == exitcodes.StoppedByGang && e.PID == 0:
+			verdict = "-"
 		case e.Stop == exitcodes.StoppedByGang:
 			verdict = "stopped"
 		case i == round.Cause:
@@ -32,7 +37,7 @@ func Table(w io.Writer, round supervisor.Round) {
 		if e.PID == 0 {
 			code = "-"
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%v\t%s\n", e.Rank, verdict, code, e.At.Sub(e.StartedAt).Round(time.Millisecond), lastLine(e))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%v\t%s\n", e.Rank, verdict, code, e.At.Sub(e.StartedAt).Round(time.Millisecond), line)
 	}
 	t.Flush()
 }

@@ -130,6 +130,9 @@ func (n *Node) leave(r *stopRequest) {
 	case n.note != "":
 		args = append(args, "save", "each rank for itself, if it does: "+n.note)
 	}
+	if r.signal == SIGINT && n.policy.Alone && n.state == Running { // a person waits; see requested
+		args = append(args, "again", "Ctrl-C kills at once")
+	}
 	n.log(slog.LevelInfo, "stopping: "+text, args...)
 	if n.state != Clearing || n.restarts() { // else the end is known, and its message written
 		n.do(Record{n.stoppingMessage()})
@@ -197,7 +200,9 @@ func (n *Node) stopOrdered(s Stop) {
 			n.note = n.blind()
 			args = append(args, "save", "each rank for itself, if it does: "+n.note)
 		}
-		n.log(slog.LevelInfo, "stopping the workers", args...)
+		if !n.policy.Alone || n.request == nil { // else leave has said it
+			n.log(slog.LevelInfo, "stopping the workers", args...)
+		}
 	}
 	if echo && s.Silent && !s.Suspend && !s.Departure && !n.dumping {
 		n.dump()

@@ -63,9 +63,13 @@ func Find(name, dir, path string) (string, error) {
 	if name == "" {
 		return "", &StartError{Path: `""`, Err: syscall.ENOENT, Code: 127}
 	}
-	missing := &StartError{Path: name, Err: errors.New("not found in PATH"), Code: 127}
+	where := "not found in PATH"
+	if path == "" {
+		where = "not found: PATH is not set, or empty"
+	}
+	missing := &StartError{Path: name, Err: errors.New(where), Code: 127}
 	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
-		missing.Err = fmt.Errorf("not found in PATH, but ./%s is there", name)
+		missing.Err = fmt.Errorf("%s, but ./%s is there", where, name)
 	}
 	found := error(missing)
 	for _, directory := range filepath.SplitList(path) {

@@ -68,6 +68,9 @@ func TestNotFoundButHere(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+	if _, err := Find("true", dir, ""); err == nil || err.Error() != "cannot start true: not found: PATH is not set, or empty" {
+		t.Errorf("without a PATH: %v", err)
+	}
 }
 
 // TestScripts: by whatever path a script is named, the shell runs one without "#!", and an interpreter that is missing is

@@ -213,7 +213,7 @@ func TestStoreIsLost(t *testing.T) {
 		c := etcdserver.StartFor(t, "127.0.0.1", 1, nil)
 		p := newParty(t, "--nodes", "2", "--store", storeOf(c), "--job", jobName(t), "--store-timeout", "3s")
 		nodes := p.startAll(1)
-		nodes[0].Await("no round is formed yet")
+		nodes[0].Await("the job waits")
 		c.End()
 		nodes[0].Await("gives_up_in=") // a person wants to know for how long
 		p.all(nodes, lost)

@@ -80,7 +80,7 @@ func TestStopWhileWaiting(t *testing.T) {
 	p := sharedParty(t, "3")
 	nodes := p.startAll(2)
 	for _, n := range nodes {
-		n.Await("no round is formed yet")
+		n.Await("the job waits")
 		n.Signal(syscall.SIGTERM)
 	}
 	p.all(nodes, preempted)

@@ -14,7 +14,7 @@ func TestSpecDiffers(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "2")
 	nodes := []*node{p.start("n0", "--max-restarts", "2")}
-	nodes[0].Await("no round is formed yet")
+	nodes[0].Await("the job waits")
 	mismatch := end{78, exitcodes.Fatal, "SpecMismatch"}
 	for _, e := range p.all([]*node{p.start("n1", "--max-restarts", "5")}, mismatch) {
 		if !strings.Contains(e.Message.Message, "restarts.max: 2, here 5") {
@@ -117,7 +117,7 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "2", quickFence...)
 	nodes := []*node{p.start("")}
-	nodes[0].Await("no round is formed yet") // so it is the older one, and has the lower rank
+	nodes[0].Await("the job waits") // so it is the older one, and has the lower rank
 	nodes = append(nodes, p.start(""))
 	first := p.round(0, 2)
 	if first[0].Node == first[1].Node {

@@ -57,7 +57,7 @@ func TestNoticeWhileWaiting(t *testing.T) {
 	t.Parallel()
 	p := sharedParty(t, "3", "--notice-signal", "USR1@10h")
 	nodes := []*node{p.start("n0"), p.start("n1", "--time-limit", "4s", "--grace", "1s")}
-	nodes[0].Await("no round is formed yet")
+	nodes[0].Await("the job waits")
 	nodes[0].Signal(syscall.SIGUSR1)
 	for i, e := range p.all(nodes, preempted) {
 		if want := []string{byNotice, "the time limit of 4s"}[i] + " before the worker was started"; e.Message.Message != want {

@@ -159,6 +159,9 @@ func TestMessageCannotBeWritten(t *testing.T) {
 			if strings.Count(res.Stderr, "level=WARN") != 1 {
 				t.Errorf("want one line about it: %q", res.Stderr)
 			}
+			if flags[0] == "--log-dir" && !strings.Contains(res.Stderr, "there is no log file (--log-dir has to name a directory that can be written)") {
+				t.Errorf("it does not say that there is none, and what to do: %q", res.Stderr)
+			}
 		})
 	}
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -132,6 +133,8 @@ func TestMisspeltVariablesAreNamed(t *testing.T) {
 		"GANGRUN_MAX_RESTARTS=3":                    "",
 		"GANGRUN_TTY_RANK=3":                        "", // local's
 		"GANGRUN_MINE=3":                            "",
+		"GANGRUN_FOO=3":                             "", // job is as short, and another word
+		"GANGRUN_JBO=3":                             "GANGRUN_JBO is not known and does nothing; did you mean GANGRUN_JOB?",
 		"GANGRUN_ROUND=1":                           "", // within gangrun
 		"GANGRUN_NODE_NAME=a":                       "",
 		"GANGRUN_STORE_PORT=tcp://10.0.0.1:2379":    "",
@@ -140,18 +143,40 @@ func TestMisspeltVariablesAreNamed(t *testing.T) {
 		"GANGRUN_NODE_SERVICE_PORT=1":               "",
 		"GANGRUN_STORE_PORT_2379_TCP_ADDR=10.0.0.1": "",
 		"MAX_RESTART=3":                             "",
+		"PET_MAX_RESTART=3":                         "PET_MAX_RESTART is not known and does nothing; did you mean PET_MAX_RESTARTS?",
+		"PET_NPROC_PERNODE=2":                       "PET_NPROC_PERNODE is not known and does nothing; did you mean PET_NPROC_PER_NODE?",
+		"PET_NNODES=2":                              "",
+		"PET_FOOD=2":                                "",
+		"PET_PORT=tcp://10.0.0.1:2379":              "", // of a service of that name
 	} {
-		if got := misspelt([]string{"PATH=/bin", entry}); got != want {
+		if got := strings.Join(lookThrough([]string{"PATH=/bin", entry}, true).near, " "); got != want {
 			t.Errorf("%s: %q, want %q", entry, got, want)
 		}
+		if got := lookThrough([]string{entry}, false); strings.HasPrefix(entry, "PET_") && len(got.near) > 0 {
+			t.Errorf("%s without launch: %q", entry, got)
+		}
+	}
+}
+
+// TestFurtherVariables are those that are far from any flag: it is said what they may have been meant to be, or they are named.
+func TestFurtherVariables(t *testing.T) {
+	got := lookThrough([]string{
+		"GANGRUN_MAX_RETRIES=3", "GANGRUN_MINE=3", "gangrun_mine=3", "GANGRUN_SERVICE_HOST=10.0.0.1", "GANGRUN_PORT=tcp://10.0.0.1:80",
+		"GANGRUN_PORT_80_TCP_PROTO=tcp", "GANGRUN_SERVICE_PORT_HTTP=80", "GANGRUN_ROUND=1", "GANGRUN_GRACE=1s",
+	}, true)
+	want := unknownVariables{
+		guessed: []string{"GANGRUN_MAX_RETRIES is not known and does nothing; did you mean GANGRUN_MAX_RESTARTS?"}, rest: []string{"GANGRUN_MINE"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
 // TestWorkersOwnVariablesAreKnown holds the list of what workers get against what is near to a flag: none of these may be warned of.
 func TestWorkersOwnVariablesAreKnown(t *testing.T) {
 	for _, name := range workersOwn {
-		if got := misspelt([]string{variablePrefix + name + "=1"}); got != "" {
-			t.Error(got)
+		if got := lookThrough([]string{variablePrefix + name + "=1"}, true); !reflect.DeepEqual(got, unknownVariables{}) {
+			t.Errorf("%+v", got)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (i *inspection) nothing(dir string) string {
 	case i.format != "":
 		return fmt.Sprintf("%s: no checkpoints of format %s", dir, i.format)
 	}
-	return fmt.Sprintf("%s: no checkpoints of a known format (others: --pattern)", dir)
+	return fmt.Sprintf("%s: no checkpoints of a known format (others: --pattern, which is --checkpoint-pattern of gangrun run)", dir)
 }
 
 // list looks at all checkpoints: at the names and sizes of their files first, and then closely, from the newest on. It

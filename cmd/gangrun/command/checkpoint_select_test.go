@@ -49,8 +49,8 @@ func TestCheckpointSelect(t *testing.T) {
 		{"nothing there", ruled("select", t.TempDir()), 65, []string{"step-*"}},
 		{"nothing of a known format", []string{"select", t.TempDir()}, 65, []string{"no checkpoints", "--pattern"}},
 		{"two runs", []string{"select", runs}, 65, []string{"which is meant", "resnet, vit", "--ignore"}},
-		{"no directory", ruled("select", filepath.Join(dir, "none")), 66, []string{"no such directory"}},
-		{"no directory to list", ruled("ls", filepath.Join(dir, "none")), 66, []string{"none: no such directory"}},
+		{"no directory", ruled("select", filepath.Join(dir, "none")), 66, []string{"no such file or directory"}},
+		{"no directory to list", ruled("ls", filepath.Join(dir, "none")), 66, []string{"none: no such file or directory"}},
 		{"a file", ruled("select", filepath.Join(dir, "step-1", "weights")), 64, []string{"not a directory"}},
 	} {
 		if res := look(tt.args...); res.code != tt.code || res.out != "" {

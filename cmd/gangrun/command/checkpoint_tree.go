@@ -46,7 +46,7 @@ func (p *program) tree(ctx context.Context, name string) (fs.FS, error) {
 	}
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &absentError{"no such directory"}
+		return nil, &absentError{"no such file or directory"}
 	}
 	if err != nil {
 		return nil, err

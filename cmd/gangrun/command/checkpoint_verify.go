@@ -17,7 +17,6 @@ import (
 
 	"github.com/gangrun/gangrun/checkpoint"
 	"github.com/gangrun/gangrun/checkpoint/format"
-	"github.com/gangrun/gangrun/checkpoint/problem"
 	"github.com/gangrun/gangrun/exitcodes"
 	"github.com/gangrun/gangrun/internal/plain"
 	"github.com/gangrun/gangrun/internal/task"
@@ -69,6 +68,11 @@ func (i *inspection) verify(ctx context.Context, name string) error {
 		return nil
 	})
 	stop()
+	if err == errNothing {
+		i.worse(exitcodes.CodeCheckpointUnusable)
+		i.say("%s", i.nothing(shown(name)))
+		return nil
+	}
 	if err != nil {
 		return i.fail(name, err)
 	}
@@ -86,6 +90,9 @@ func (i *inspection) verify(ctx context.Context, name string) error {
 	i.show(l)
 	return nil
 }
+
+// errNothing says that a directory was read, and no checkpoint is in it.
+var errNothing = errors.New("no checkpoints")
 
 // locate finds what a user wants to have verified, and looks at it: one checkpoint, which is looked for from the directory above it, or
 // all of a directory, on the level on which a run finds its state. The directory above comes first: the inside of many a checkpoint
@@ -115,14 +122,14 @@ func (i *inspection) locate(ctx context.Context, name string) (fs.FS, format.Fou
 			"%s is neither a directory of checkpoints nor a checkpoint%s", plain.Text(name), near)}
 	}
 	if _, absent := errors.AsType[*absentError](err); absent {
-		err = &absentError{"no such file or directory" + near}
+		err = &absentError{err.Error() + near}
 	}
 	if err != nil {
 		return nil, format.Found{}, err
 	}
 	found, err := surveyed(ctx, fsys, o)
 	if err == nil && len(found.Checkpoints) == 0 {
-		err = &problem.Error{Reason: problem.UnknownFormat, Detail: "nothing in it is a checkpoint of a known format"}
+		err = errNothing
 	}
 	return fsys, found, err
 }

@@ -32,7 +32,8 @@ func TestCheckpointVerify(t *testing.T) {
 		{"a misspelt one", ruled("verify", filepath.Join(torn, "step-22")), 66, nil, "did you mean step-2?"},
 		{"one below another directory", []string{"verify", "--pattern", "*/step-*", "--marker", "DONE",
 			filepath.Join(steps(t, "run1/step-1", "run1/step-2!"), "run1", "step-1")}, 0, []string{"complete", "run1/step-1"}, ""},
-		{"nothing", ruled("verify", t.TempDir()), 65, nil, "unknown_format"},
+		{"nothing", ruled("verify", t.TempDir()), 65, nil, "nothing there is named like step-*"},
+		{"nothing that is known", []string{"verify", t.TempDir()}, 65, nil, "no checkpoints of a known format (others: --pattern, which is"},
 		{"nowhere", ruled("verify", filepath.Join(torn, "no", "where")), 66, nil, "where: no such file or directory"},
 		{"what is no checkpoint", ruled("verify", filepath.Join(whole, "step-1", "weights")), 64, nil, "neither"},
 	} {

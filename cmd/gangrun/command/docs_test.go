@@ -39,8 +39,8 @@ file is YAML, with the names of the flags as keys:
 
 - An unknown flag or key, or an invalid value, ends gangrun with 64 and one line that names it; nothing is started. The same
   goes for a flag that would do nothing, such as --store-ca without a store.
-- A variable, a key or a flag for several nodes may be set for other jobs as well. Where it does nothing, one line of the log,
-  which begins with ` + "`without effect:`" + `, names it.
+- A variable, a key or a flag for several nodes may be set for other jobs as well, and a variable or a key for another of the
+  three commands. Where it does nothing, one line of the log, which begins with ` + "`without effect:`" + `, names it.
 - A file or directory that a command is to read and that does not exist is 66; a missing file of settings (--config, --rules)
   is 64.
 - Durations are written as 500ms, 90s, 2m or 1h30m.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes/replace"
 )
@@ -52,7 +53,19 @@ func install(dir string) (path string, err error) {
 		_, err := io.Copy(w, self)
 		return err
 	})
-	return path, err
+	return path, notWritten(path, err)
+}
+
+// notWritten says what could not be written, and not by which temporary name.
+func notWritten(path string, err error) error {
+	cause, is := errors.AsType[unix.Errno](err)
+	switch {
+	case !is:
+		return err
+	case cause == unix.EACCES || cause == unix.EPERM || cause == unix.EROFS:
+		return fmt.Errorf("the directory %s cannot be written: %w; do this as a user who may, or name another directory", filepath.Dir(path), cause)
+	}
+	return fmt.Errorf("%s: %w", path, cause)
 }
 
 // installFailed is the error with the command's name; what is not there stays what it is.
@@ -117,5 +130,5 @@ func installTorchrun(dir string) (string, error) {
 		}
 		return "", fmt.Errorf("%s exists and is another program; name a directory that comes before it on PATH", link)
 	}
-	return link, err
+	return link, notWritten(link, err)
 }

@@ -5,7 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gangrun/gangrun/exitcodes"
 )
@@ -117,6 +120,24 @@ func TestInstallRefused(t *testing.T) {
 	}
 	if found, _ := os.ReadDir(taken); len(found) != 1 {
 		t.Errorf("%v", found)
+	}
+}
+
+// TestNotWritten names the directory and what helps, where it is the directory's fault, and never a temporary name.
+func TestNotWritten(t *testing.T) {
+	const advice = "the directory /bin cannot be written: "
+	for cause, want := range map[error]string{
+		unix.EACCES: advice + "permission denied; do this as", unix.EROFS: advice + "read-only file system; do this as",
+		unix.ENOSPC: "/bin/gangrun: no space left on device",
+	} {
+		for _, err := range []error{&os.PathError{Op: "open", Path: "/bin/.tmp-1", Err: cause}, &os.LinkError{Op: "rename", Old: "/bin/.tmp-1", New: "x", Err: cause}} {
+			if got := notWritten("/bin/gangrun", err).Error(); !strings.HasPrefix(got, want) || strings.Contains(got, "tmp") {
+				t.Errorf("%v: %q, want %q", err, got, want)
+			}
+		}
+	}
+	if err := notWritten("/bin/gangrun", nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -69,8 +69,8 @@ func (r *jobClient) locate(c *cli.Context, settings []*setting, readOnly, ofHost
 	if len(arguments) > 1 {
 		return &configError{fmt.Sprintf("one job at a time: %q is one too many", arguments[1])}
 	}
-	if w := misspelt(os.Environ()); w != "" {
-		fmt.Fprintln(os.Stderr, "gangrun:", w)
+	if u := lookThrough(os.Environ(), false); len(u.near) > 0 {
+		fmt.Fprintln(os.Stderr, "gangrun:", strings.Join(u.near, " "))
 	}
 	if err := r.onePlace(settings); err != nil {
 		return err

@@ -90,15 +90,29 @@ func (o *options) meet(t torchrun.Options, static bool) {
 		o.location.Host, o.location.Port = t.Host, o.storePort
 		if t.Endpoint == "" {
 			o.location.Host = t.MasterAddr
+			o.warnLoopback(t, "master-addr")
 		}
+		o.location.First = o.pin == 0
 	case t.Backend == "c10d":
 		o.location.Host, o.location.Port = cmp.Or(t.Host, "localhost"), t.Port
+		o.warnLoopback(t, "rdzv-endpoint")
 	default:
+		o.warnLoopback(t, "rdzv-endpoint")
 		o.location.Endpoints = []string{cmp.Or(t.Conf["protocol"], "http") + "://" + net.JoinHostPort(t.Host, strconv.Itoa(t.Port))}
 		o.location.CA = cmp.Or(o.location.CA, t.Conf["ca_cert"], t.Conf["cacert"])
 		o.location.Cert = cmp.Or(o.location.Cert, t.Conf["ssl_cert"], t.Conf["cert"])
 		o.location.Key = cmp.Or(o.location.Key, t.Conf["ssl_cert_key"], t.Conf["key"])
 	}
+}
+
+// warnLoopback warns of several nodes of which nobody says where they meet: by torchrun's default that is this machine, and so
+// is it on each of them.
+func (o *options) warnLoopback(t torchrun.Options, flag string) {
+	if _, given := t.Given[flag]; given {
+		return
+	}
+	o.warnings = append(o.warnings, fmt.Sprintf("--%s is not given: the nodes meet at %s, which other machines cannot reach; if they are on "+
+		"several, give all the same --%s, and each its --node-rank", flag, cmp.Or(o.location.Host, t.Host), flag))
 }
 
 // waits takes over how long --rdzv-conf lets nodes wait for each other.

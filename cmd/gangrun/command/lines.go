@@ -157,6 +157,7 @@ var settingFlags = map[words.Setting]string{
 	words.SettingRestartGrace: "--restart-grace",
 	words.SettingUnknown:      "--unknown",
 	words.SettingQuarantine:   "--checkpoint-quarantine moves it aside",
+	words.SettingLogDir:       "--log-dir has to name a directory that can be written",
 	words.SettingTrainJob:     "--trainjob-progress off ends them",
 }
 

@@ -113,6 +113,10 @@ func TestClosing(t *testing.T) {
 			node.Ending{}, "not restarted: a node can do nothing without the store; exits with 213. What to do: check"},
 		{"the store is lost, and no restarts", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonStoreLost, ExitCode: 213}, supervisor.Config{},
 			node.Ending{Why: "no etcd for 10m"}, "not restarted: no etcd for 10m; exits with 213. What to do: check"},
+		{"no command", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: exitcodes.ReasonNotFound, ExitCode: 127, Message: "cannot start trian: not found in PATH"},
+			supervisor.Config{}, node.Ending{}, "What to do: check its spelling"},
+		{"no torchrun", exitcodes.Message{Verdict: exitcodes.Fatal, Reason: exitcodes.ReasonNotFound, ExitCode: 127, Message: "cannot start torchrun: not found in PATH"},
+			supervisor.Config{}, node.Ending{}, "What to do: run gangrun launch in place of torchrun, with the same flags, or install torch"},
 		{"nodes are missing", exitcodes.Message{Verdict: exitcodes.Retry, Reason: exitcodes.ReasonRendezvousTimeout, ExitCode: 211}, supervisor.Config{},
 			node.Ending{Why: "1 of 2 nodes are there"}, "not restarted: 1 of 2 nodes are there; exits with 211. What to do: the message names them"},
 	} {

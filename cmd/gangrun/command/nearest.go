@@ -5,10 +5,18 @@ import (
 	"strings"
 )
 
-// nearest suggests the known name that a wrong one was probably meant to be, or "". About a third of it may be wrong, since
+// nearest suggests the known name that a wrong one was probably meant to be, or "".
+func nearest(name string, known []string) string {
+	if best := nearestOf(name, known); best != "" {
+		return fmt.Sprintf("; did you mean %s?", best)
+	}
+	return ""
+}
+
+// nearestOf is the known name that a wrong one was probably meant to be, or "". About a third of it may be wrong, since
 // with more than that anything would fit; else it is the only name that begins like it. Leading dashes do not count, since
 // every flag has them, nor does case.
-func nearest(name string, known []string) string {
+func nearestOf(name string, known []string) string {
 	best, at := "", 0
 	bare := strings.ToLower(strings.TrimLeft(name, "-"))
 	var begun []string
@@ -25,10 +33,7 @@ func nearest(name string, known []string) string {
 	if best == "" && len(begun) == 1 {
 		best = begun[0]
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s?", best)
+	return best
 }
 
 // distance is the number of characters to insert, remove, replace, or swap with the next one, between a and b

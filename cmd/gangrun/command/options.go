@@ -24,31 +24,32 @@ import (
 type options struct {
 	supervisor.Config
 	job
-	resuming      resuming
-	seen          seen
-	onExhausted   string
-	podGrace      time.Duration
-	graceGiven    bool
-	notice        time.Duration // ahead of the end; 0 when that is not known
-	rulesFile     string
-	logDir        string
-	prefix        string
-	stopVerdict   string
-	unknown       string
-	stacks        string // on or off
-	framework     string // that the command is written with
-	trainJob      trainJob
-	quiet         bool
-	live          bool // one line on a terminal may show how the run gets on
-	logFormat     string
-	logLevel      slog.Level
-	config        string
-	completionFor string // the shell of launch's --print-completion
-	platform      platform.Platform
-	doctor        bool               // this container is checked, and nothing supervised
-	warnings      []string           // about the configuration, for the log
-	noted         []string           // settings that do nothing here, and why, for the log
-	started       func(*slog.Logger) // called once gangrun's own log is there; may be nil
+	resuming         resuming
+	seen             seen
+	onExhausted      string
+	podGrace         time.Duration
+	graceGiven       bool
+	notice           time.Duration // ahead of the end; 0 when that is not known
+	rulesFile        string
+	logDir           string
+	prefix           string
+	stopVerdict      string
+	unknown          string
+	stacks           string // on or off
+	framework        string // that the command is written with
+	trainJob         trainJob
+	quiet            bool
+	live             bool // one line on a terminal may show how the run gets on
+	logFormat        string
+	logLevel         slog.Level
+	config           string
+	completionFor    string // the shell of launch's --print-completion
+	platform         platform.Platform
+	unknownVariables unknownVariables
+	doctor           bool               // this container is checked, and nothing supervised
+	warnings         []string           // about the configuration, for the log
+	noted            []string           // settings that do nothing here, and why, for the log
+	started          func(*slog.Logger) // called once gangrun's own log is there; may be nil
 }
 
 func defaultOptions() *options {
@@ -252,11 +253,11 @@ func (o *options) prepare(settings []*setting, lookup func(string) (string, bool
 	if err := o.contradictions(settings, lookup); err != nil {
 		return err
 	}
-	if w := misspelt(os.Environ()); w != "" {
-		o.warnings = append(o.warnings, w)
+	o.unknownVariables = lookThrough(os.Environ(), slices.Contains(settingNames(settings), "nnodes"))
+	if near := o.unknownVariables.near; len(near) > 0 {
+		o.warnings = append(o.warnings, strings.Join(near, " "))
 	}
-	other, theirs := ofTheOther(settings, os.Environ())
-	o.noteIdle("a setting of gangrun "+other, theirs...)
+	o.noteOthers(settings, os.Environ())
 	if err := o.adaptGrace(); err != nil {
 		return err
 	}

@@ -38,8 +38,9 @@ type setting struct {
 	parse    func(string) error
 	// mapping makes a mapping in the configuration file into values for parse; nil where there can be none.
 	mapping func(*yaml.Node) ([]string, error)
-	given   []string // values of the flag, as often as it was given
-	from    string   // where its value is from, as it is written there; "" where nobody has set it
+	given   []string          // values of the flag, as often as it was given
+	others  map[string]string // of config: keys in the file that only other commands have, and where
+	from    string            // where its value is from, as it is written there; "" where nobody has set it
 }
 
 const variablePrefix = "GANGRUN_"
@@ -221,6 +222,13 @@ func readConfig(path string, settings []*setting) (map[string]fileValue, error) 
 		where := fmt.Sprintf("%s:%d", path, key.Line)
 		names := settingNames(settings)
 		switch {
+		case !slices.Contains(names, key.Value) && ofAnother(key.Value, names):
+			config := settings[slices.Index(names, "config")]
+			if config.others == nil {
+				config.others = map[string]string{}
+			}
+			config.others[key.Value] = where
+			continue
 		case !slices.Contains(names, key.Value) || key.Value == "config":
 			return nil, &configError{fmt.Sprintf("%s: unknown key %q%s", where, key.Value, nearest(key.Value, names))}
 		case values[key.Value].where != "":

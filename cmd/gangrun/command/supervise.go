@@ -57,6 +57,12 @@ func supervise(o *options) (code int) {
 	for _, w := range o.warnings {
 		o.Log.Warn(w)
 	}
+	if guessed := o.unknownVariables.guessed; len(guessed) > 0 {
+		o.Log.Info(strings.Join(guessed, " "))
+	}
+	if rest := o.unknownVariables.rest; len(rest) > 0 {
+		o.Log.Debug("not known, and without effect: " + strings.Join(rest, ", "))
+	}
 	if len(o.noted) > 0 {
 		o.Log.Info("without effect: " + strings.Join(o.noted, "; "))
 	}

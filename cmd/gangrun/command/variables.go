@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gangrun/gangrun/internal/plain"
+	"github.com/gangrun/gangrun/supervisor/torchrun"
 )
 
 // links are the names that Kubernetes gives every container for each service of its namespace: a service gangrun-store
@@ -35,36 +36,84 @@ var workersOwn = []string{
 // knownVariables are those of every command: an image may set one of run's, which local does not have.
 var knownVariables = sync.OnceValue(func() []string {
 	var names []string
-	o := defaultOptions()
-	l := &localOptions{options: defaultOptions()}
-	for _, s := range slices.Concat(o.runSettings(), o.launchSettings(), l.settings(), newJobClient(nil).settings()) {
-		names = append(names, s.variable())
+	for _, c := range append(supervising(), commandSettings{"status", newJobClient(nil).settings()}) {
+		for _, s := range c.settings {
+			names = append(names, s.variable())
+		}
 	}
 	return names
 })
 
-// misspelt is a warning about variables that are nearly those of a flag, and so have no effect; "" if there are none.
-func misspelt(environ []string) string {
-	var found []string
+// torchrunPrefix begins the variables of torchrun's own flags.
+const torchrunPrefix = "PET_"
+
+var torchrunVariables = sync.OnceValue(func() []string {
+	var names []string
+	for _, f := range torchrun.Flags() {
+		if f.Variable != "" {
+			names = append(names, f.Variable)
+		}
+	}
+	return names
+})
+
+// unknownVariables are those that look like settings, and do nothing since they are none.
+type unknownVariables struct {
+	near    []string // sentences about those that are within two letters of a setting's
+	guessed []string // about others of which it can be guessed what they were to be
+	rest    []string // the names of all others
+}
+
+// lookThrough finds the unknown variables, for launch those of torchrun, too.
+func lookThrough(environ []string, launch bool) (u unknownVariables) {
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		upper := strings.ToUpper(name)
-		if !nearlyOurs(upper) || serviceLink(name, value) || slices.Contains(workersOwn, strings.TrimPrefix(name, variablePrefix)) ||
-			slices.Contains(knownVariables(), name) {
+		prefix, known := variablePrefix, knownVariables
+		switch {
+		case launch && strings.HasPrefix(upper, torchrunPrefix):
+			prefix, known = torchrunPrefix, torchrunVariables
+		case !nearlyOurs(upper):
 			continue
 		}
-		best, at := "", 3
-		for _, known := range knownVariables() {
-			if d := distance(upper, known); d < at {
-				best, at = known, d
-			}
+		if serviceLink(name, value) || slices.Contains(known(), name) ||
+			prefix == variablePrefix && slices.Contains(workersOwn, strings.TrimPrefix(name, variablePrefix)) {
+			continue
 		}
-		if best != "" {
-			found = append(found, fmt.Sprintf("%s is not known and does nothing; did you mean %s?", plain.Text(name), best))
+		best := meant(upper, prefix, known())
+		says := fmt.Sprintf("%s is not known and does nothing; did you mean %s?", plain.Text(name), best)
+		switch {
+		case best != "" && distance(upper, best) <= 2:
+			u.near = append(u.near, says)
+		case best != "":
+			u.guessed = append(u.guessed, says)
+		case strings.HasPrefix(name, prefix):
+			u.rest = append(u.rest, plain.Text(name))
 		}
 	}
-	slices.Sort(found)
-	return strings.Join(found, " ")
+	slices.Sort(u.near)
+	return u
+}
+
+// meant is the known variable that one was probably meant to be, or "". The prefix, which all have, makes nothing alike.
+func meant(upper, prefix string, known []string) string {
+	rest, whole := strings.CutPrefix(upper, prefix)
+	if !whole {
+		for _, k := range known {
+			if distance(upper, k) <= 2 {
+				return k
+			}
+		}
+		return ""
+	}
+	bare := make([]string, len(known))
+	for i, k := range known {
+		bare[i] = strings.TrimPrefix(k, prefix)
+	}
+	if best := nearestOf(rest, bare); best != "" {
+		return prefix + best
+	}
+	return ""
 }
 
 // nearlyOurs reports whether a name in capitals almost begins with the prefix of our variables; it is a cheap first look.
@@ -73,24 +122,50 @@ func nearlyOurs(upper string) bool {
 	return begins == variablePrefix || len(upper) > len(variablePrefix) && upper[0] == 'G' && distance(begins, variablePrefix) <= 2
 }
 
-// ofTheOther are the variables that only launch knows if the settings are run's, and the other way round.
-func ofTheOther(settings []*setting, environ []string) (other string, found []string) {
-	other, its := "launch", defaultOptions().launchSettings
-	switch names := settingNames(settings); {
-	case slices.Contains(names, "nnodes"):
-		other, its = "run", defaultOptions().runSettings
-	case !slices.Contains(names, "nodes"):
-		return "", nil
+// commandSettings are the settings of a command that supervises.
+type commandSettings struct {
+	command  string
+	settings []*setting
+}
+
+// supervising are these commands. What one of them lacks, its variables and files may say for another.
+var supervising = sync.OnceValue(func() []commandSettings {
+	o := defaultOptions()
+	l := &localOptions{options: defaultOptions()}
+	return []commandSettings{{"run", o.runSettings()}, {"launch", o.launchSettings()}, {"local", l.settings()}}
+})
+
+// ofAnother reports whether a key that a command lacks is one of another command, and this command is one of them.
+func ofAnother(key string, names []string) bool {
+	return slices.Contains(names, "max-restarts") && slices.ContainsFunc(supervising(), func(c commandSettings) bool {
+		return slices.Contains(settingNames(c.settings), key)
+	})
+}
+
+// noteOthers notes variables, and keys of the configuration file, that another command has and this one lacks.
+func (o *options) noteOthers(settings []*setting, environ []string) {
+	keys := settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == "config" })].others
+	environ = slices.DeleteFunc(slices.Clone(environ), func(entry string) bool { return !strings.HasPrefix(entry, variablePrefix) })
+	if len(keys)+len(environ) == 0 {
+		return
 	}
-	for _, s := range its() {
-		if slices.ContainsFunc(settings, func(own *setting) bool { return own.name == s.name }) {
-			continue
-		}
-		for _, entry := range environ {
-			if strings.HasPrefix(entry, s.variable()+"=") && !serviceLink(s.variable(), entry[len(s.variable())+1:]) {
-				found = append(found, s.variable())
+	seen := settingNames(settings)
+	for _, c := range supervising() {
+		var found []string
+		for _, s := range c.settings {
+			if slices.Contains(seen, s.name) {
+				continue
+			}
+			seen = append(seen, s.name)
+			for _, entry := range environ {
+				if name, value, _ := strings.Cut(entry, "="); name == s.variable() && !serviceLink(name, value) {
+					found = append(found, name)
+				}
+			}
+			if where := keys[s.name]; where != "" {
+				found = append(found, s.name+" in "+where)
 			}
 		}
+		o.noteIdle("a setting of gangrun "+c.command, found...)
 	}
-	return other, found
 }
