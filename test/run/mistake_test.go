@@ -81,6 +81,9 @@ func TestMistakes(t *testing.T) {
 		{"a certificate for no store", []string{"run", "--store-ca", "/ca"}, nil, []string{"--store-ca goes with --store or --endpoint"}},
 		{"a token for no store", []string{"launch", "--store-token-file", "/t", "--no-python"}, nil, []string{"--store-token-file goes with"}},
 		{"a store that torchrun's flag rules out", []string{"launch", "--standalone", "--store", "http://127.0.0.1:1", "--no-python"}, nil, []string{"--store does not go with --standalone"}},
+		{"no place for files that were asked for", []string{"launch", "--nproc-per-node", "2", "-r", "3", "--no-python"}, []string{"TMPDIR=/no/such"},
+			[]string{"-r: no directory for the files", "/no/such", "give --log-dir, or set TMPDIR"}},
+		{"the same, by a variable", []string{"launch", "--no-python"}, []string{"TMPDIR=/no/such", "PET_TEE=0:1"}, []string{"PET_TEE: no directory for the files"}},
 		{"half a hook", []string{"local", "--hook-timeout", "3s"}, nil, []string{"--hook-timeout goes with --on-exit or --on-job-end"}},
 		{"a rank above the one node's", []string{"run", "--node-rank", "1"}, nil, []string{"--node-rank 1", "number of nodes, 1"}},
 		{"a help flag", []string{"run", "--help-al"}, nil, []string{"--help-all?"}},
@@ -193,6 +196,10 @@ func TestNotThere(t *testing.T) {
 // TestNothingIsPassedOverInSilence: what was set and does nothing here is in one line of the log, and the job runs.
 func TestNothingIsPassedOverInSilence(t *testing.T) {
 	run, launch := []string{"run", "--"}, []string{"launch", "--no-python"}
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 120)) // longer than the address of a socket can be
+	if err := os.Mkdir(long, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		argv []string
 		env  string
@@ -209,6 +216,10 @@ func TestNothingIsPassedOverInSilence(t *testing.T) {
 		{run, "GANGRUN_PREFLIGHT_TIMEOUT=3s", "without effect: GANGRUN_PREFLIGHT_TIMEOUT (goes with --preflight"},
 		{run, "GANGRUN_NNODES=2", "without effect: GANGRUN_NNODES (a setting of gangrun launch)"},
 		{launch, "GANGRUN_NODES=2", "without effect: GANGRUN_NODES (a setting of gangrun run)"},
+		{run, "TMPDIR=/no/such", "set TMPDIR to a directory that can be written to"},
+		{launch, "TMPDIR=/no/such", "set TMPDIR to a directory that can be written to"},
+		{[]string{"local", "--"}, "TMPDIR=/no/such", "set TMPDIR to a directory that can be written to"},
+		{run, "TMPDIR=" + long, "workers cannot report their steps"},
 		{launch, "PET_MONITOR_INTERVAL=5", "without effect: PET_MONITOR_INTERVAL"},
 		{[]string{"launch", "--rdzv-conf", "timeout=3,last_call_timeout=3", "--no-python"}, "X=1", "without effect: --rdzv-conf timeout ("},
 		{[]string{"run", "--fence-timeout", "1m", "--"}, "X=1", "without effect: --fence-timeout (one node"},
@@ -216,7 +227,7 @@ func TestNothingIsPassedOverInSilence(t *testing.T) {
 	} {
 		res := harness.Run(t, limit, []string{tt.env}, append(append([]string{harness.Binary(t)}, tt.argv...), "true")...)
 		said := slices.DeleteFunc(strings.Split(strings.TrimSpace(res.Stderr), "\n"), func(line string) bool {
-			return line == "" || strings.Contains(line, "if the workers hang, the job exits with")
+			return !strings.Contains(line, "level=") || strings.Contains(line, "if the workers hang, the job exits with") // and local's table
 		})
 		want := 1
 		if tt.says == "" {

@@ -196,8 +196,11 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := o.settlePreflight(settings); err != nil {
 		return nil, err
 	}
-	if err := g.MakeDirectory(); err != nil {
+	if err := g.MakeDirectory(); err != nil && t.LogDir != "" {
 		return nil, &configError{"--log-dir: " + err.Error()}
+	} else if err != nil {
+		return nil, &configError{fmt.Sprintf("%s: no directory for the files: %v; give --log-dir, or set TMPDIR to a directory that can be written to",
+			t.FilesFrom(nproc), err)}
 	}
 	timers := o.timers(g)
 	o.live = !g.Terminal || nproc > 1 // what a rank that has the terminal shows there does not go through gangrun
