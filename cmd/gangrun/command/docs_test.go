@@ -41,6 +41,8 @@ file is YAML, with the names of the flags as keys:
   goes for a flag that would do nothing, such as --store-ca without a store.
 - A variable, a key or a flag for several nodes may be set for other jobs as well. Where it does nothing, one line of the log,
   which begins with ` + "`without effect:`" + `, names it.
+- Of two that contradict each other, such as --quiet and --log-level, the one from the higher source wins, and a line names the
+  other in the same way; two from one source end gangrun with 64.
 - A file or directory that a command is to read and that does not exist is 66; a missing file of settings (--config, --rules)
   is 64.
 - Durations are written as 500ms, 90s, 2m or 1h30m.

@@ -93,7 +93,7 @@ func (o *options) parseLaunch(args []string, settings []*setting) (*gang.Torchru
 		return nil, errors.Join(err, o.recover(settings, err))
 	}
 	for _, own := range t.Own {
-		s := settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == own.Name })]
+		s := settingOf(settings, own.Name)
 		s.given = append(s.given, own.Value)
 	}
 	if err := o.prepare(settings, os.LookupEnv); err != nil {
@@ -169,6 +169,19 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 		return nil, &configError{err.Error()}
 	}
 	if err := o.adoptTorchrun(t); err != nil {
+		return nil, err
+	}
+	if as, given := t.Given["max-restarts"]; given {
+		restarts := settingOf(settings, "max-restarts")
+		_, pet := os.LookupEnv(as)
+		switch {
+		case strings.HasPrefix(as, "-"):
+			restarts.from, restarts.source = as, sourceFlag
+		case pet && restarts.source < sourceVariable:
+			restarts.from, restarts.source = as, sourceVariable
+		}
+	}
+	if err := o.contradictRestarts(settings); err != nil {
 		return nil, err
 	}
 	host, _ := os.Hostname() // without one, prefixes and reports have no name

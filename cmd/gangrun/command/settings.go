@@ -40,7 +40,15 @@ type setting struct {
 	mapping func(*yaml.Node) ([]string, error)
 	given   []string // values of the flag, as often as it was given
 	from    string   // where its value is from, as it is written there; "" where nobody has set it
+	source  int      // which kind of place that is: a higher one outranks a lower one
 }
+
+// The places that a value can come from.
+const (
+	sourceFile = iota + 1
+	sourceVariable
+	sourceFlag
+)
 
 const variablePrefix = "GANGRUN_"
 
@@ -116,7 +124,7 @@ func resolve(settings []*setting, lookup func(string) (string, bool)) error {
 	if err := swallowed(settings); err != nil {
 		return err
 	}
-	file := settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == "config" })]
+	file := settingOf(settings, "config")
 	var fromFile map[string]fileValue
 	var first error
 	if path := file.value(lookup); path != "" {
@@ -153,7 +161,7 @@ func (s *setting) value(lookup func(string) (string, bool)) string {
 
 func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[string]fileValue) error {
 	if len(s.given) > 0 {
-		s.from = "--" + s.name
+		s.from, s.source = "--"+s.name, sourceFlag
 		for _, value := range s.given {
 			if err := s.parse(value); err != nil {
 				return wrong("--%s %s: %v", s.name, orQuotes(value), err)
@@ -162,14 +170,14 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 		return nil
 	}
 	if value, found := lookup(s.variable()); found && !serviceLink(s.variable(), value) {
-		s.from = s.variable()
+		s.from, s.source = s.variable(), sourceVariable
 		if err := s.parse(value); err != nil {
 			return wrong("variable %s=%s: %v", s.variable(), value, err)
 		}
 		return nil
 	}
 	for _, value := range fromFile[s.name].values {
-		s.from = s.name + " in " + fromFile[s.name].where
+		s.from, s.source = s.name+" in "+fromFile[s.name].where, sourceFile
 		if err := s.parse(value); err != nil {
 			return wrong("%s: %s: %s: %v", fromFile[s.name].where, s.name, orQuotes(value), err)
 		}
@@ -254,6 +262,16 @@ func (s *setting) fromFile(value *yaml.Node) (values []string, err error) {
 		values = append(values, node.Value)
 	}
 	return values, nil
+}
+
+// settingOf is the setting of that name; where the command has none, one that nobody has set.
+func settingOf(settings []*setting, name string) *setting {
+	for _, s := range settings {
+		if s.name == name {
+			return s
+		}
+	}
+	return &setting{}
 }
 
 func settingNames(settings []*setting) []string {
