@@ -63,11 +63,8 @@ func Find(name, dir, path string) (string, error) {
 	if name == "" {
 		return "", &StartError{Path: `""`, Err: syscall.ENOENT, Code: 127}
 	}
-	missing := &StartError{Path: name, Err: errors.New("not found in PATH"), Code: 127}
-	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
-		missing.Err = fmt.Errorf("not found in PATH, but ./%s is there", name)
-	}
-	found := error(missing)
+	var found error
+	missing := "not found in PATH"
 	for _, directory := range filepath.SplitList(path) {
 		if directory == "" {
 			directory = "."
@@ -77,11 +74,20 @@ func Find(name, dir, path string) (string, error) {
 		if err == nil {
 			return candidate, nil
 		}
-		if se := (*StartError)(nil); errors.As(err, &se) && se.Code == 126 {
+		switch _, absent := os.Stat(in(dir, candidate)); {
+		case absent == nil:
 			found = err // there, but not executable: keep looking, and say so if nothing better comes
+		case !errors.Is(absent, fs.ErrNotExist): // nobody knows what is in a directory that cannot be searched
+			missing += fmt.Sprintf("; cannot look into %s: %v", directory, errors.Unwrap(absent))
 		}
 	}
-	return "", found
+	if found != nil {
+		return "", found
+	}
+	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+		missing += fmt.Sprintf(", but ./%s is there", name)
+	}
+	return "", &StartError{Path: name, Err: errors.New(missing), Code: 127}
 }
 
 func executable(file, dir string) error {
