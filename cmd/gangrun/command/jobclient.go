@@ -231,10 +231,21 @@ func verbCommand(p *program, verb, what, then string) *cli.Command {
 			default:
 				return untaken(r.timeout, err)
 			}
-			fmt.Printf("%s: %s, round %d\n", verb, s.Job.Phase, s.Job.Round)
+			fmt.Println(accepted(verb, s.Job.Phase, s.Job.Round))
 			return nil
 		},
 	})
+}
+
+// accepted says what has become of the job. Before its first round, its number is below zero.
+func accepted(verb string, phase rendezvous.Phase, round int) string {
+	switch {
+	case round >= 0:
+		return fmt.Sprintf("%s: %s, round %d", verb, phase, round)
+	case verb == rendezvous.VerbStop:
+		return fmt.Sprintf("%s: the job has ended (%s) before its first round", verb, phase)
+	}
+	return fmt.Sprintf("%s: %s, before the first round", verb, phase)
 }
 
 // untaken says what is known of a command that nobody has answered.
