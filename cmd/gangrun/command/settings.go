@@ -229,8 +229,10 @@ func readConfig(path string, settings []*setting) (map[string]fileValue, error) 
 		where := fmt.Sprintf("%s:%d", path, key.Line)
 		names := settingNames(settings)
 		switch {
-		case !slices.Contains(names, key.Value) || key.Value == "config":
-			return nil, &configError{fmt.Sprintf("%s: unknown key %q%s", where, key.Value, nearest(key.Value, names))}
+		case key.Value == "config":
+			return nil, &configError{where + ": config cannot be set in a configuration file: it names that file"}
+		case !slices.Contains(names, key.Value):
+			return nil, &configError{fmt.Sprintf("%s: unknown key %q%s", where, key.Value, cmp.Or(settingElsewhere(key.Value), nearest(key.Value, names)))}
 		case values[key.Value].where != "":
 			return nil, &configError{fmt.Sprintf("%s: %s is set twice", where, key.Value)}
 		}

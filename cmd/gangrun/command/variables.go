@@ -43,6 +43,22 @@ var knownVariables = sync.OnceValue(func() []string {
 	return names
 })
 
+// settingElsewhere says which command has a setting that another one does not; "" where none has.
+func settingElsewhere(name string) string {
+	for _, c := range []struct {
+		name     string
+		settings []*setting
+	}{
+		{"run", defaultOptions().runSettings()}, {"launch", defaultOptions().launchSettings()},
+		{"local", (&localOptions{options: defaultOptions()}).settings()},
+	} {
+		if slices.Contains(settingNames(c.settings), name) {
+			return "; it is a setting of gangrun " + c.name
+		}
+	}
+	return ""
+}
+
 // misspelt is a warning about variables that are nearly those of a flag, and so have no effect; "" if there are none.
 func misspelt(environ []string) string {
 	var found []string
