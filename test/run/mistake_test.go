@@ -78,6 +78,8 @@ func TestMistakes(t *testing.T) {
 		{"a rule without a role", rules("pattern: x\n"), nil, []string{"has no role"}},
 		{"a rule of other types", rules("role: root\n    exitCodes: x\n    literals: 3\n"), nil, []string{"line 4: want a list, not the text `x`; line 5: "}},
 		{"-n of local", []string{"local", "-n2"}, nil, []string{"-n2; did you mean -n 2?"}},
+		{"-np of mpirun", []string{"local", "-np", "2"}, nil, []string{"unknown flag -np; did you mean -n 2?"}},
+		{"-np of mpirun without a number", []string{"local", "-np"}, nil, []string{"unknown flag -np; gangrun local --help-all lists them"}},
 		{"a certificate for no store", []string{"run", "--store-ca", "/ca"}, nil, []string{"--store-ca goes with --store or --endpoint"}},
 		{"a token for no store", []string{"launch", "--store-token-file", "/t", "--no-python"}, nil, []string{"--store-token-file goes with"}},
 		{"a store that torchrun's flag rules out", []string{"launch", "--standalone", "--store", "http://127.0.0.1:1", "--no-python"}, nil, []string{"--store does not go with --standalone"}},
