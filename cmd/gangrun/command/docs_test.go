@@ -44,7 +44,7 @@ file is YAML, with the names of the flags as keys:
 - Of two that contradict each other, such as --quiet and --log-level, the one from the higher source wins, and a line names the
   other in the same way; two from one source end gangrun with 64.
 - A file or directory that a command is to read and that does not exist is 66; a missing file of settings (--config, --rules)
-  is 64.
+  is 64. 74: what a command prints cannot be written to standard output.
 - Durations are written as 500ms, 90s, 2m or 1h30m.
 - Relative paths start at the directory in which gangrun was started.
 - The variables are not passed on to the workers.

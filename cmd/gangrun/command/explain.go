@@ -69,7 +69,7 @@ func explainCommand() *cli.Command {
 			if err := resolveGiven(settings); err != nil {
 				return err
 			}
-			return x.explain(newExplainer(os.Stdout, x.output == "json"), c.Args().Slice())
+			return x.explain(newExplainer(stdout, x.output == "json"), c.Args().Slice())
 		},
 	}
 }

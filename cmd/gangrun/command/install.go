@@ -30,7 +30,7 @@ func installCommand() *cli.Command {
 			if err != nil {
 				return installFailed(c, err)
 			}
-			fmt.Println(path)
+			fmt.Fprintln(stdout, path)
 			return nil
 		},
 	}
@@ -94,7 +94,7 @@ func installTorchrunCommand() *cli.Command {
 			if err != nil {
 				return installFailed(c, err)
 			}
-			fmt.Println(link)
+			fmt.Fprintln(stdout, link)
 			return nil
 		},
 	}

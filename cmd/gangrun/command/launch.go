@@ -44,7 +44,7 @@ func launchCommand(p *program) *cli.Command {
 			case err != nil:
 				return badConfig(o, err)
 			case t == nil && o.completionFor != "":
-				return torchrunCompletion(os.Stdout, o.completionFor)
+				return torchrunCompletion(stdout, o.completionFor)
 			case t == nil:
 				return cli.ShowSubcommandHelp(c)
 			}
