@@ -77,7 +77,7 @@ func Find(name, dir, path string) (string, error) {
 		switch _, absent := os.Stat(in(dir, candidate)); {
 		case absent == nil:
 			found = err // there, but not executable: keep looking, and say so if nothing better comes
-		case !errors.Is(absent, fs.ErrNotExist): // nobody knows what is in a directory that cannot be searched
+		case !errors.Is(absent, fs.ErrNotExist): // what is in a directory that cannot be searched is unknown
 			missing += fmt.Sprintf("; cannot look into %s: %v", directory, errors.Unwrap(absent))
 		}
 	}

@@ -73,7 +73,7 @@ func TestNotFoundButHere(t *testing.T) {
 	}
 }
 
-// TestUnreadableDirectory: what is in a directory that cannot be searched nobody knows, so a command is not found there, and
+// TestUnreadableDirectory: what is in a directory that cannot be searched is unknown, so a command is not found there, and
 // the error names the directory. Root may search everything, so this looks with the rights of an ordinary user.
 func TestUnreadableDirectory(t *testing.T) {
 	if os.Getuid() != 0 {
