@@ -41,11 +41,21 @@ func (f Finding) say(w said, o Outcome) Finding {
 	}
 	if o.OnUnknown == UnknownRetry || o.OnUnknown == UnknownRetryAfterProgress && o.Progressed == Yes {
 		f.Verdict, f.Code, f.CodeOverridden = Retry, CodeFor(Retry, own), true
-		f.also("no rule explains it, and " + o.OnUnknown.retries())
+		f.also(unexplained(w, o) + ", and " + o.OnUnknown.retries())
 		return f
 	}
-	f.also("no rule explains it")
+	f.also(unexplained(w, o))
 	return f
+}
+
+// Unseen is what a message says where the cause may have been in an output that gangrun could not read.
+const Unseen = "gangrun did not see its output, since it had the terminal"
+
+func unexplained(w said, o Outcome) string {
+	if o.Unseen && w.exception == "" { // else its error file has told
+		return Unseen
+	}
+	return "no rule explains it"
 }
 
 // ofFortran reports whether the words are those of an error of Intel's Fortran runtime, by whose number the process ended: some are

@@ -68,6 +68,7 @@ type Outcome struct {
 	Xids             []Xid     // what the GPU driver logged since the worker's start
 	ErrorFile        []byte    // content of the torchelastic error file, if the worker left one
 	Output           []byte    // the last output of the worker, standard output and error together
+	Unseen           bool      // there was more of it, which went to a terminal and not through gangrun
 	Arrived          []Arrival // when the parts of Output arrived; may be nil
 	StepAt           time.Time // when the worker last reported a step; zero when it did not
 	Progressed       Known     // whether training made a step in this round; Unknown: it tells none

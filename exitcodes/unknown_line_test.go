@@ -5,6 +5,17 @@ import (
 	"testing"
 )
 
+// TestUnseen: where the output went to a terminal, no rule could explain it, unless the error file tells.
+func TestUnseen(t *testing.T) {
+	for output, want := range map[string]string{"": "the worker exited 3; " + Unseen, "ValueError: the moon is full\n": "; no rule explains it"} {
+		o := exited(3).printing(output)
+		o.Unseen = true
+		if f := Judge(o, BuiltinRules()); !strings.HasSuffix(f.Message, want) {
+			t.Errorf("%q, want %q", f.Message, want)
+		}
+	}
+}
+
 // TestUnknownLine has programs say what no rule knows: the line that tells what it is is shown, and not its heading or advice.
 func TestUnknownLine(t *testing.T) {
 	for _, tt := range []struct{ output, want string }{

@@ -88,7 +88,9 @@ func (s *Supervisor) listen(index, number int) *notify.Socket {
 	}
 	socket, err := s.ears.Listen(path)
 	if err != nil {
-		s.log.Debug("workers cannot report their steps", "err", err)
+		s.deaf.Do(func() {
+			s.log.Warn("workers cannot report their steps: no socket could be made in the directory for temporary files; set TMPDIR to another one", "err", err)
+		})
 		return nil
 	}
 	return socket

@@ -75,7 +75,7 @@ func (s *Supervisor) gather(g node.Gather) {
 		}
 		if g.Evidence == node.Everything {
 			v.errorData = v.readErrorFile()
-			o.ErrorFile, o.StartedAt = v.errorData, v.startedAt
+			o.ErrorFile, o.StartedAt, o.Unseen = v.errorData, v.startedAt, v.unseen
 			v.rules = s.cfg.Rules()
 		}
 		v.outcome, v.finding = o, judge(o, v.rules)

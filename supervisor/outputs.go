@@ -17,6 +17,7 @@ import (
 // since a program behaves differently on one and what it shows there is for the person who watches.
 func (s *Supervisor) outputOf(w *worker, sink Sink, fd int, filtered filtered) (*os.File, error) {
 	if w.spec.Terminal && sink == (Sink{}) && output.IsTerminal(fd) {
+		w.unseen = w.unseen || fd == 2 // where what goes wrong is told
 		s.unread.Do(func() {
 			s.log.Info("the worker has the terminal, so gangrun does not see its output and cannot say why it fails; it can with 2>&1 | cat after the command")
 		})

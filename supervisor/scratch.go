@@ -25,7 +25,8 @@ func (s *scratch) path(name string) string {
 		s.tried = true
 		dir, err := os.MkdirTemp("", "gangrun-")
 		if err != nil {
-			s.log.Debug("no directory for temporary files: workers cannot report their steps, nor leave error files", "err", err)
+			s.log.Warn("no directory for temporary files: workers cannot report their steps, nor leave error files unless they were told where; "+
+				"set TMPDIR to a directory that can be written to", "err", err)
 		}
 		s.dir = dir
 	}

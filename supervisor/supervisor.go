@@ -55,6 +55,7 @@ type Supervisor struct {
 	hook        *hookProcess       // the one that runs, or ran last
 	hookEnv     []string           // of every hook
 	unread      sync.Once          // it was said that output is not read
+	deaf        sync.Once          // it was said that workers cannot report
 	rest        []remaining        // what is left writes there
 	saved       *format.Checkpoint // the newest that the node was told of
 	reachedAt   time.Time          // when the job was told how far the workers have come

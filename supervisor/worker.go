@@ -29,6 +29,7 @@ type worker struct {
 	seen      *progress.Reader // finds out whose lines the output shows; nil where nobody asks
 	torch     string           // where its ranks put the sockets of torch's worker servers; empty: nowhere
 
+	unseen       bool // what it writes to standard error goes to the terminal, and nobody here reads it
 	errorFile    string
 	ownErrorFile bool            // it was not the user who named it
 	errorBefore  evidence.FileID // what was there before the start

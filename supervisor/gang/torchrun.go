@@ -32,24 +32,29 @@ type Torchrun struct {
 	last      supervisor.Round
 }
 
-// MakeDirectory makes the directory of this run's logs: where it was asked for, or in a temporary one. The error is about
-// the former; a machine without a temporary directory trains without logs.
+// MakeDirectory makes the directory of this run's logs: where it was asked for, or in a temporary one. A machine without a
+// temporary directory trains without, unless output is to go to files there, which would be lost.
 func (t *Torchrun) MakeDirectory() error {
 	if t.Options.LogDir == torchrun.NoLogs {
 		return nil
 	}
 	base, err := t.Options.LogDir, error(nil)
 	if base == "" {
-		if base, err = os.MkdirTemp("", torchrun.RootPattern); err != nil {
-			return nil
+		if base, err = os.MkdirTemp("", torchrun.RootPattern); err == nil {
+			t.own = base
 		}
-		t.own = base
 	}
-	if base, err = filepath.Abs(base); err == nil {
+	if err == nil {
+		base, err = filepath.Abs(base)
+	}
+	if err == nil {
 		err = os.MkdirAll(base, 0o755)
 	}
 	if err == nil {
 		t.directory, err = os.MkdirTemp(base, torchrun.RunPattern(t.RunID))
+	}
+	if t.Options.LogDir == "" && t.Options.FilesFrom(t.NProc) == "" {
+		return nil
 	}
 	return err
 }

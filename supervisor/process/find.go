@@ -63,15 +63,11 @@ func Find(name, dir, path string) (string, error) {
 	if name == "" {
 		return "", &StartError{Path: `""`, Err: syscall.ENOENT, Code: 127}
 	}
-	where := "not found in PATH"
+	var found error
+	missing := "not found in PATH"
 	if path == "" {
-		where = "not found: PATH is not set, or empty"
+		missing = "not found: PATH is not set, or empty"
 	}
-	missing := &StartError{Path: name, Err: errors.New(where), Code: 127}
-	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
-		missing.Err = fmt.Errorf("%s, but ./%s is there", where, name)
-	}
-	found := error(missing)
 	for _, directory := range filepath.SplitList(path) {
 		if directory == "" {
 			directory = "."
@@ -81,11 +77,20 @@ func Find(name, dir, path string) (string, error) {
 		if err == nil {
 			return candidate, nil
 		}
-		if se := (*StartError)(nil); errors.As(err, &se) && se.Code == 126 {
+		switch _, absent := os.Stat(in(dir, candidate)); {
+		case absent == nil:
 			found = err // there, but not executable: keep looking, and say so if nothing better comes
+		case !errors.Is(absent, fs.ErrNotExist): // what is in a directory that cannot be searched is unknown
+			missing += fmt.Sprintf("; cannot look into %s: %v", directory, errors.Unwrap(absent))
 		}
 	}
-	return "", found
+	if found != nil {
+		return "", found
+	}
+	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+		missing += fmt.Sprintf(", but ./%s is there", name)
+	}
+	return "", &StartError{Path: name, Err: errors.New(missing), Code: 127}
 }
 
 func executable(file, dir string) error {

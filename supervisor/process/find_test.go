@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,6 +34,8 @@ func TestFind(t *testing.T) {
 		{"the first directory wins", "tool", dir + "/a:" + dir + "/b", dir + "/a/tool", 0},
 		{"one that cannot be executed is passed over", "tool", dir + "/noexec:" + dir + "/b", dir + "/b/tool", 0},
 		{"only one that cannot be executed", "tool", dir + "/noexec", "", 126},
+		{"a file for a directory", "tool", dir + "/here:" + dir + "/b", dir + "/b/tool", 0},
+		{"only a file for a directory", "tool", dir + "/here", "", 127},
 		{"nowhere", "tool", dir + "/none", "", 127},
 		{"an empty element is the working directory", "here", "/nowhere:", "./here", 0},
 		{"a name with a slash is itself", dir + "/a/tool", "", dir + "/a/tool", 0},
@@ -70,6 +73,38 @@ func TestNotFoundButHere(t *testing.T) {
 	}
 	if _, err := Find("true", dir, ""); err == nil || err.Error() != "cannot start true: not found: PATH is not set, or empty" {
 		t.Errorf("without a PATH: %v", err)
+	}
+}
+
+// TestUnreadableDirectory: what is in a directory that cannot be searched is unknown, so a command is not found there, and
+// the error names the directory. Root may search everything, so this looks with the rights of an ordinary user.
+func TestUnreadableDirectory(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("root is missing: run the tests as root")
+	}
+	dir := t.TempDir()
+	write(t, dir+"/closed/tool", "#!/bin/sh\n", 0o755)
+	write(t, dir+"/noexec/tool", "#!/bin/sh\n", 0o644)
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir+"/closed", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread()
+	if err := syscall.Setfsuid(65534); err != nil {
+		t.Fatal(err)
+	}
+	_, closed := Find("tool", dir, dir+"/closed:/nowhere")
+	_, noexec := Find("tool", dir, dir+"/closed:"+dir+"/noexec")
+	if err := syscall.Setfsuid(0); err != nil {
+		t.Fatal(err) // with the thread locked, so that it ends with the test
+	}
+	runtime.UnlockOSThread()
+	missing, there := (*StartError)(nil), (*StartError)(nil)
+	want := "cannot start tool: not found in PATH; cannot look into " + dir + "/closed: permission denied"
+	if !errors.As(closed, &missing) || missing.Code != 127 || missing.Error() != want {
+		t.Errorf("%v, want %q with 127", closed, want)
+	}
+	if !errors.As(noexec, &there) || there.Code != 126 || there.Path != dir+"/noexec/tool" {
+		t.Errorf("%v, want 126 for the one that is there", noexec)
 	}
 }
 

@@ -58,6 +58,21 @@ func (o Options) Sinks(localRank int) (stdout, stderr Sink) {
 	return sink(redirectOut, teeOut, shown), sink(redirectErr, teeErr, shown)
 }
 
+// FilesFrom is what asks for files of the output of one of so many local ranks, as it was given; "" where nothing does.
+func (o Options) FilesFrom(ranks int) string {
+	for _, f := range []struct {
+		name    string
+		streams Streams
+	}{{"redirects", o.Redirects}, {"tee", o.Tee}} {
+		for rank := range ranks {
+			if stdout, stderr := f.streams.For(rank); stdout || stderr {
+				return o.from(f.name)
+			}
+		}
+	}
+	return ""
+}
+
 func sink(redirect, tee, shown bool) Sink {
 	return Sink{File: redirect || tee, Console: shown && (tee || !redirect), Prefix: shown && tee}
 }

@@ -40,6 +40,18 @@ func TestTTYRank(t *testing.T) {
 	}
 }
 
+// TestUnseen has the rank at the terminal fail: gangrun says that it has not seen why, and how it would.
+func TestUnseen(t *testing.T) {
+	t.Parallel()
+	term := openTerminal(t)
+	term.start(job{flags: []string{"-n", "2", "--tty-rank", "1"}, worker: shell(`[ $RANK = 0 ] && exec sleep 1000; exit 3`)})
+	shown := term.ends(3)
+	if !strings.Contains(shown, "rank 1 exited 3; gangrun did not see its output") || !strings.Contains(shown, "What to do: run it again without --tty-rank") ||
+		strings.Contains(shown, "write a rule") {
+		t.Errorf("%q", shown)
+	}
+}
+
 // TestInterrupt presses ^C while the ranks train, with and without a rank that has the terminal. All end, and that is no
 // failure; the terminal is as it was.
 func TestInterrupt(t *testing.T) {

@@ -59,7 +59,7 @@ func TestNothingIsPassedOver(t *testing.T) {
 		file  string
 		want  string
 	}{
-		{"no restart and some", map[string][]string{"no-restart": {"true"}, "max-restarts": {"3"}}, nil, "", "--no-restart and --max-restarts 3"},
+		{"no restart and some", map[string][]string{"no-restart": {"true"}, "max-restarts": {"3"}}, nil, "", "--no-restart and --max-restarts contradict"},
 		{"quiet and loud", map[string][]string{"quiet": {"true"}, "log-level": {"debug"}}, nil, "", "--quiet and --log-level"},
 		{"quiet in a form", map[string][]string{"quiet": {"true"}, "log-format": {"json"}}, nil, "", "--quiet and --log-format"},
 		{"no hangs, and when they are some", map[string][]string{"hang": {"off"}, "hang-timeout": {"3s"}}, nil, "", "--hang off and --hang-timeout"},

@@ -44,7 +44,7 @@ type inspection struct {
 const automatic = -1
 
 func newInspection(p *program) *inspection {
-	return &inspection{program: p, out: os.Stdout, err: os.Stderr, now: time.Now, output: "text", timeout: automatic}
+	return &inspection{program: p, out: stdout, err: os.Stderr, now: time.Now, output: "text", timeout: automatic}
 }
 
 const checkpointCodes = "Exits 0 %s, 65 %s, 1 when it could\nnot be read, so that it is unknown, 64 when the command line is wrong, 66 when there is nothing\nof that name."

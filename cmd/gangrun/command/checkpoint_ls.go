@@ -147,5 +147,5 @@ func (i *inspection) show(l listing) {
 	for _, c := range l.Checkpoints {
 		rows = append(rows, rowOf(c, l.passed[c.Path], c.Path == l.Chosen, i.now()))
 	}
-	writeTable(i.out, rows, i.out == os.Stdout && colourful(os.Stdout))
+	writeTable(i.out, rows, i.out == stdout && colourful(os.Stdout))
 }

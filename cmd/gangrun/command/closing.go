@@ -95,6 +95,9 @@ var limitFlags = map[rendezvous.Limit]string{
 // adviceAbout is what a person can do about an end: about its root cause, where the reason says only what gangrun made of
 // that.
 func adviceAbout(m exitcodes.Message) string {
+	if strings.Contains(m.Message, exitcodes.Unseen) {
+		return seeOutput
+	}
 	known := adviceOnEnd(m.Reason, m.Verdict)
 	if m.RootCause == nil {
 		return known.do
@@ -175,6 +178,9 @@ func (o *options) sayClosing() {
 	}
 	o.Epilogue = func(w io.Writer) {
 		if level, text := closing(last, end, o.Config, rounds); text != "" {
+			if o.seeing != "" {
+				text = strings.Replace(text, seeOutput, o.seeing, 1)
+			}
 			var as []any
 			if end != (node.Ending{}) && level >= slog.LevelError { // no line before has it
 				as = []any{"verdict", last.Verdict, "reason", last.Reason}

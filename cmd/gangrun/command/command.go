@@ -54,11 +54,12 @@ func Run(args []string) (code int) {
 		runCommand(p), launchCommand(p), localCommand(p), explainCommand(), doctorCommand(p),
 		installCommand(), installTorchrunCommand(), completionCommand(), checkpointCommand(p), statusCommand(p), reportCommand(p),
 	}, slices.Concat(verbCommands(p), []*cli.Command{helpCommand(), versionCommand()})...)
-	if len(args) > 2 && args[2] == helpAll && showAll(os.Stdout, args[1], commands) {
-		return 0
+	if len(args) > 2 && args[2] == helpAll && showAll(stdout, args[1], commands) {
+		return printed(0)
 	}
 	ownMistakes(commands)
 	app := &cli.App{
+		Writer:                stdout,
 		Name:                  "gangrun",
 		Usage:                 "run a training job, know why it died, restart all of it together",
 		Version:               versionText(),
@@ -79,6 +80,8 @@ func Run(args []string) (code int) {
 	_, mistake := errors.AsType[*configError](err)
 	_, absent := errors.AsType[*absentError](err)
 	switch {
+	case stdout.err != nil: // some return it, too
+		return printed(p.code)
 	case err == nil:
 		return p.code
 	case mistake:
@@ -90,6 +93,15 @@ func Run(args []string) (code int) {
 	}
 	fmt.Fprintln(os.Stderr, "gangrun:", plain.Lines(err.Error()))
 	return code
+}
+
+// printed is the code to exit with, unless what was to be printed could not be.
+func printed(code int) int {
+	if stdout.err == nil {
+		return code
+	}
+	fmt.Fprintln(os.Stderr, "gangrun: standard output cannot be written, and is incomplete:", stdout.err)
+	return codeIO
 }
 
 func versionText() string {

@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -30,7 +29,7 @@ func completionCommand() *cli.Command {
 			case !known:
 				return &configError{fmt.Sprintf("completion %s: want one of bash, zsh, fish", plain.Text(c.Args().First()))}
 			}
-			write(os.Stdout, completable(c.App))
+			write(stdout, completable(c.App))
 			return nil
 		},
 	}

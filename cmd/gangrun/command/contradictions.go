@@ -5,23 +5,86 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/gangrun/gangrun/supervisor/hang"
 	"github.com/gangrun/gangrun/supervisor/platform"
 )
 
-// contradictions refuses flags that contradict each other, and flags that would do nothing: nothing that was typed is
-// ignored. A variable or a file may say more than one command needs, which is only noted.
+// contradictions sorts out settings that contradict each other, and refuses flags that would do nothing: nothing that was
+// typed is ignored. A variable or a file may say more than one command needs, which is only noted.
 func (o *options) contradictions(settings []*setting, lookup func(string) (string, bool)) error {
-	given := func(name string) bool {
-		return slices.ContainsFunc(settings, func(s *setting) bool { return s.name == name && len(s.given) > 0 })
+	for _, c := range []contradiction{
+		{o.quiet, "quiet", "", []string{"log-level", "log-format"}, func() { o.quiet = false }},
+		{o.Hang.Mode == hang.Off, "hang", " off", []string{"hang-timeout", "exit-timeout"}, func() { o.Hang.Mode = hang.Auto }},
+		{o.resuming.own == resumeOwn, "resume", " " + resumeOwn, []string{"checkpoint-require", "checkpoint-max-lost-steps", "on-silent-restart"},
+			func() { o.resuming.own = resumeChosen }},
+	} {
+		if err := o.contradicts(settings, c); err != nil {
+			return err
+		}
 	}
-	if o.spec.Restarts.Never && o.spec.Restarts.Max > 0 && given("no-restart") && given("max-restarts") {
-		return &configError{fmt.Sprintf("--no-restart and --max-restarts %d contradict each other", o.spec.Restarts.Max)}
+	if settingOf(settings, "max-restarts").group != groupTorchrun { // else launch knows later what it is
+		if err := o.contradictRestarts(settings); err != nil {
+			return err
+		}
 	}
 	if err := o.refuseIdle(settings, o.idle(settings)); err != nil {
 		return err
 	}
 	return tfConfig(lookup)
+}
+
+func (o *options) contradictRestarts(settings []*setting) error {
+	return o.contradicts(settings, contradiction{o.spec.Restarts.Never && o.spec.Restarts.Max > 0, "no-restart", "",
+		[]string{"max-restarts"}, func() { o.spec.Restarts.Never = false }})
+}
+
+// contradiction is a setting with a value that leaves others nothing to say.
+type contradiction struct {
+	holds       bool
+	name, value string
+	others      []string
+	undo        func() // of the setting, where one of the others outranks it
+}
+
+// contradicts has the one from the higher source win, and notes that the other does nothing. Of one source neither wins.
+func (o *options) contradicts(settings []*setting, c contradiction) error {
+	if !c.holds {
+		return nil
+	}
+	one := settingOf(settings, c.name)
+	var others, weaker []string
+	source := 0
+	for _, s := range settings {
+		if s.from == "" || !slices.Contains(c.others, s.name) {
+			continue
+		}
+		if s.source > source {
+			source, others = s.source, nil
+		}
+		if s.source == source {
+			others = append(others, s.from)
+		}
+		if s.source < one.source {
+			weaker = append(weaker, s.from)
+		}
+	}
+	as := one.from
+	if one.source == sourceFlag {
+		as += c.value
+	}
+	switch {
+	case source == 0:
+	case source == one.source:
+		return &configError{fmt.Sprintf("%s and %s contradict each other", as, others[0])}
+	case source > one.source:
+		c.undo()
+		o.noteIdle("with "+strings.Join(others, ", "), as)
+	default:
+		o.noteIdle("with "+as, weaker...)
+	}
+	return nil
 }
 
 // tfConfig refuses a TF_CONFIG that cannot be read: the job would run as one node, or TensorFlow fail later.

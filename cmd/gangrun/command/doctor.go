@@ -77,12 +77,12 @@ func doctorCommand(p *program) *cli.Command {
 				}
 			}
 			if format == "json" {
-				enc := json.NewEncoder(os.Stdout)
+				enc := json.NewEncoder(stdout)
 				enc.SetIndent("", "  ")
 				return enc.Encode(checks)
 			}
 			for _, c := range checks {
-				fmt.Printf("%-5s %-16s %s\n", c.State, c.Name, c.Detail)
+				fmt.Fprintf(stdout, "%-5s %-16s %s\n", c.State, c.Name, c.Detail)
 			}
 			return nil
 		},

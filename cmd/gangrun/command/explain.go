@@ -28,7 +28,7 @@ type explaining struct {
 const explainNote = `Without arguments: all codes of gangrun. REASON and RULE are what its log shows as reason= and rule=; MESSAGE is a
 termination message, as JSON text or the name of a file that holds one; "rules" lists the rules that read logs. To judge
 a log as a run would: gangrun explain --log FILE --code CODE, with --rules FILE for your own rules.
-Exits 0, 64 for a mistake, 66 when FILE cannot be read.
+Exits 0, 64 for a mistake or an empty log, 66 when FILE cannot be read.
 `
 
 func (x *explaining) settings() []*setting {
@@ -69,7 +69,7 @@ func explainCommand() *cli.Command {
 			if err := resolveGiven(settings); err != nil {
 				return err
 			}
-			return x.explain(newExplainer(os.Stdout, x.output == "json"), c.Args().Slice())
+			return x.explain(newExplainer(stdout, x.output == "json"), c.Args().Slice())
 		},
 	}
 }
@@ -151,6 +151,9 @@ func explain(code int, signal string) explained {
 }
 
 func (e explainer) argument(arg string) error {
+	if strings.TrimSpace(arg) == "" { // such as what kubectl prints of a pod that has not ended
+		return &configError{"the argument is empty: if it was to be a pod's termination message, the pod has none (yet)"}
+	}
 	if code, err := strconv.Atoi(arg); err == nil {
 		if code < 0 || code > 255 {
 			return &configError{fmt.Sprintf("%d is not an exit code; those are 0 to 255", code)}

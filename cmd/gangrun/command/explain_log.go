@@ -54,7 +54,14 @@ func (e explainer) log(path string, code int, given bool) error {
 	if err != nil {
 		return &absentError{"--log: " + err.Error()}
 	}
+	empty := len(bytes.TrimSpace(text)) == 0
+	if empty && !given {
+		return &configError{fmt.Sprintf("--log %s: the log is empty, so there is nothing to judge; what a worker's exit code alone means: gangrun explain CODE", path)}
+	}
 	status, ended := exitcodes.Status{Code: code}, fmt.Sprintf("with exit code %d", code)
+	if !given {
+		ended += " (assumed, since --code is not given)"
+	}
 	part := withoutOwn(text)
 	if part.own && part.known && !given {
 		status = part.status
@@ -75,6 +82,8 @@ func (e explainer) log(path string, code int, given bool) error {
 	}
 	switch {
 	case len(r.Rules) > 0:
+	case empty:
+		fmt.Fprintln(e.out, "the log is empty")
 	case f.Rule != "":
 		fmt.Fprintln(e.out, "no listed rule fits a line; the last words decide")
 	default:

@@ -42,9 +42,10 @@ func (o *options) settleHangs() {
 	}
 }
 
-// sayHangs says at the start what a hang would lead to if nothing is restarted.
+// sayHangs says at the start what a hang would lead to if nothing is restarted. With auto it depends on steps, which most
+// scripts do not report.
 func (o *options) sayHangs(log *slog.Logger) {
-	if o.spec.Restarts.Max == 0 && (o.Hang.Mode == hang.Auto || o.Hang.Mode == hang.Act) {
+	if o.spec.Restarts.Max == 0 && o.Hang.Mode == hang.Act {
 		log.Info("if the workers hang, the job exits with 212 (Hang), since --max-restarts is 0; --hang observe only reports a hang")
 	}
 }

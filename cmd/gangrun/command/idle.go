@@ -4,17 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/gangrun/gangrun/supervisor/hang"
 )
 
 // idle are settings that do nothing, for one reason.
 type idle struct {
 	names []string
 	why   string // completes a sentence that begins with a name
-	// against is the setting, and its value, that they contradict. A flag may well overrule a variable of the image: nothing
-	// is said about that.
-	against, value string
 	// depends says that it is not these settings alone: elsewhere, with more nodes or under an operator, the same command
 	// line needs them.
 	depends bool
@@ -37,11 +32,12 @@ func (o *options) idle(settings []*setting) (list []idle) {
 	add(o.resuming.dir == "", idle{names: checkpoints, why: "goes with --checkpoint-dir, which is not given"})
 	add(len(o.Hooks.OnExit)+len(o.Hooks.OnJobEnd) == 0, idle{names: []string{"hook-timeout", "hook-failure"},
 		why: "goes with --on-exit or --on-job-end; neither is given"})
-	add(o.quiet, idle{names: []string{"log-level", "log-format"}, against: "quiet"})
-	add(o.Hang.Mode == hang.Off, idle{names: []string{"hang-timeout", "exit-timeout"}, against: "hang", value: " off"})
-	add(o.resuming.own == resumeOwn, idle{names: []string{"checkpoint-require", "checkpoint-max-lost-steps", "on-silent-restart"},
-		against: "resume", value: " " + resumeOwn})
-	add(o.spec.Restarts.Never, idle{names: []string{"restart-backoff", "restart-window"}, against: "no-restart", depends: true})
+	if o.spec.Restarts.Never { // a flag may well outrank the image's variable here: nothing is said about that
+		pauses := slices.DeleteFunc([]string{"restart-backoff", "restart-window"}, func(name string) bool {
+			return settingOf(settings, name).source != sourceFlag
+		})
+		add(true, idle{names: pauses, why: "with --no-restart", depends: true})
+	}
 	return list
 }
 
@@ -66,25 +62,16 @@ func (o *options) idleAlone(named bool) []idle {
 
 // refuseIdle refuses flags that were typed and do nothing. What was not typed, or is of use elsewhere, is noted for the log.
 func (o *options) refuseIdle(settings []*setting, list []idle) error {
-	typed := func(name string) bool {
-		return slices.ContainsFunc(settings, func(s *setting) bool { return s.name == name && len(s.given) > 0 })
-	}
 	for _, i := range list {
 		var noted []string
 		for _, s := range settings {
 			switch {
 			case s.from == "" || !slices.Contains(i.names, s.name):
-			case i.against != "" && !typed(s.name):
-			case i.against != "" && typed(i.against) && !i.depends:
-				return &configError{fmt.Sprintf("--%s%s and --%s contradict each other", i.against, i.value, s.name)}
-			case i.against == "" && typed(s.name) && !i.depends:
+			case s.source == sourceFlag && !i.depends:
 				return &configError{fmt.Sprintf("--%s %s", s.name, i.why)}
 			default:
 				noted = append(noted, s.from)
 			}
-		}
-		if i.against != "" {
-			i.why = "with --" + i.against + i.value
 		}
 		o.noteIdle(i.why, noted...)
 	}

@@ -31,7 +31,7 @@ func installCommand() *cli.Command {
 			if err != nil {
 				return installFailed(c, err)
 			}
-			fmt.Println(path)
+			fmt.Fprintln(stdout, path)
 			return nil
 		},
 	}
@@ -107,7 +107,7 @@ func installTorchrunCommand() *cli.Command {
 			if err != nil {
 				return installFailed(c, err)
 			}
-			fmt.Println(link)
+			fmt.Fprintln(stdout, link)
 			return nil
 		},
 	}

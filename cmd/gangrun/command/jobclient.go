@@ -186,6 +186,7 @@ func (r *jobClient) command(rc jobCommand) *cli.Command {
 const (
 	codeNoInput     = 66 // EX_NOINPUT: the job, the file or the directory is not there
 	codeUnreachable = 69 // EX_UNAVAILABLE
+	codeIO          = 74 // EX_IOERR: standard output cannot be written
 )
 
 // failed reports an error, with a code of its own where trying again, or another name, may help.
@@ -225,16 +226,27 @@ func verbCommand(p *program, verb, what, then string) *cli.Command {
 			case !left:
 				return err
 			case errors.Is(err, agent.ErrNobodyThere) && verb == rendezvous.VerbResume:
-				fmt.Println("resume: accepted; it takes effect when a node joins")
+				fmt.Fprintln(stdout, "resume: accepted; it takes effect when a node joins")
 				return nil
 			case took(verb, s): // its store has gone with the job
 			default:
 				return untaken(r.timeout, err)
 			}
-			fmt.Printf("%s: %s, round %d\n", verb, s.Job.Phase, s.Job.Round)
+			fmt.Fprintln(stdout, accepted(verb, s.Job.Phase, s.Job.Round))
 			return nil
 		},
 	})
+}
+
+// accepted says what has become of the job. Before its first round, its number is below zero.
+func accepted(verb string, phase rendezvous.Phase, round int) string {
+	switch {
+	case round >= 0:
+		return fmt.Sprintf("%s: %s, round %d", verb, phase, round)
+	case verb == rendezvous.VerbStop:
+		return fmt.Sprintf("%s: the job has ended (%s) before its first round", verb, phase)
+	}
+	return fmt.Sprintf("%s: %s, before the first round", verb, phase)
 }
 
 // untaken says what is known of a command that nobody has answered.

@@ -44,7 +44,7 @@ func launchCommand(p *program) *cli.Command {
 			case err != nil:
 				return badConfig(o, err)
 			case t == nil && o.completionFor != "":
-				return torchrunCompletion(os.Stdout, o.completionFor)
+				return torchrunCompletion(stdout, o.completionFor)
 			case t == nil:
 				return cli.ShowSubcommandHelp(c)
 			}
@@ -93,7 +93,7 @@ func (o *options) parseLaunch(args []string, settings []*setting) (*gang.Torchru
 		return nil, errors.Join(err, o.recover(settings, err))
 	}
 	for _, own := range t.Own {
-		s := settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == own.Name })]
+		s := settingOf(settings, own.Name)
 		s.given = append(s.given, own.Value)
 	}
 	if err := o.prepare(settings, os.LookupEnv); err != nil {
@@ -171,6 +171,19 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := o.adoptTorchrun(t); err != nil {
 		return nil, err
 	}
+	if as, given := t.Given["max-restarts"]; given {
+		restarts := settingOf(settings, "max-restarts")
+		_, pet := os.LookupEnv(as)
+		switch {
+		case strings.HasPrefix(as, "-"):
+			restarts.from, restarts.source = as, sourceFlag
+		case pet && restarts.source < sourceVariable:
+			restarts.from, restarts.source = as, sourceVariable
+		}
+	}
+	if err := o.contradictRestarts(settings); err != nil {
+		return nil, err
+	}
 	host, _ := os.Hostname() // without one, prefixes and reports have no name
 	g := &gang.Torchrun{
 		Options: t, NProc: nproc, RunID: t.RunID, MaxRestarts: t.MaxRestarts, Host: host, Env: workerEnvironment(settings),
@@ -196,8 +209,11 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := o.settlePreflight(settings); err != nil {
 		return nil, err
 	}
-	if err := g.MakeDirectory(); err != nil {
+	if err := g.MakeDirectory(); err != nil && t.LogDir != "" {
 		return nil, &configError{"--log-dir: " + err.Error()}
+	} else if err != nil {
+		return nil, &configError{fmt.Sprintf("%s: no directory for the files: %v; give --log-dir, or set TMPDIR to a directory that can be written to",
+			t.FilesFrom(nproc), err)}
 	}
 	timers := o.timers(g)
 	o.live = !g.Terminal || nproc > 1 // what a rank that has the terminal shows there does not go through gangrun

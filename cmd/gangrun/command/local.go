@@ -185,7 +185,9 @@ func (o *localOptions) start(argv, env []string) {
 	o.local.ColourOut, o.local.ColourErr = colourful(os.Stdout), colourful(os.Stderr)
 	o.local.MaxRestarts, o.slots = o.spec.Restarts.Max, o.local.Ranks
 	o.Workers = o.resumed(o.local.Workers)
-	o.live = o.local.TTYRank < 0
+	if o.live = o.local.TTYRank < 0; !o.live {
+		o.seeing = "run it again without --tty-rank, so that gangrun sees the output and can say why"
+	}
 	var last supervisor.Round
 	o.RoundEnded = func(r supervisor.Round) { last = r }
 	o.Epilogue = func(w io.Writer) {

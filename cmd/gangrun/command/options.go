@@ -39,7 +39,8 @@ type options struct {
 	framework        string // that the command is written with
 	trainJob         trainJob
 	quiet            bool
-	live             bool // one line on a terminal may show how the run gets on
+	seeing           string // what to do in place of seeOutput, where this command was told to give a rank the terminal
+	live             bool   // one line on a terminal may show how the run gets on
 	logFormat        string
 	logLevel         slog.Level
 	config           string

@@ -28,7 +28,10 @@ type reasonRule struct {
 // advice is the text of a reason and what to do, by its name.
 type advice struct{ text, do string }
 
-const readOutput = "read the worker's last output above"
+const (
+	readOutput = "read the worker's last output above"
+	seeOutput  = "run it again with 2>&1 | cat at its end, so that gangrun sees the output and can say why"
+)
 
 // reasonAdvice has gangrun's own reasons.
 var reasonAdvice = map[string]advice{

@@ -54,11 +54,11 @@ func reportCommand(p *program) *cli.Command {
 				}
 			}
 			if output == "json" {
-				enc := json.NewEncoder(os.Stdout)
+				enc := json.NewEncoder(stdout)
 				enc.SetIndent("", "  ")
 				return enc.Encode(r)
 			}
-			r.Text(os.Stdout)
+			r.Text(stdout)
 			return nil
 		},
 	}

@@ -41,7 +41,15 @@ type setting struct {
 	given   []string          // values of the flag, as often as it was given
 	others  map[string]string // of config: keys in the file that only other commands have, and where
 	from    string            // where its value is from, as it is written there; "" where nobody has set it
+	source  int               // which kind of place that is: a higher one outranks a lower one
 }
+
+// The places that a value can come from.
+const (
+	sourceFile = iota + 1
+	sourceVariable
+	sourceFlag
+)
 
 const variablePrefix = "GANGRUN_"
 
@@ -117,7 +125,7 @@ func resolve(settings []*setting, lookup func(string) (string, bool)) error {
 	if err := swallowed(settings); err != nil {
 		return err
 	}
-	file := settings[slices.IndexFunc(settings, func(s *setting) bool { return s.name == "config" })]
+	file := settingOf(settings, "config")
 	var fromFile map[string]fileValue
 	var first error
 	if path := file.value(lookup); path != "" {
@@ -154,7 +162,7 @@ func (s *setting) value(lookup func(string) (string, bool)) string {
 
 func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[string]fileValue) error {
 	if len(s.given) > 0 {
-		s.from = "--" + s.name
+		s.from, s.source = "--"+s.name, sourceFlag
 		for _, value := range s.given {
 			if err := s.parse(value); err != nil {
 				return wrong("--%s %s: %v", s.name, orQuotes(value), err)
@@ -163,14 +171,14 @@ func (s *setting) resolve(lookup func(string) (string, bool), fromFile map[strin
 		return nil
 	}
 	if value, found := lookup(s.variable()); found && !serviceLink(s.variable(), value) {
-		s.from = s.variable()
+		s.from, s.source = s.variable(), sourceVariable
 		if err := s.parse(value); err != nil {
 			return wrong("variable %s=%s: %v", s.variable(), value, err)
 		}
 		return nil
 	}
 	for _, value := range fromFile[s.name].values {
-		s.from = s.name + " in " + fromFile[s.name].where
+		s.from, s.source = s.name+" in "+fromFile[s.name].where, sourceFile
 		if err := s.parse(value); err != nil {
 			return wrong("%s: %s: %s: %v", fromFile[s.name].where, s.name, orQuotes(value), err)
 		}
@@ -222,15 +230,21 @@ func readConfig(path string, settings []*setting) (map[string]fileValue, error) 
 		where := fmt.Sprintf("%s:%d", path, key.Line)
 		names := settingNames(settings)
 		switch {
-		case !slices.Contains(names, key.Value) && ofAnother(key.Value, names):
+		case key.Value == "config":
+			return nil, &configError{where + ": config cannot be set in a configuration file: it names that file"}
+		case !slices.Contains(names, key.Value) && slices.Contains(names, "tty-rank") && commandWith(key.Value) != "": // local tries what is another's
 			config := settings[slices.Index(names, "config")]
 			if config.others == nil {
 				config.others = map[string]string{}
 			}
 			config.others[key.Value] = where
 			continue
-		case !slices.Contains(names, key.Value) || key.Value == "config":
-			return nil, &configError{fmt.Sprintf("%s: unknown key %q%s", where, key.Value, nearest(key.Value, names))}
+		case !slices.Contains(names, key.Value):
+			near := nearest(key.Value, names)
+			if command := commandWith(key.Value); command != "" {
+				near = "; it is a setting of gangrun " + command
+			}
+			return nil, &configError{fmt.Sprintf("%s: unknown key %q%s", where, key.Value, near)}
 		case values[key.Value].where != "":
 			return nil, &configError{fmt.Sprintf("%s: %s is set twice", where, key.Value)}
 		}
@@ -262,6 +276,16 @@ func (s *setting) fromFile(value *yaml.Node) (values []string, err error) {
 		values = append(values, node.Value)
 	}
 	return values, nil
+}
+
+// settingOf is the setting of that name; where the command has none, one that nobody has set.
+func settingOf(settings []*setting, name string) *setting {
+	for _, s := range settings {
+		if s.name == name {
+			return s
+		}
+	}
+	return &setting{}
 }
 
 func settingNames(settings []*setting) []string {

@@ -59,7 +59,7 @@ func statusCommand(p *program) *cli.Command {
 			found := false
 			err := agent.Watch(ctx, st, func(s agent.Status) bool {
 				if found = known(s); found {
-					r.show(os.Stdout, s, time.Now(), 0)
+					r.show(stdout, s, time.Now(), 0)
 				}
 				return false
 			})
@@ -131,14 +131,14 @@ func (r *jobClient) show(w io.Writer, s agent.Status, now time.Time, most int) (
 
 // view is where a watch shows what it sees: in place on a terminal, else one after the other.
 type view struct {
-	out    *os.File
+	out    io.Writer
 	screen *screen // nil: no terminal, or not for people
 	shown  bool
 	plain  bool
 }
 
 func newView(output string) *view {
-	v := &view{out: os.Stdout, plain: output == "text"}
+	v := &view{out: stdout, plain: output == "text"}
 	if v.plain && isTerminal(os.Stdout) && os.Getenv("TERM") != "dumb" {
 		v.screen = &screen{w: os.Stdout}
 	}
@@ -157,7 +157,7 @@ func (v *view) show(write func(w io.Writer, most int) (rows int)) error {
 		_, err := v.out.Write(b.Bytes())
 		return err
 	}
-	width, height := terminalSize(v.out)
+	width, height := terminalSize(os.Stdout)
 	rows := write(&b, 0)
 	if over := bytes.Count(b.Bytes(), []byte{'\n'}) - (height - 1); over > 0 && rows > 1 {
 		b.Reset()

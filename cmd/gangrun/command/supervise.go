@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -48,9 +49,17 @@ func (o *options) usageError(settings []*setting) cli.OnUsageErrorFunc {
 // supervise runs the supervisor and returns the exit code.
 func supervise(o *options) (code int) {
 	o.Signals = signals.Listen()
-	stdout := output.NewConsole(os.Stdout, output.ConsoleOptions{})
+	var once sync.Once
+	apart := !sameFile(os.Stdout, os.Stderr)
+	stdout := output.NewConsole(os.Stdout, output.ConsoleOptions{Report: func(err error) {
+		if apart { // else the log would go the same way
+			once.Do(func() {
+				o.Log.Warn("standard output cannot be written: the workers run on, and what they print there may be lost", "err", err)
+			})
+		}
+	}})
 	stderr := stdout
-	if !sameFile(os.Stdout, os.Stderr) {
+	if apart {
 		stderr = output.NewConsole(os.Stderr, output.ConsoleOptions{})
 	}
 	o.Log = slog.New(o.logHandler(stderr))

@@ -38,20 +38,20 @@ func (r *jobClient) unban(ctx context.Context, st store.Store) error {
 	}
 	host, found := hostOf(s, r.host)
 	if !found {
-		fmt.Printf("unban: %s is not banned and has no recorded fault%s\n", quoted(r.host), others(s))
+		fmt.Fprintf(stdout, "unban: %s is not banned and has no recorded fault%s\n", quoted(r.host), others(s))
 		return nil
 	}
 	switch _, left, err := agent.Tell(ctx, st, rendezvous.VerbUnban, host, whoami()); {
 	case errors.Is(err, agent.ErrNobodyThere):
-		fmt.Println("unban: accepted; it takes effect when a node joins")
+		fmt.Fprintln(stdout, "unban: accepted; it takes effect when a node joins")
 	case err != nil && !left:
 		return err
 	case err != nil:
 		return untaken(r.timeout, err)
 	case s.Hosts[host].Banned:
-		fmt.Printf("unban: %s may take part again from the next round on\n", quoted(host))
+		fmt.Fprintf(stdout, "unban: %s may take part again from the next round on\n", quoted(host))
 	default:
-		fmt.Printf("unban: %s was not banned; its score of %s is forgotten\n", quoted(host), score(s.Hosts[host].Score))
+		fmt.Fprintf(stdout, "unban: %s was not banned; its score of %s is forgotten\n", quoted(host), score(s.Hosts[host].Score))
 	}
 	return nil
 }

@@ -52,6 +52,21 @@ func typed(name string, args []string) string {
 	return "--" + name
 }
 
+// shortValue is the value that was meant for a flag of one letter: what is glued to it, as in -n2, or else the next argument, as
+// in the -np 2 of mpirun. Without one that the flag takes, it is "".
+func shortValue(f cli.Flag, name string, args []string) string {
+	values := []string{name[2:]}
+	if i := slices.Index(args, name); i >= 0 && i+1 < len(args) {
+		values = append(values, args[i+1])
+	}
+	for _, value := range values {
+		if s, ours := f.(settingFlag); ours && s.setting.parse(value) == nil {
+			return value
+		}
+	}
+	return ""
+}
+
 // unknownFlag is a hint about a flag that the command does not have: which command has it, or what was meant.
 func unknownFlag(c *cli.Context, name string) string {
 	if name == helpAll {
@@ -64,7 +79,9 @@ func unknownFlag(c *cli.Context, name string) string {
 		for _, f := range c.Command.Flags {
 			known = append(known, "--"+f.Names()[0])
 			if short := f.Names()[1:]; len(short) > 0 && strings.HasPrefix(name, "-"+short[0]) {
-				return fmt.Sprintf("; did you mean -%s %s?", short[0], name[2:])
+				if value := shortValue(f, name, os.Args); value != "" {
+					return fmt.Sprintf("; did you mean -%s %s?", short[0], value)
+				}
 			}
 		}
 		known = append(known, "--help")

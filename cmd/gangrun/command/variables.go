@@ -135,11 +135,14 @@ var supervising = sync.OnceValue(func() []commandSettings {
 	return []commandSettings{{"run", o.runSettings()}, {"launch", o.launchSettings()}, {"local", l.settings()}}
 })
 
-// ofAnother reports whether a key that a command lacks is one of another command, and this command is one of them.
-func ofAnother(key string, names []string) bool {
-	return slices.Contains(names, "max-restarts") && slices.ContainsFunc(supervising(), func(c commandSettings) bool {
-		return slices.Contains(settingNames(c.settings), key)
-	})
+// commandWith is the command that has a setting which another one lacks; "" where none has.
+func commandWith(name string) string {
+	for _, c := range supervising() {
+		if slices.Contains(settingNames(c.settings), name) {
+			return c.command
+		}
+	}
+	return ""
 }
 
 // noteOthers notes variables, and keys of the configuration file, that another command has and this one lacks.
