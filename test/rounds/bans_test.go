@@ -100,7 +100,7 @@ func TestSickHostIsBanned(t *testing.T) {
 		return p.start("sick", "--host", "gpu-7", "--preflight", "--preflight-command", "test ! -e "+string(sick))
 	}
 	back := start()
-	back.Await("no round is formed yet") // the others do not wait for its look at the machine
+	back.Await("the job waits") // the others do not wait for its look at the machine
 	var others []*node
 	for _, name := range []string{"a", "b", "c", "d"} {
 		others = append(others, p.start(name, "--host", "gpu-"+name))
