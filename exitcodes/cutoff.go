@@ -40,7 +40,8 @@ func (p *parser) dumped() bool {
 // unheaded begins a chain whose first exception has no frames, since they are lost, or since it was never raised itself: the line before
 // line i names it, and line i links it to the next.
 func (p *parser) unheaded(i int) bool {
-	if len(p.heading) == 0 || !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedContext)) && !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedCause)) {
+	lost := !p.headed && bytes.HasPrefix(p.r.lines[i].text, []byte(chainedContext)) // only a cause need not have been raised
+	if len(p.heading) == 0 || !lost && !bytes.HasPrefix(p.r.lines[i].text, []byte(chainedCause)) {
 		return false
 	}
 	h := p.heading[len(p.heading)-1]

@@ -28,6 +28,7 @@ func TestHeadCutOff(t *testing.T) {
 		"with a chain":                {frames + "ConnectionResetError: [Errno 104] Connection reset by peer\n\n" + chainedCause + ":\n\n" + wrap("RuntimeError: odd"), Retry, "reset by peer"},
 		"and another after it":        {frames + "ConnectionResetError: [Errno 104] Connection reset by peer\n" + wrap("ZeroDivisionError: division by zero"), Fatal, "division by zero"},
 		"from an exception on":        {"ConnectionResetError: [Errno 104] Connection reset by peer\n\n" + chainedCause + ":\n\n" + wrap("RuntimeError: odd"), Retry, "reset by peer"},
+		"no traceback, but handled":   {wrap("ValueError: x") + "a\nb\nc\nd\ne\nf\ng\nh\ni\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n\n" + chainedContext + ":\n\n" + wrap("RuntimeError: could not place the model"), Fatal, "CUDA out of memory"},
 		"and cut off at the end":      {"tarfile.ReadError: odd\n\n" + chainedCause + ":\n\nTraceback (most recent call last):\n" + frames, Fatal, "tarfile.ReadError: odd"},
 		"a logger's stack":            {"Call stack:\n" + frames + "Message: 'connection lost'\n", Fatal, "exited 1"},
 		"a stack that is logged":      {"Stack (most recent call last):\n" + frames + "Steps: 3\n", Fatal, "exited 1"},

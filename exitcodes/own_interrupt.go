@@ -8,11 +8,11 @@ func (r *reader) raisedItself(begin int, s said) (said, bool) {
 	}
 	for i := begin - 1; i >= 0 && begin-i <= closing; i-- {
 		l := &r.lines[i]
-		if l.rule != nil && l.rule.Name == "openblas.threads" {
-			return said{match: Match{Rule: *l.rule, Line: l.shown()}, known: true, at: i}, true
-		}
-		if !l.contains("OpenBLAS ") {
+		if !l.says("OpenBLAS ") {
 			break
+		}
+		if l.contains("init: pthread_create failed for thread ") {
+			return said{match: Match{Rule: transient("errno", "ResourceBusy", RoleRoot).rule(), Line: l.shown()}, known: true, at: i}, true
 		}
 	}
 	return s, false

@@ -107,7 +107,7 @@ var ruleAdvice = map[string]advice{
 	"CertificateRefused": {"the certificate of a server was not accepted", "install the certificate authority in the image, or set SSL_CERT_FILE; check the clock"},
 	"HubUnreachable":     {"the Hugging Face hub could not be reached, or the files are not in the cache", "nothing at first; download into the image or a volume, and set HF_HUB_OFFLINE=1"},
 	"HubRefused":         {"the Hugging Face hub refused access", "accept the model's licence, and set HF_TOKEN"},
-	"NoCredentials":      {"no credentials for the object store were found", "set those that the message names (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), or give the pod a service account"},
+	"NoCredentials":      {"no credentials for the object store were found", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the pod a service account"},
 	"HubOffline":         {"the files are not in the cache, and going to the Hugging Face hub is switched off", "put them into the image or a volume (hf download), or unset HF_HUB_OFFLINE and local_files_only"},
 	"CredentialsExpired": {"the credentials for the object store have expired", "where a role gives them, the next process gets new ones; else renew them, for longer than the training runs"},
 	"RateLimited":        {"a service limits the rate of requests", "nothing at first; cache the data, or let fewer workers read at once"},
