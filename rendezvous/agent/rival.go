@@ -10,8 +10,8 @@ import (
 	"github.com/gangrun/gangrun/rendezvous/store"
 )
 
-// mostByHand is how many nodes somebody may have numbered by hand. An operator gives no rank twice, and in a large job each
-// node would read what all have written.
+// mostByHand is how many nodes somebody may have numbered by hand. In a large job each node would read what all
+// have written.
 const mostByHand = 64
 
 // sayWaits says why the node has no order, when that is due. Where the leader is here, it knows better. A node whose rank
@@ -29,7 +29,7 @@ func (n *node) sayWaits(why string) {
 			defer cancel()
 			if res, err := st.Commit(ctx, store.Txn{Read: []string{nodesKey}}); err == nil {
 				if name := rivalIn(res.Read, own, *pin); name != "" {
-					why = fmt.Sprintf("rank %d is taken by %s; give each node a rank of its own", *pin, name)
+					why = fmt.Sprintf("rank %d is held by %s; if that is gone, its lease ends by itself, else give each node a rank of its own", *pin, name)
 				}
 			}
 			if n.ctx.Err() == nil {

@@ -113,7 +113,7 @@ func TestARankTwice(t *testing.T) {
 					time.Sleep(2 * sayAfter)
 				}
 				time.Sleep(2 * sayAfter)
-				const generic, taken = "no round is formed yet", "rank 0 is taken by a; give each node a rank of its own"
+				const generic, taken = "no round is formed yet", "rank 0 is held by a; if that is gone, its lease ends by itself, else give each node a rank of its own"
 				says(t, "the leader", &logs[0], []string{"without a place, for their rank is taken or too high: b"}, []string{generic, taken})
 				want, not := taken, generic
 				if most > mostByHand {

@@ -28,7 +28,7 @@ func Open(ctx context.Context, l Location) (store.Store, error) {
 	case l.ReadOnly:
 	case !local(ctx, l.Host):
 		if l.First {
-			where = fmt.Sprintf("%s, which this node hosts as rank 0 if %s is its name or its address, and it is neither", l, l.Host)
+			where = fmt.Sprintf("%s, which this node hosts as rank 0 only where %s is its name or its address: it is neither, or cannot be looked up", l, l.Host)
 		}
 	default:
 		s, err := host(ctx, l)

@@ -11,7 +11,7 @@ import (
 func TestWhoseStoreIsNotThere(t *testing.T) {
 	for first, want := range map[bool]string{
 		false: "gangrun at no-such-host.invalid:1, on another node: ",
-		true:  "gangrun at no-such-host.invalid:1, which this node hosts as rank 0 if no-such-host.invalid is its name or its address, and it is neither: ",
+		true:  "gangrun at no-such-host.invalid:1, which this node hosts as rank 0 only where no-such-host.invalid is its name or its address: it is neither, or cannot be looked up: ",
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,7 @@ type Torchrun struct {
 }
 
 // MakeDirectory makes the directory of this run's logs: where it was asked for, or in a temporary one. A machine without a
-// temporary directory trains without, unless output is to go to files there, which would be lost.
+// temporary directory trains without; the error then says that output which was to go to files there does not.
 func (t *Torchrun) MakeDirectory() error {
 	if t.Options.LogDir == torchrun.NoLogs {
 		return nil
@@ -53,7 +53,7 @@ func (t *Torchrun) MakeDirectory() error {
 	if err == nil {
 		t.directory, err = os.MkdirTemp(base, torchrun.RunPattern(t.RunID))
 	}
-	if t.Options.LogDir == "" && t.Options.FilesFrom(t.NProc) == "" {
+	if from, _ := t.Options.FilesFrom(t.NProc); t.Options.LogDir == "" && from == "" {
 		return nil
 	}
 	return err

@@ -58,19 +58,20 @@ func (o Options) Sinks(localRank int) (stdout, stderr Sink) {
 	return sink(redirectOut, teeOut, shown), sink(redirectErr, teeErr, shown)
 }
 
-// FilesFrom is what asks for files of the output of one of so many local ranks, as it was given; "" where nothing does.
-func (o Options) FilesFrom(ranks int) string {
+// FilesFrom is what asks for files of the output of one of so many local ranks, as it was given; "" where nothing does. alone says that
+// the output is to go nowhere else.
+func (o Options) FilesFrom(ranks int) (from string, alone bool) {
 	for _, f := range []struct {
 		name    string
 		streams Streams
 	}{{"redirects", o.Redirects}, {"tee", o.Tee}} {
 		for rank := range ranks {
 			if stdout, stderr := f.streams.For(rank); stdout || stderr {
-				return o.from(f.name)
+				return o.from(f.name), f.name == "redirects"
 			}
 		}
 	}
-	return ""
+	return "", false
 }
 
 func sink(redirect, tee, shown bool) Sink {

@@ -135,7 +135,7 @@ func whenItReturns(do string) string {
 // whatToDo is what a person can do next.
 func whatToDo(m exitcodes.Message, cfg supervisor.Config) string {
 	do := adviceAbout(m)
-	if m.Reason == exitcodes.ReasonNotFound && strings.HasPrefix(m.Message, "cannot start torchrun:") {
+	if m.Reason == exitcodes.ReasonNotFound && m.Message == "cannot start torchrun: not found in PATH" {
 		do = "run gangrun launch in place of torchrun, with the same flags, or install torch in the image, where torchrun is on PATH"
 	}
 	if m.Verdict != exitcodes.Retry || cfg.MaxRestarts > 0 || m.Reason == exitcodes.ReasonRendezvousTimeout || m.Reason == exitcodes.ReasonStoreLost {

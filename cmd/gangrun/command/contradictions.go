@@ -16,9 +16,8 @@ import (
 func (o *options) contradictions(settings []*setting, lookup func(string) (string, bool)) error {
 	for _, c := range []contradiction{
 		{o.quiet, "quiet", "", []string{"log-level", "log-format"}, func() { o.quiet = false }},
-		{o.Hang.Mode == hang.Off, "hang", " off", []string{"hang-timeout", "exit-timeout"}, func() { o.Hang.Mode = hang.Auto }},
-		{o.resuming.own == resumeOwn, "resume", " " + resumeOwn, []string{"checkpoint-require", "checkpoint-max-lost-steps", "on-silent-restart"},
-			func() { o.resuming.own = resumeChosen }},
+		{o.Hang.Mode == hang.Off, "hang", " off", []string{"hang-timeout", "exit-timeout"}, nil},
+		{o.resuming.own == resumeOwn, "resume", " " + resumeOwn, []string{"checkpoint-require", "checkpoint-max-lost-steps", "on-silent-restart"}, nil},
 	} {
 		if err := o.contradicts(settings, c); err != nil {
 			return err
@@ -45,16 +44,18 @@ type contradiction struct {
 	holds       bool
 	name, value string
 	others      []string
-	undo        func() // of the setting, where one of the others outranks it
+	undo        func() // of the setting, where one of the others outranks it; nil where that says nothing against it
 }
 
-// contradicts has the one from the higher source win, and notes that the other does nothing. Of one source neither wins.
+// contradicts has the one from the higher source win, and notes that the other does nothing. Two flags of gangrun's are refused; a file,
+// the variables of an image or torchrun's own command line may well say both, and there the one that leaves the others nothing to
+// say wins.
 func (o *options) contradicts(settings []*setting, c contradiction) error {
 	if !c.holds {
 		return nil
 	}
 	one := settingOf(settings, c.name)
-	var others, weaker []string
+	var others, all []string
 	source := 0
 	for _, s := range settings {
 		if s.from == "" || !slices.Contains(c.others, s.name) {
@@ -66,9 +67,7 @@ func (o *options) contradicts(settings []*setting, c contradiction) error {
 		if s.source == source {
 			others = append(others, s.from)
 		}
-		if s.source < one.source {
-			weaker = append(weaker, s.from)
-		}
+		all = append(all, s.from)
 	}
 	as := one.from
 	if one.source == sourceFlag {
@@ -76,13 +75,13 @@ func (o *options) contradicts(settings []*setting, c contradiction) error {
 	}
 	switch {
 	case source == 0:
-	case source == one.source:
+	case source == sourceFlag && one.source == sourceFlag && settingOf(settings, c.others[0]).group != groupTorchrun:
 		return &configError{fmt.Sprintf("%s and %s contradict each other", as, others[0])}
-	case source > one.source:
+	case source > one.source && c.undo != nil:
 		c.undo()
 		o.noteIdle("with "+strings.Join(others, ", "), as)
 	default:
-		o.noteIdle("with "+as, weaker...)
+		o.noteIdle("with "+as, all...)
 	}
 	return nil
 }

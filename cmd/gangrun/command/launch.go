@@ -212,8 +212,12 @@ func (o *options) launch(t torchrun.Options, settings []*setting) (*gang.Torchru
 	if err := g.MakeDirectory(); err != nil && t.LogDir != "" {
 		return nil, &configError{"--log-dir: " + err.Error()}
 	} else if err != nil {
-		return nil, &configError{fmt.Sprintf("%s: no directory for the files: %v; give --log-dir, or set TMPDIR to a directory that can be written to",
-			t.FilesFrom(nproc), err)}
+		from, alone := t.FilesFrom(nproc)
+		says := fmt.Sprintf("%s: no directory for the files: %v; give --log-dir, or set TMPDIR to a directory that can be written to", from, err)
+		if alone { // the output would be lost
+			return nil, &configError{says}
+		}
+		o.warnings = append(o.warnings, says)
 	}
 	timers := o.timers(g)
 	o.live = !g.Terminal || nproc > 1 // what a rank that has the terminal shows there does not go through gangrun

@@ -111,8 +111,12 @@ func (o *options) warnLoopback(t torchrun.Options, flag string) {
 	if _, given := t.Given[flag]; given {
 		return
 	}
-	o.warnings = append(o.warnings, fmt.Sprintf("--%s is not given: the nodes meet at %s, which other machines cannot reach; if they are on "+
-		"several, give all the same --%s, and each its --node-rank", flag, cmp.Or(o.location.Host, t.Host), flag))
+	says := fmt.Sprintf("--%s is not given: the nodes meet at %s, which other machines cannot reach; if they are on several, give all the same --%[1]s",
+		flag, cmp.Or(o.location.Host, t.Host))
+	if flag == "master-addr" { // else ranks are assigned
+		says += ", and each its --node-rank"
+	}
+	o.warnings = append(o.warnings, says)
 }
 
 // waits takes over how long --rdzv-conf lets nodes wait for each other.
