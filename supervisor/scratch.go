@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,8 +26,12 @@ func (s *scratch) path(name string) string {
 		s.tried = true
 		dir, err := os.MkdirTemp("", "gangrun-")
 		if err != nil {
-			s.log.Warn("no directory for temporary files: workers cannot report their steps, nor leave error files unless they were told where; "+
-				"set TMPDIR to a directory that can be written to", "err", err)
+			level := slog.LevelInfo // a root that is mounted read-only is meant so
+			if os.Getenv("TMPDIR") != "" {
+				level = slog.LevelWarn
+			}
+			s.log.Log(context.Background(), level, "no directory for temporary files: workers cannot report their steps, nor leave error files unless "+
+				"they were told where; set TMPDIR to a directory that can be written to", "err", err)
 		}
 		s.dir = dir
 	}
