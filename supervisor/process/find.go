@@ -79,10 +79,10 @@ func Find(name, dir, path string) (string, error) {
 		}
 		switch _, absent := os.Stat(in(dir, candidate)); {
 		case errors.Is(absent, fs.ErrNotExist):
-		default:
-			found = err // there, but not executable: keep looking, and say so if nothing better comes
 		case errors.Is(absent, fs.ErrPermission), errors.Is(absent, syscall.ENOTDIR): // what is in such a directory is unknown
 			missing += fmt.Sprintf("; cannot look into %s: %v", directory, errors.Unwrap(absent))
+		default:
+			found = err // there, but not executable: keep looking, and say so if nothing better comes
 		}
 	}
 	if found != nil {
